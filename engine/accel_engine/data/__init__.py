@@ -1,0 +1,96 @@
+"""The catalogue of datasets: names, summaries, shapes and counts, without TensorFlow.
+
+What reads them is in the modules beside this one; only the engine process imports it.
+"""
+
+import re
+from pathlib import Path
+
+from accel_engine.data.entry import DataEntry
+from accel_engine.errors import PlanError
+from accel_engine.registry import suggestion
+
+__all__ = ["CATALOGUE", "DataEntry", "find", "parse_size"]
+
+CATALOGUE: dict[str, DataEntry] = {
+    entry.name: entry
+    for entry in (
+        DataEntry(
+            "digits",
+            "Handwritten digits, 8x8, carried along: needs no network",
+            "digits",
+            (8, 8, 1),
+            10,
+            1437,
+            360,
+        ),
+        DataEntry(
+            "synthetic",
+            "Random images of any shape, for measuring",
+            "synthetic",
+            (32, 32, 3),
+            10,
+            10_000,
+            1_000,
+        ),
+        DataEntry("mnist", "Handwritten digits, 28x28", "keras", (28, 28, 1), 10, 60_000, 10_000),
+        DataEntry("fashion_mnist", "Articles of clothing, 28x28", "keras", (28, 28, 1), 10, 60_000, 10_000),
+        DataEntry("cifar10", "Colour photographs of 10 things, 32x32", "keras", (32, 32, 3), 10, 50_000, 10_000),
+        DataEntry("cifar100", "Colour photographs of 100 things, 32x32", "keras", (32, 32, 3), 100, 50_000, 10_000),
+    )
+}
+"""Every dataset that can be asked for by name."""
+
+_SYNTHETIC = re.compile(r"synthetic(?::(\d+(?:x\d+)*)(?::(\d+)(?::(\d+))?)?)?")
+
+
+def find(spec: str) -> DataEntry:
+    """Find what a plan's ``data`` refers to, without reading it.
+
+    Args:
+        spec: A catalogue name, ``synthetic[:SHAPE[:CLASSES[:EXAMPLES]]]`` as in
+            ``synthetic:224x224x3:1000``, a file ``*.npz``, or a folder with a folder of images per class.
+
+    Raises:
+        PlanError: There is no such dataset, file or folder.
+    """
+    if spec.startswith("synthetic"):
+        return _synthetic(spec)
+    if entry := CATALOGUE.get(spec.lower().replace("-", "_")):
+        return entry
+    path = Path(spec).expanduser()
+    if path.suffix == ".npz":
+        if not path.is_file():
+            raise PlanError("data", spec, "no such file")
+        return DataEntry(path.stem, f"Arrays of {path.name}", "npz", path=path)
+    if path.is_dir():
+        return DataEntry(path.resolve().name, f"Images of the folder {path}", "folder", path=path)
+    if "/" in spec or path.exists():
+        raise PlanError("data", spec, "is neither an .npz file nor a folder of images")
+    raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Read ``HEIGHTxWIDTH`` (or one number for both) in pixels.
+
+    Raises:
+        PlanError: It is something else.
+    """
+    match = re.fullmatch(r"(\d+)(?:x(\d+))?", text)
+    size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not all(1 <= side <= 4096 for side in size):
+        raise PlanError("image_size", text, "must be HEIGHTxWIDTH in pixels, as in 96x96")
+    return size
+
+
+def _synthetic(spec: str) -> DataEntry:
+    match = _SYNTHETIC.fullmatch(spec)
+    default = CATALOGUE["synthetic"]
+    shape = tuple(map(int, match[1].split("x"))) if match and match[1] else default.shape
+    classes = int(match[2]) if match and match[2] else 10
+    examples = int(match[3]) if match and match[3] else 10_000
+    if not match or not shape or 0 in shape or classes < 2 or examples < 1:
+        raise PlanError(
+            "data", spec, "must be synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], as in synthetic:224x224x3:1000:512"
+        )
+    return DataEntry("synthetic", default.summary, "synthetic", shape, classes, examples, max(1, examples // 10))

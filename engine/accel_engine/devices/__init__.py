@@ -1,0 +1,1 @@
+"""What hardware is here and how busy it is, without TensorFlow."""

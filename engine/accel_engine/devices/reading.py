@@ -1,0 +1,101 @@
+"""The shape of what is known about devices: a device, and readings with a unit or a reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One measured value, or why there is none.
+
+    Attributes:
+        value: What was measured; ``None`` when it could not be.
+        unit: ``%``, ``B``, ``W``, ``C`` (degrees Celsius), ``MHz``, or nothing for plain numbers.
+        reason: Why there is no value.
+    """
+
+    value: float | None
+    unit: str = ""
+    reason: str = ""
+
+    @classmethod
+    def missing(cls, reason: str, unit: str = "") -> "Reading":
+        """A reading that could not be taken."""
+        return cls(None, unit, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A piece of hardware that can train, or the host itself.
+
+    Attributes:
+        id: ``cpu:0``, ``gpu:1``, ``tpu:0``: how plans, samples and TensorFlow's names refer to it.
+        kind: ``cpu``, ``gpu`` or ``tpu``.
+        name: What its maker calls it.
+        memory: Its memory in bytes, or ``None`` where unknown.
+        cores: Logical cores of a CPU, TensorCores of a TPU chip; 0 where unknown.
+        address: PCI bus id in the form ``0000:3b:00.0``, in lower case; empty for a CPU.
+    """
+
+    id: str
+    kind: str
+    name: str
+    memory: int | None = None
+    cores: int = 0
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why there is no device of a kind.
+
+    Attributes:
+        kind: ``gpu`` or ``tpu``.
+        reason: In words for the user, for example ``no NVIDIA driver``.
+    """
+
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The devices of this machine, CPU first, and why other kinds are not there."""
+
+    devices: tuple[Device, ...]
+    absences: tuple[Absence, ...] = ()
+
+    def of_kind(self, kind: str) -> tuple[Device, ...]:
+        """The devices of one kind."""
+        return tuple(device for device in self.devices if device.kind == kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was read of one device at one time.
+
+    Attributes:
+        time: Seconds since the Unix epoch.
+        device: The device's id.
+        readings: By name: ``utilization`` (%), ``memory_used`` and ``memory_total`` (B),
+            ``temperature`` (C), ``power`` (W); for a CPU also ``load`` (1-minute average) and
+            ``core_0`` ... (%), one a logical core.
+    """
+
+    time: float
+    device: str
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+
+
+class Probe(Protocol):
+    """One way to find and read devices of a kind. It never raises: what fails becomes a reason."""
+
+    def inventory(self) -> Inventory:
+        """Find the devices, or say why there are none."""
+
+    def sample(self) -> tuple[Sample, ...]:
+        """Read every device once."""
+
+    def close(self) -> None:
+        """Let go of libraries and handles."""

@@ -1,0 +1,239 @@
+"""Starting, warming and ending engine processes, from a program that imports no TensorFlow itself.
+
+An engine is a process of its own session, so that neither a hang-up of the terminal nor a crash of
+the dashboard reaches it. It reads one JSON request a line from its standard input and answers each
+with a line on its standard output, until it is handed a run; from then on the run's directory is
+all that the two share.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.plan import Plan
+from accel_engine.run.writer import hand_over
+
+DISTRIBUTIONS = {
+    "tensorflow": "",
+    "tensorflow-cpu": "cpu",
+    "tensorflow-tpu": "tpu",
+}
+"""The distributions that bring the package ``tensorflow``, and what they are built for."""
+
+HOW_TO_INSTALL = "pip install 'accel-tui[cpu]' (or [cuda], [tpu])"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The TensorFlow that an engine would import.
+
+    Attributes:
+        distribution: Name of the package that is installed; empty when there is none.
+        version: Its version.
+        problem: Why no engine can be started, in one line with what to do; empty when one can.
+    """
+
+    distribution: str = ""
+    version: str = ""
+    problem: str = ""
+
+
+def installation() -> Installation:
+    """Look which TensorFlow is installed, without importing it."""
+    found = {}
+    for name in DISTRIBUTIONS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    if not found:
+        return Installation(problem=f"No TensorFlow is installed, so nothing can be trained: {HOW_TO_INSTALL}")
+    if len(found) > 1 and "tensorflow-tpu" in found:
+        return Installation(
+            problem=f"{' and '.join(found)} overwrite each other: keep one of them, in a fresh virtual environment"
+        )
+    name, version = next(iter(found.items()))
+    return Installation(name, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a plan's model is, found without training it.
+
+    Attributes:
+        parameters: Number of weights.
+        trainable: Number of trainable weights.
+        layers: Number of layers.
+        activations: Numbers that one example's forward pass leaves behind.
+        input_shape: Shape of one example.
+        classes: Number of classes.
+        problem: Why there is no description; the numbers are 0 then.
+    """
+
+    parameters: int = 0
+    trainable: int = 0
+    layers: int = 0
+    activations: int = 0
+    input_shape: tuple[int, ...] = ()
+    classes: int = 0
+    problem: str = ""
+
+
+class EngineState(StrEnum):
+    """How far a warm engine is."""
+
+    IMPORTING = "importing"
+    READY = "ready"
+    HANDED_OVER = "handed over"
+    FAILED = "failed"
+
+
+class WarmEngine:
+    """An engine process that imports TensorFlow ahead of time and waits for a run.
+
+    It claims no accelerator before it has a plan. It ends by itself when this process does.
+
+    Args:
+        on_change: Called from a thread whenever :attr:`state` changes.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+
+    def __init__(self, on_change: Callable[[], None] | None = None) -> None:
+        self._on_change = on_change or (lambda: None)
+        self.state = EngineState.IMPORTING
+        self.problem = ""
+        self.versions: dict[str, str] = {}
+        self._replies: dict[int, dict[str, Any]] = {}
+        self._news = threading.Condition()
+        self._number = 0
+        self._log = tempfile.NamedTemporaryFile(prefix="accel-tui-engine-", suffix=".log")  # noqa: SIM115
+        self._process = _spawn(stderr=self._log)
+        threading.Thread(target=self._listen, name="engine-replies", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The engine's process id."""
+        return self._process.pid
+
+    def wait_ready(self, timeout: float | None = None) -> bool:
+        """Wait until TensorFlow is imported; tell whether it is."""
+        with self._news:
+            self._news.wait_for(lambda: self.state is not EngineState.IMPORTING, timeout)
+        return self.state is EngineState.READY
+
+    def describe(self, plan: Plan, timeout: float = 60.0) -> Description:
+        """Build the plan's model, without values, and say how large it is. Blocks; call it from a thread."""
+        with self._news:
+            self._number += 1
+            number = self._number
+        try:
+            self._send({"describe": plan.to_mapping(), "number": number})
+        except OSError:
+            return Description(problem=self.problem or "the engine has ended")
+        with self._news:
+            self._news.wait_for(lambda: number in self._replies or self.state is EngineState.FAILED, timeout)
+            reply = self._replies.pop(number, None)
+        if reply is None:
+            return Description(problem=self.problem or "the engine did not answer")
+        return Description(**{**reply, "input_shape": tuple(reply.get("input_shape", ()))})
+
+    def train(self, directory: Path) -> None:
+        """Hand it a run to train; it can be handed one only.
+
+        Raises:
+            RunError: It has ended.
+        """
+        hand_over(directory, self.pid)
+        try:
+            self._send({"run": str(directory)})
+        except OSError as error:
+            raise RunError(f"the engine has ended: {self.problem or error}") from error
+        self._set(EngineState.HANDED_OVER)
+
+    def close(self) -> None:
+        """End it, unless it was handed a run."""
+        if self._process.stdin:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        if self.state is not EngineState.HANDED_OVER:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def _send(self, request: dict[str, Any]) -> None:
+        if self._process.stdin is None or self._process.stdin.closed:
+            raise BrokenPipeError("closed")
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101 (it was asked for)
+        for line in self._process.stdout:
+            reply = json.loads(line)
+            if "versions" in reply:
+                self.versions = reply["versions"]
+                self._set(EngineState.READY)
+            else:
+                with self._news:
+                    self._replies[reply.pop("number")] = reply
+                    self._news.notify_all()
+        self._process.stdout.close()
+        if self.state is not EngineState.HANDED_OVER:
+            self.problem = self._last_words()
+            self._set(EngineState.FAILED)
+        self._process.wait()
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError, ValueError):
+            lines = Path(self._log.name).read_text(errors="replace").strip().splitlines()
+            if lines:
+                return f"the engine ended: {lines[-1].strip()}"
+        return "the engine ended without a word"
+
+    def _set(self, state: EngineState) -> None:
+        with self._news:
+            self.state = state
+            self._news.notify_all()
+        self._on_change()
+
+
+def start(directory: Path) -> "subprocess.Popen[str]":
+    """Start a cold engine on a run that waits for one.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be written.
+    """
+    log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        process = _spawn("--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    finally:
+        os.close(log)
+    hand_over(directory, process.pid)
+    return process
+
+
+def _spawn(
+    *arguments: str, stdin: int = subprocess.PIPE, stdout: int = subprocess.PIPE, stderr: Any = None
+) -> "subprocess.Popen[str]":
+    if problem := installation().problem:
+        raise EngineMissingError(problem)
+    return subprocess.Popen(
+        [sys.executable, "-m", "accel_engine.process", *arguments],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        start_new_session=True,
+    )

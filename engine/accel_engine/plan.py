@@ -1,0 +1,268 @@
+"""The plan: what to train, on what, and how. One validated value, in TOML, JSON and flags alike."""
+
+import difflib
+import json
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import tomli_w
+
+from accel_engine import data, models, strategies
+from accel_engine.errors import PlanError, UsageError
+
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+XLA_MODES = ("auto", "on", "off")
+OPTIMIZERS = ("auto", "adam", "adamw", "nadam", "rmsprop", "sgd", "adagrad", "lion")
+VALIDATIONS = ("epoch", "end", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a field of the plan means and may be; the command line and the form are made from it.
+
+    Attributes:
+        doc: One line for ``--help``, the form and the TOML file.
+        type: ``str``, ``int`` or ``float``; ``tuple`` for several names.
+        choices: The only values allowed, when they are few.
+        minimum: The smallest number allowed.
+        above: The number that a value must exceed.
+        maximum: The largest number allowed.
+        optional: Whether ``None`` (leave it out) is allowed.
+        example: A value to show in help.
+    """
+
+    doc: str
+    type: type
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    above: float | None = None
+    maximum: float | None = None
+    optional: bool = False
+    example: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        noun = {int: "a whole number", float: "a number", str: "text", tuple: "a list of names"}[self.type]
+        bounds = [
+            text
+            for bound, text in (
+                (self.minimum, f"at least {self.minimum}"),
+                (self.above, f"above {self.above}"),
+                (self.maximum, f"at most {self.maximum}"),
+            )
+            if bound is not None
+        ]
+        return " ".join([noun, " and ".join(bounds)]).strip() + (", or nothing" if self.optional else "")
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value in its exact type, or raise :class:`PlanError`."""
+        wrong = PlanError(name, value, f"must be {self.allowed}")
+        if value is None and self.optional:
+            return None
+        if self.type is tuple:
+            items = value.replace(",", " ").split() if isinstance(value, str) else value
+            if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+                raise wrong
+            return tuple(items)
+        if isinstance(value, bool):
+            raise wrong
+        if self.type is float and isinstance(value, int):
+            value = float(value)
+        if not isinstance(value, self.type):
+            raise wrong
+        if self.choices and value not in self.choices:
+            near = difflib.get_close_matches(str(value), self.choices, n=1)
+            raise PlanError(name, value, wrong.allowed + (f" (did you mean {near[0]}?)" if near else ""))
+        if isinstance(value, int | float) and not self._in_bounds(value):
+            raise wrong
+        return value
+
+    def _in_bounds(self, value: float) -> bool:
+        return (
+            value == value
+            and abs(value) != float("inf")
+            and (self.minimum is None or value >= self.minimum)
+            and (self.above is None or value > self.above)
+            and (self.maximum is None or value <= self.maximum)
+        )
+
+
+def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
+    return field(default=default, metadata={"spec": Spec(doc, kind, **spec)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to train. Every field is checked when the plan is made.
+
+    The fields' documentation is in their :class:`Spec`, which the command line, the form and the
+    TOML file show too.
+
+    Raises:
+        PlanError: A field has a value that it may not have.
+    """
+
+    model: str = _field(
+        "cnn", "Model: a name of the catalogue, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str
+    )
+    data: str = _field(
+        "digits",
+        "Data: a name of the catalogue, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], FILE.npz or a folder of images",
+        str,
+    )
+    strategy: str = _field("default", "How steps are spread over devices", str, example="mirrored")
+    devices: tuple[str, ...] = _field(
+        (), "Devices to train on; all that fit when none is named", tuple, example="gpu:0"
+    )
+    virtual_cpus: int = _field(1, "Split the CPU into this many logical devices", int, minimum=1, maximum=64)
+    precision: str = _field("float32", "Numbers that the model computes with", str, choices=PRECISIONS)
+    xla: str = _field("auto", "Compile the training step with XLA", str, choices=XLA_MODES)
+    batch_size: int = _field(64, "Examples a step, over all replicas (the global batch)", int, minimum=1)
+    epochs: int = _field(10, "Times to go over the training data", int, minimum=1)
+    steps_per_epoch: int | None = _field(
+        None, "Optimizer updates in an epoch; all the data when left out", int, minimum=1, optional=True
+    )
+    optimizer: str = _field("auto", "Optimizer; auto takes a compiled model's own, else adam", str, choices=OPTIMIZERS)
+    learning_rate: float | None = _field(
+        None, "Learning rate; the optimizer's own when left out", float, above=0, optional=True
+    )
+    seed: int = _field(0, "Seed of weights, order of examples and dropout", int, minimum=0, maximum=2**31 - 1)
+    validation: str = _field("epoch", "When to validate: after each epoch, at the end, never", str, choices=VALIDATIONS)
+    image_size: str | None = _field(
+        None, "Size that a folder's images are brought to, HEIGHTxWIDTH", str, optional=True, example="96x96"
+    )
+    name: str = _field("", "A name for the run", str, example="first-try")
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            object.__setattr__(self, item.name, SPECS[item.name].check(item.name, getattr(self, item.name)))
+        models.find(self.model)
+        data.find(self.data)
+        strategies.find(self.strategy)
+        if self.image_size is not None:
+            data.parse_size(self.image_size)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
+        """Make a plan from names and values, refusing names that are no field's.
+
+        Raises:
+            PlanError: A name or a value is wrong.
+        """
+        for name in values:
+            if name not in SPECS:
+                near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SPECS)}"
+                raise PlanError(name, values[name], f"is no field of a plan; {hint}")
+        return cls(**values)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """Read a plan from TOML.
+
+        Raises:
+            PlanError: A field is wrong.
+            UsageError: The text is no TOML.
+        """
+        return cls.from_mapping(parse_toml(text))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a plan from a JSON object."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"the plan is not valid JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise UsageError("the plan is not a JSON object")
+        return cls.from_mapping(values)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """All fields by name, in plain types."""
+        values = {name: getattr(self, name) for name in SPECS}
+        values["devices"] = list(self.devices)
+        return values
+
+    def to_json(self) -> str:
+        """The plan as a JSON object."""
+        return json.dumps(self.to_mapping())
+
+    def to_toml(self) -> str:
+        """The plan as a TOML file that explains itself: a comment with each field's meaning."""
+        lines = []
+        for name, value in self.to_mapping().items():
+            lines.append(f"# {SPECS[name].doc}")
+            lines.append(f"# {name} =" if value is None else tomli_w.dumps({name: value}).strip())
+        return "\n".join(lines) + "\n"
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that are not at their default."""
+        return {name: value for name, value in self.to_mapping().items() if value != _plain(DEFAULTS[name])}
+
+    def replace(self, **changes: Any) -> Self:
+        """The same plan with some fields changed."""
+        return replace(self, **changes)
+
+    def command(self) -> str:
+        """The shell command that trains this plan; fields at their default are left out."""
+        words = ["accel-tui", "train"]
+        for name, value in self.changed().items():
+            words += [flag(name), ",".join(value) if isinstance(value, list) else str(value)]
+        return shlex.join(words)
+
+    @property
+    def title(self) -> str:
+        """The run's name, or what it trains in two words."""
+        return self.name or f"{models.find(self.model).name} on {data.find(self.data).name}"
+
+
+def flag(name: str) -> str:
+    """The command line's flag of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Read the names and values of a plan's TOML, checking its syntax only."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"the plan is not valid TOML: {error}") from error
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Read a plan file, TOML or (by its suffix) JSON, without checking its fields.
+
+    Raises:
+        UsageError: It cannot be read, or is malformed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the plan {path}: {error}") from error
+    try:
+        if path.suffix == ".json":
+            values = json.loads(text)
+            if not isinstance(values, dict):
+                raise UsageError("the plan is not a JSON object")
+            return values
+        return parse_toml(text)
+    except (UsageError, json.JSONDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+SPECS: dict[str, Spec] = {item.name: item.metadata["spec"] for item in fields(Plan)}
+"""The meaning of every field, by name, in the order of the form."""
+
+DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Plan) if item.default is not MISSING}
+"""The default of every field."""

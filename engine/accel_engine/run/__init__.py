@@ -1,0 +1,30 @@
+"""A run on disk: the one thing that engines write and dashboards read.
+
+A run is a directory: ``run.db`` (see :mod:`accel_engine.run.schema`), ``log.txt``, ``checkpoints/``
+and, once trained, ``model.keras``.
+"""
+
+from accel_engine.run.home import home, runs_directory
+from accel_engine.run.listing import RunSummary, find, list_runs
+from accel_engine.run.reader import Chunk, Command, RunReader, Update, request
+from accel_engine.run.schema import SCHEMA_VERSION
+from accel_engine.run.status import RunInfo, Status
+from accel_engine.run.writer import RunWriter, create
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Chunk",
+    "Command",
+    "RunInfo",
+    "RunReader",
+    "RunSummary",
+    "RunWriter",
+    "Status",
+    "Update",
+    "create",
+    "find",
+    "home",
+    "list_runs",
+    "request",
+    "runs_directory",
+]

@@ -1,0 +1,36 @@
+"""Where runs live."""
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+from accel_engine.errors import RunError
+
+
+def home() -> Path:
+    """The program's directory: ``ACCEL_TUI_HOME``, or the platform's place for user data."""
+    chosen = os.environ.get("ACCEL_TUI_HOME")
+    return Path(chosen).expanduser() if chosen else platformdirs.user_data_path("accel-tui")
+
+
+def runs_directory() -> Path:
+    """The directory with a directory for every run; it may not exist yet."""
+    return home() / "runs"
+
+
+def make_private(directory: Path) -> None:
+    """Make a directory that only its owner can enter.
+
+    Raises:
+        RunError: It cannot be made or written.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"cannot make the run directory {directory}: {error.strerror}; "
+            "set ACCEL_TUI_HOME to a directory that you can write"
+        ) from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise RunError(f"cannot write in the run directory {directory}; set ACCEL_TUI_HOME to one that you can write")

@@ -1,0 +1,123 @@
+"""Finding runs: all of them, or the one that somebody means."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
+from accel_engine.registry import suggestion
+from accel_engine.run.home import runs_directory
+from accel_engine.run.schema import DATABASE, connect
+from accel_engine.run.status import RunInfo, Status, read_info
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run in a line.
+
+    Attributes:
+        id: Its id.
+        directory: Where it is.
+        info: What it is; ``None`` when it cannot be read.
+        steps: Steps recorded.
+        metrics: The latest known means; validation's are prefixed with ``validation_``.
+        seconds: From the first event to the last.
+        problem: Why it cannot be read.
+    """
+
+    id: str
+    directory: Path
+    info: RunInfo | None
+    steps: int = 0
+    metrics: dict[str, float] | None = None
+    seconds: float = 0.0
+    problem: str = ""
+
+    @property
+    def status(self) -> Status | None:
+        """Its status, or ``None`` when it cannot be read."""
+        return self.info.status if self.info else None
+
+
+def list_runs() -> list[RunSummary]:
+    """All runs of this user on this machine, newest first; one that cannot be read says why."""
+    parent = runs_directory()
+    directories = [path.parent for path in parent.glob(f"*/{DATABASE}")]
+    summaries = [summarize(directory) for directory in directories]
+    return sorted(summaries, key=_created, reverse=True)
+
+
+def find(reference: str) -> Path:
+    """Find the run that is meant.
+
+    Args:
+        reference: A run's id, the unique beginning of one, its name, ``last``, or a run's directory.
+
+    Raises:
+        UsageError: There is none, or more than one.
+    """
+    path = Path(reference)
+    if (path / DATABASE).is_file():
+        return path.resolve()
+    runs = list_runs()
+    if not runs:
+        raise UsageError(f"there are no runs yet in {runs_directory()}")
+    if reference == "last":
+        return runs[0].directory
+    exact = [run for run in runs if run.id == reference]
+    named = [run for run in runs if run.info and run.info.values.get("name") == reference]
+    prefixed = [run for run in runs if run.id.startswith(reference)]
+    for matches in (exact, named[:1], prefixed):
+        if len(matches) == 1:
+            return matches[0].directory
+    if prefixed:
+        raise UsageError(f"{reference!r} could be any of {', '.join(run.id for run in prefixed[:6])}")
+    raise UsageError(f"no run is called {reference!r}; {suggestion(reference, [run.id for run in runs])}")
+
+
+def summarize(directory: Path) -> RunSummary:
+    """Read one run in a line."""
+    try:
+        connection = connect(directory, read_only=True)
+    except RunError as error:
+        return RunSummary(directory.name, directory, None, problem=str(error))
+    try:
+        info = read_info(connection, directory)
+        steps = connection.execute("SELECT first_step + count FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
+        first, last = connection.execute("SELECT min(time), max(time) FROM event").fetchone()
+        return RunSummary(
+            directory.name,
+            directory,
+            info,
+            steps=steps[0] if steps else 0,
+            metrics=_latest_metrics(connection),
+            seconds=(last - first) if first else 0.0,
+        )
+    except (sqlite3.Error, KeyError, json.JSONDecodeError) as error:
+        return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")
+    finally:
+        connection.close()
+
+
+def _latest_metrics(connection: sqlite3.Connection) -> dict[str, float]:
+    metrics: dict[str, float] = {}
+    rows = connection.execute(
+        "SELECT kind, time, body FROM event WHERE id IN (SELECT max(id) FROM event "
+        "WHERE kind IN ('epoch_ended', 'validated', 'run_ended') GROUP BY kind) ORDER BY id"
+    )
+    for kind, time, body in rows:
+        match from_json(kind, time, body):
+            case Validated(metrics=means):
+                metrics |= {f"validation_{name}": value for name, value in means.items()}
+            case EpochEnded(metrics=means) | RunEnded(metrics=means):
+                metrics |= means
+    return metrics
+
+
+def _created(run: RunSummary) -> float:
+    try:
+        return run.info.created if run.info else (run.directory / DATABASE).stat().st_mtime
+    except OSError:
+        return 0.0

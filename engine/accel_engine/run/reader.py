@@ -1,0 +1,232 @@
+"""Reading a run as it grows, and asking things of its engine."""
+
+import getpass
+import json
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.errors import RunError
+from accel_engine.events import KINDS, Event, from_json
+from accel_engine.run.schema import connect, series_columns
+from accel_engine.run.status import RunInfo, read_info
+
+COMMANDS = {
+    "stop": "Stop after this chunk, validate no more, keep a checkpoint",
+    "stop_now": "Stop after this chunk at the latest, without a checkpoint",
+    "pause": "Wait between two chunks, keeping all state",
+    "resume": "Go on after a pause",
+    "checkpoint": "Write a checkpoint now",
+    "learning_rate": "Take the next step with another learning rate",
+}
+"""What can be asked of an engine, and what it then does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that somebody asked of a run's engine.
+
+    Attributes:
+        id: Its row in the run.
+        time: When it was asked, in seconds since the Unix epoch.
+        who: Who asked, as ``user@host``.
+        name: One of :data:`COMMANDS`.
+        argument: The learning rate, for ``learning_rate``.
+    """
+
+    id: int
+    time: float
+    who: str
+    name: str
+    argument: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The steps of one dispatch.
+
+    Attributes:
+        first_step: Steps taken in the run before it.
+        count: Number of steps.
+        started: Seconds since the Unix epoch.
+        ended: Likewise.
+        series: float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``.
+    """
+
+    first_step: int
+    count: int
+    started: float
+    ended: float
+    series: Mapping[str, npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a run says since it was last asked; each in its own order of time."""
+
+    events: tuple[Event, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    samples: tuple[Sample, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.chunks or self.samples)
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a reader has read: the last row of each table."""
+
+    event: int = 0
+    chunk: int = 0
+    sample: int = 0
+    data_version: int = field(default=-1)
+
+
+class RunReader:
+    """Follows one run, live or ended.
+
+    Args:
+        directory: The run's.
+
+    Raises:
+        RunError: There is no run there, or this program cannot read it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._connection = connect(directory, read_only=True)
+        self._place = _Place()
+
+    def info(self) -> RunInfo:
+        """Read what the run is and how it stands now."""
+        try:
+            return read_info(self._connection, self.directory)
+        except (sqlite3.Error, KeyError, ValueError) as error:
+            raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
+
+    def poll(self) -> Update:
+        """Read what has been written since the last call; all of it at the first.
+
+        Costs some microseconds when nothing was written.
+
+        Raises:
+            RunError: The file can no longer be read.
+        """
+        try:
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._place.data_version:
+                return Update()
+            self._place.data_version = version
+            return self._read()
+        except sqlite3.Error as error:
+            raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def _read(self) -> Update:
+        place = self._place
+        self._connection.execute("BEGIN")
+        try:
+            events = self._connection.execute(
+                "SELECT id, kind, time, body FROM event WHERE id > ? ORDER BY id", (place.event,)
+            ).fetchall()
+            names = series_columns(self._connection)
+            columns = "".join(f', "{name}"' for name in names)
+            chunks = self._connection.execute(
+                f"SELECT id, first_step, count, started, ended{columns} FROM chunk WHERE id > ? ORDER BY id",
+                (place.chunk,),
+            ).fetchall()
+            samples = self._connection.execute(
+                "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id", (place.sample,)
+            ).fetchall()
+        finally:
+            self._connection.execute("COMMIT")
+        place.event = events[-1][0] if events else place.event
+        place.chunk = chunks[-1][0] if chunks else place.chunk
+        place.sample = samples[-1][0] if samples else place.sample
+        return Update(
+            tuple(from_json(kind, at, body) for _, kind, at, body in events if kind in KINDS),
+            tuple(_chunk(row, names) for row in chunks),
+            tuple(Sample(at, device, _readings(body)) for _, at, device, body in samples),
+        )
+
+
+def request(directory: Path, name: str, argument: float | None = None) -> int:
+    """Ask something of a run's engine.
+
+    Args:
+        directory: The run's.
+        name: One of :data:`COMMANDS`.
+        argument: The learning rate, for ``learning_rate``.
+
+    Returns:
+        The command's number, for :func:`answer`.
+
+    Raises:
+        RunError: The run has no engine any more.
+        ValueError: No command has that name.
+    """
+    if name not in COMMANDS:
+        raise ValueError(f"{name!r} is no command; known: {', '.join(COMMANDS)}")
+    connection = connect(directory)
+    try:
+        status = read_info(connection, directory).status
+        if not status.live:
+            raise RunError(f"run {directory.name} is {status}: there is no engine to ask")
+        cursor = connection.execute(
+            "INSERT INTO command (time, who, name, argument) VALUES (?, ?, ?, ?)",
+            (time.time(), who(), name, argument),
+        )
+        return int(cursor.lastrowid or 0)
+    except sqlite3.Error as error:
+        raise RunError(f"cannot write to run {directory.name}: {error}") from error
+    finally:
+        connection.close()
+
+
+def answer(directory: Path, number: int) -> tuple[bool, str] | None:
+    """Read an engine's answer to a command: whether it was obeyed, and in words; ``None`` before it is there."""
+    connection = connect(directory, read_only=True)
+    try:
+        row = connection.execute("SELECT answered, obeyed, answer FROM command WHERE id = ?", (number,)).fetchone()
+    finally:
+        connection.close()
+    return (bool(row[1]), str(row[2])) if row and row[0] is not None else None
+
+
+def who() -> str:
+    """The user at this terminal, as ``user@host``."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def _chunk(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
+    _, first_step, count, started, ended, *columns = row
+    return Chunk(
+        first_step,
+        count,
+        started,
+        ended,
+        {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
+    )
+
+
+def _readings(body: str) -> dict[str, Reading]:
+    return {
+        name: Reading.missing(value, unit) if isinstance(value, str) else Reading(value, unit)
+        for name, (value, unit) in json.loads(body).items()
+    }

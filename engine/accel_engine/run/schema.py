@@ -1,0 +1,94 @@
+"""The tables of ``run.db`` and how they are opened.
+
+SQLite in WAL mode lets one engine write while any number of dashboards read. Steps are stored by
+chunk, one packed little-endian float32 column a series: a million steps write in about half a
+second this way and read in milliseconds, where a row a step takes a second to read.
+"""
+
+import sqlite3
+from pathlib import Path
+
+from accel_engine.errors import RunError
+
+SCHEMA_VERSION = 1
+"""Raised whenever an older program would misread a newer file."""
+
+DATABASE = "run.db"
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE event (id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    first_step INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    started REAL NOT NULL,
+    ended REAL NOT NULL
+);
+CREATE TABLE sample (id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, device TEXT NOT NULL, readings TEXT NOT NULL);
+CREATE TABLE command (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time REAL NOT NULL,
+    who TEXT NOT NULL,
+    name TEXT NOT NULL,
+    argument REAL,
+    answered REAL,
+    obeyed INTEGER,
+    answer TEXT
+);
+"""
+
+FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
+"""The columns of ``chunk`` that are not series; every other column is one."""
+
+
+def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open a run's database.
+
+    Raises:
+        RunError: There is no run, it is damaged, or it was made by a newer program.
+    """
+    path = directory / DATABASE
+    if not path.is_file():
+        raise RunError(f"{directory} holds no run")
+    try:
+        connection = _open(path, read_only=read_only)
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    except sqlite3.Error as error:
+        raise RunError(f"cannot read the run {directory.name}: {error}") from error
+    version = int(row[0]) if row else 0
+    if version > SCHEMA_VERSION:
+        connection.close()
+        raise RunError(
+            f"run {directory.name} was made by a newer accel-tui (format {version}; this one reads up to "
+            f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
+        )
+    return connection
+
+
+def initialize(directory: Path) -> sqlite3.Connection:
+    """Make a new, empty database, readable by its owner only."""
+    path = directory / DATABASE
+    path.touch(mode=0o600)
+    connection = _open(path)
+    connection.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
+    connection.executescript(SCHEMA)
+    connection.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
+    return connection
+
+
+def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Names of the per-step series that the run records."""
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(chunk)")]
+    return tuple(name for name in columns if name not in FIXED_CHUNK_COLUMNS)
+
+
+def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    if read_only:
+        # Not SQLite's mode=ro: a reader of a WAL database must be able to make its shared-memory file.
+        connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA query_only = ON")
+    else:
+        connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection

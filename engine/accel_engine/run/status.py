@@ -1,0 +1,120 @@
+"""What state a run is in, judged from its file and from whether its engine still lives."""
+
+import json
+import socket
+import sqlite3
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from accel_engine.errors import UsageError
+from accel_engine.plan import Plan
+
+HEARTBEAT_SECONDS = 1.0
+"""How often an engine says that it lives."""
+
+SILENCE_SECONDS = 15.0
+"""How long an engine on another machine may be silent before its run counts as lost."""
+
+START_SECONDS = 30.0
+"""How long a new run may wait for its engine before it counts as lost."""
+
+
+class Status(StrEnum):
+    """The state of a run as a whole."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+    @property
+    def live(self) -> bool:
+        """Whether more is to come."""
+        return self in (Status.STARTING, Status.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What stands in a run's ``meta`` table, and its status now.
+
+    Attributes:
+        id: Its id, the name of its directory.
+        directory: Where it is.
+        plan: What it trains; ``None`` when this machine cannot read the plan (a file has moved, say).
+        values: The plan's fields as stored.
+        created: Seconds since the Unix epoch.
+        host: The machine of its engine.
+        pid: Process id of its engine, or ``None`` before there is one.
+    """
+
+    id: str
+    directory: Path
+    plan: Plan | None
+    values: dict[str, Any]
+    created: float
+    host: str
+    pid: int | None
+    status: Status
+
+    @property
+    def title(self) -> str:
+        """The run's name, or what it trains."""
+        return self.values.get("name") or f"{self.values.get('model')} on {self.values.get('data')}"
+
+
+def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
+    """Read ``meta`` and judge the run's status."""
+    meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    values = json.loads(meta["plan"])
+    try:
+        plan = Plan.from_mapping(values)
+    except UsageError:
+        plan = None
+    pid = meta.get("pid")
+    return RunInfo(
+        id=directory.name,
+        directory=directory,
+        plan=plan,
+        values=values,
+        created=float(meta["created"]),
+        host=str(meta.get("host", "")),
+        pid=int(pid) if pid is not None else None,
+        status=_status(connection, meta),
+    )
+
+
+def is_alive(pid: int, started: float) -> bool:
+    """Whether the process that had this id at this start time still runs on this machine."""
+    try:
+        process = psutil.Process(pid)
+        return abs(process.create_time() - started) < 2.0 and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _status(connection: sqlite3.Connection, meta: dict[str, Any]) -> Status:
+    """Judge from ``pending`` (handed to an engine that has not begun), the last event and the process."""
+    pid, pending = meta.get("pid"), meta.get("pending")
+    now = time.time()
+    if pid is None:
+        return Status.STARTING if now - float(pending or 0.0) < START_SECONDS else Status.LOST
+    if pending is None:
+        last = connection.execute(
+            "SELECT kind, body FROM event WHERE kind IN ('run_started', 'run_ended') ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+        if last and last[0] == "run_ended":
+            return Status(json.loads(last[1])["outcome"])
+    if meta.get("host") == socket.gethostname():
+        alive = is_alive(int(pid), float(meta["pid_started"]))
+    else:
+        alive = now - float(meta.get("heartbeat", 0.0)) < SILENCE_SECONDS
+    if not alive:
+        return Status.LOST
+    return Status.RUNNING if pending is None else Status.STARTING

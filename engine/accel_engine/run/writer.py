@@ -1,0 +1,227 @@
+"""Writing a run: its making, and everything that its engine says."""
+
+import json
+import re
+import secrets
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from accel_engine.devices.reading import Sample
+from accel_engine.errors import RunError
+from accel_engine.events import Event, to_json
+from accel_engine.plan import Plan
+from accel_engine.run.home import make_private, runs_directory
+from accel_engine.run.reader import Command
+from accel_engine.run.schema import connect, initialize, series_columns
+from accel_engine.run.status import read_info
+
+_ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
+"""Letters and digits that are not mistaken for one another."""
+
+_SERIES_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def create(plan: Plan) -> Path:
+    """Make a new run's directory, waiting for an engine.
+
+    Returns:
+        The directory; its name is the run's id: four random letters and digits, then what it trains.
+
+    Raises:
+        RunError: The place for runs cannot be written.
+    """
+    parent = runs_directory()
+    make_private(parent)
+    slug = re.sub(r"[^a-z0-9]+", "-", (plan.name or plan.title).lower().replace(" on ", "-")).strip("-")[:32]
+    while True:
+        # The first of an id is a letter, so that no id looks like a number.
+        code = secrets.choice(_ALPHABET[:22]) + "".join(secrets.choice(_ALPHABET) for _ in range(3))
+        directory = parent / f"{code}-{slug}".strip("-")
+        if not any(parent.glob(f"{code}*")):
+            break
+    make_private(directory)
+    try:
+        connection = initialize(directory)
+        now = time.time()
+        with connection:
+            _put(connection, plan=plan.to_json(), created=now, pending=now, host=socket.gethostname())
+        connection.close()
+    except (OSError, sqlite3.Error) as error:
+        raise RunError(f"cannot write the run {directory}: {error}") from error
+    return directory
+
+
+def hand_over(directory: Path, pid: int) -> None:
+    """Note which process is to train the run, so that its death is seen even before its first word."""
+    connection = connect(directory)
+    _put(connection, pid=pid, pid_started=_process_start(pid), host=socket.gethostname(), pending=time.time())
+    connection.close()
+
+
+def reopen(directory: Path, plan: Plan) -> None:
+    """Let an ended or lost run wait for an engine again, with a plan that may differ.
+
+    Raises:
+        RunError: It is being trained at this moment.
+    """
+    connection = connect(directory)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        if read_info(connection, directory).status.live:
+            raise RunError(f"run {directory.name} is being trained already")
+        _put(connection, plan=plan.to_json(), pending=time.time(), pid=None)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+class RunWriter:
+    """What an engine writes with; any of its threads may use it.
+
+    Args:
+        directory: The run's.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._connection = connect(directory)
+        self._lock = threading.Lock()
+        self._series = series_columns(self._connection)
+
+    def begin(self, pid: int) -> None:
+        """Take the run up: it is this process's from now on."""
+        with self._lock:
+            _put(
+                self._connection,
+                pid=pid,
+                pid_started=_process_start(pid),
+                host=socket.gethostname(),
+                heartbeat=time.time(),
+                pending=None,
+            )
+            # What was asked of an engine that died is not for this one.
+            self._connection.execute(
+                "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' WHERE answered IS NULL",
+                (time.time(),),
+            )
+
+    def event(self, event: Event) -> None:
+        """Add an event."""
+        with self._lock:
+            self._connection.execute(
+                "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)",
+                (event.time, event.kind(), to_json(event)),
+            )
+
+    def chunk(self, first_step: int, started: float, ended: float, series: Mapping[str, Sequence[float]]) -> None:
+        """Add a chunk of steps.
+
+        Args:
+            first_step: Steps taken in the run before it.
+            started: Seconds since the Unix epoch.
+            ended: Likewise.
+            series: What was measured at each of its steps, by name; all of one length.
+        """
+        packed = {name: np.asarray(values, dtype="<f4") for name, values in series.items()}
+        count = len(next(iter(packed.values())))
+        columns = ", ".join(f'"{name}"' for name in packed)
+        marks = ", ".join("?" * (4 + len(packed)))
+        with self._lock:
+            for name in packed.keys() - set(self._series):
+                self._add_series(name)
+            self._connection.execute(
+                f"INSERT INTO chunk (first_step, count, started, ended, {columns}) VALUES ({marks})",
+                (first_step, count, started, ended, *(values.tobytes() for values in packed.values())),
+            )
+
+    def samples(self, samples: Sequence[Sample]) -> None:
+        """Add readings of devices."""
+        rows = [
+            (
+                sample.time,
+                sample.device,
+                json.dumps(
+                    {
+                        name: [reading.value, reading.unit]
+                        if reading.value is not None
+                        else [reading.reason, reading.unit]
+                        for name, reading in sample.readings.items()
+                    },
+                    separators=(",", ":"),
+                ),
+            )
+            for sample in samples
+        ]
+        with self._lock:
+            self._connection.execute("BEGIN")
+            self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
+            self._connection.execute("COMMIT")
+
+    def truncate(self, step: int) -> None:
+        """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""
+        with self._lock:
+            self._connection.execute("BEGIN")
+            self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
+            row = self._connection.execute(
+                "SELECT id, first_step FROM chunk WHERE first_step + count > ?", (step,)
+            ).fetchone()
+            if row:
+                keep = step - row[1]
+                cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
+                self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
+            self._connection.execute("COMMIT")
+
+    def heartbeat(self) -> None:
+        """Say that the engine lives."""
+        with self._lock:
+            _put(self._connection, heartbeat=time.time())
+
+    def commands(self) -> list[Command]:
+        """The commands that wait for an answer, oldest first."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT id, time, who, name, argument FROM command WHERE answered IS NULL ORDER BY id"
+            ).fetchall()
+        return [Command(*row) for row in rows]
+
+    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        """Mark a command as answered."""
+        with self._lock:
+            self._connection.execute(
+                "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
+                (time.time(), obeyed, answer, command.id),
+            )
+
+    def close(self) -> None:
+        """Let go of the file; what was written stays."""
+        with self._lock:
+            self._connection.close()
+
+    def _add_series(self, name: str) -> None:
+        if not _SERIES_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot name a series")
+        self._connection.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
+        self._series = (*self._series, name)
+
+
+def _put(connection: sqlite3.Connection, **values: object) -> None:
+    """Set keys of ``meta``; ``None`` removes one."""
+    for key, value in values.items():
+        if value is None:
+            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def _process_start(pid: int) -> float:
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.Error:
+        return 0.0

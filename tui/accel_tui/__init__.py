@@ -1,0 +1,1 @@
+"""Shows and asks: the terminal side of accel-tui. It never imports TensorFlow."""
