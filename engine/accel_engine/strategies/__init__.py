@@ -102,6 +102,8 @@ def choose_devices(
         if name.lower() not in known:
             raise PlanError("devices", ",".join(wanted), f"{name} is not here; known: {', '.join(known)}")
     chosen = [name.lower() for name in wanted]
+    if len(set(chosen)) < len(chosen):
+        raise PlanError("devices", ",".join(wanted), "names a device twice")
     if not chosen:
         best = next((kind for kind in ("gpu", "cpu") if there.get(kind)), "cpu")
         chosen = there["cpu"] if virtual_cpus > 1 else there[best]

@@ -1,0 +1,144 @@
+import json
+import math
+from dataclasses import FrozenInstanceError, asdict
+
+import pytest
+
+from accel_engine.events import (
+    KINDS,
+    CheckpointSaved,
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    Event,
+    LearningRateChanged,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    Warned,
+    from_json,
+    to_json,
+    to_wire,
+)
+
+EXAMPLES: tuple[Event, ...] = (
+    RunStarted(
+        time=1.5,
+        run="abcd-cnn-digits",
+        name="",
+        plan={"model": "cnn", "devices": ["cpu:0"]},
+        first_step=0,
+        pid=7,
+        host="here",
+        versions={"tensorflow": "2.21.0"},
+    ),
+    PhaseChanged(time=2.0, phase=Phase.TRACING, detail="the step"),
+    DevicesFound(time=2.5, devices=({"name": "CPU:0", "kind": "cpu"},), strategy="OneDeviceStrategy"),
+    ModelBuilt(
+        time=3.0,
+        parameters=10,
+        trainable=9,
+        layers=3,
+        input_shape=(8, 8, 1),
+        classes=10,
+        examples=1437,
+        validation_examples=360,
+        epochs=10,
+        steps_per_epoch=22,
+        global_batch=64,
+        per_replica_batch=32,
+        dropped_examples=29,
+        replicas=2,
+        optimizer="Adam",
+        loss="sparse_categorical_crossentropy",
+        series=("loss", "accuracy"),
+        precision="float32",
+        xla=False,
+        feed="resident",
+    ),
+    EpochEnded(time=4.0, epoch=1, step=22, metrics={"loss": 1.25}, seconds=0.5),
+    Validated(time=5.0, epoch=1, step=22, metrics={"loss": 1.5, "accuracy": 0.5}, seconds=0.1),
+    CheckpointSaved(time=6.0, epoch=1, step=22, path="checkpoints/22", seconds=0.2),
+    LearningRateChanged(time=7.0, step=23, learning_rate=0.01),
+    CommandAnswered(time=8.0, command="pause", who="me@here", obeyed=True, answer="paused", step=23),
+    Warned(time=9.0, message="29 examples are left out"),
+    RunEnded(
+        time=10.0,
+        outcome=Outcome.STOPPED,
+        steps=23,
+        epochs=1,
+        seconds=9.0,
+        steps_per_second=40.0,
+        metrics={"loss": 1.0},
+        reason="asked",
+    ),
+)
+
+
+def test_there_is_an_example_of_every_kind() -> None:
+    assert {type(event) for event in EXAMPLES} == set(KINDS.values())
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind())
+def test_stored_form_gives_the_same_event_back(event: Event) -> None:
+    body = to_json(event)
+    assert "time" not in json.loads(body)
+    assert from_json(event.kind(), event.time, body) == event
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind())
+def test_wire_form_is_one_flat_json_object(event: Event) -> None:
+    wire = json.loads(json.dumps(to_wire(event), allow_nan=False))
+    assert wire["event"] == event.kind()
+    assert wire["time"] == event.time
+    assert "metrics" not in wire
+    for name in asdict(event).keys() - {"metrics"}:
+        assert name in wire
+
+
+def test_metrics_stand_beside_the_fields_on_the_wire() -> None:
+    wire = to_wire(EXAMPLES[5])
+    assert (wire["step"], wire["loss"], wire["accuracy"]) == (22, 1.5, 0.5)
+
+
+def test_not_a_number_is_null_on_disk_and_wire_and_comes_back_as_itself() -> None:
+    event = EpochEnded(time=0.0, epoch=1, step=1, metrics={"loss": math.nan, "norm": math.inf}, seconds=0.1)
+    assert json.loads(to_json(event))["metrics"] == {"loss": None, "norm": None}
+    assert to_wire(event)["loss"] is None
+    back = from_json("epoch_ended", 0.0, to_json(event))
+    assert isinstance(back, EpochEnded)
+    assert math.isnan(back.metrics["loss"])
+
+
+def test_what_a_later_program_adds_to_an_event_is_passed_over() -> None:
+    assert from_json("warned", 1.0, '{"message": "hm", "shade": "red"}') == Warned(time=1.0, message="hm")
+
+
+def test_unknown_kind_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        from_json("moon_landed", 1.0, "{}")
+
+
+def test_events_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        EXAMPLES[0].time = 2.0  # type: ignore[misc]
+
+
+def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
+    assert set(KINDS) == {
+        "run_started",
+        "phase_changed",
+        "devices_found",
+        "model_built",
+        "epoch_ended",
+        "validated",
+        "checkpoint_saved",
+        "learning_rate_changed",
+        "command_answered",
+        "warned",
+        "run_ended",
+    }

@@ -1,0 +1,184 @@
+import json
+import math
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, parse_toml, read_values
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Plan:
+    """A plan in which every field differs from its default."""
+    arrays = tmp_path / "my data.npz"
+    arrays.touch()
+    return Plan(
+        model="mlp",
+        data=str(arrays),
+        strategy="mirrored",
+        devices=("cpu:0", "cpu:1"),
+        virtual_cpus=2,
+        precision="mixed_bfloat16",
+        xla="off",
+        batch_size=128,
+        epochs=3,
+        steps_per_epoch=7,
+        optimizer="sgd",
+        learning_rate=0.05,
+        seed=42,
+        validation="end",
+        image_size="32x48",
+        name="it's a try",
+    )
+
+
+def test_default_plan_trains_the_small_model_on_the_data_that_needs_no_network() -> None:
+    plan = Plan()
+    assert (plan.model, plan.data, plan.strategy) == ("cnn", "digits", "default")
+    assert plan.changed() == {}
+    assert plan.command() == "accel-tui train"
+    assert plan.title == "cnn on digits"
+
+
+def test_every_field_is_documented_and_its_default_is_allowed() -> None:
+    assert list(SPECS) == list(DEFAULTS)
+    for name, spec in SPECS.items():
+        assert spec.doc, name
+        assert "\n" not in spec.doc, name
+        assert spec.check(name, DEFAULTS[name]) == DEFAULTS[name]
+        assert spec.allowed, name
+
+
+def test_every_field_survives_toml_and_json(changed: Plan) -> None:
+    assert len(changed.changed()) == len(SPECS)
+    assert Plan.from_toml(changed.to_toml()) == changed
+    assert Plan.from_json(changed.to_json()) == changed
+    assert Plan.from_mapping(changed.to_mapping()) == changed
+
+
+def test_toml_explains_each_field_and_leaves_out_what_is_not_set() -> None:
+    text = Plan().to_toml()
+    for name, spec in SPECS.items():
+        assert f"# {spec.doc}\n" in text
+        assert f"\n{name} = " in text or f"\n# {name} =" in text
+    assert "learning_rate" not in tomllib.loads(text)
+
+
+def test_command_says_what_differs_and_can_be_pasted_into_a_shell(changed: Plan) -> None:
+    words = shlex.split(changed.command())
+    assert words[:2] == ["accel-tui", "train"]
+    given = dict(zip(words[2::2], words[3::2], strict=True))
+    assert given["--devices"] == "cpu:0,cpu:1"
+    assert given["--virtual-cpus"] == "2"
+    assert given["--data"] == changed.data
+    assert given["--name"] == "it's a try"
+    assert set(given) == {flag(name) for name in SPECS}
+
+
+def test_devices_may_be_given_as_text_or_as_a_list() -> None:
+    assert Plan(devices="gpu:0, gpu:1").devices == ("gpu:0", "gpu:1")  # type: ignore[arg-type]
+    assert Plan.from_mapping({"devices": ["gpu:0"]}).devices == ("gpu:0",)
+
+
+def test_whole_number_is_taken_where_a_number_is_wanted() -> None:
+    rate = Plan.from_mapping({"learning_rate": 1}).learning_rate
+    assert isinstance(rate, float)
+    assert rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("batch_size", 0, "at least 1"),
+        ("batch_size", 3.5, "a whole number"),
+        ("batch_size", True, "a whole number"),
+        ("batch_size", "64", "a whole number"),
+        ("batch_size", None, "a whole number"),
+        ("epochs", -1, "at least 1"),
+        ("steps_per_epoch", 0, "or nothing"),
+        ("learning_rate", 0, "above 0"),
+        ("learning_rate", math.nan, "a number"),
+        ("learning_rate", math.inf, "a number"),
+        ("seed", 2**31, "at most 2147483647"),
+        ("virtual_cpus", 65, "at most 64"),
+        ("precision", "float16", "one of float32, mixed_bfloat16, mixed_float16"),
+        ("xla", "yes", "one of auto, on, off"),
+        ("optimizer", "adamm", "did you mean"),
+        ("validation", "never", "one of epoch, end, off"),
+        ("devices", 3, "a list of names"),
+        ("devices", [1, 2], "a list of names"),
+        ("image_size", "0x5", "HEIGHTxWIDTH"),
+        ("image_size", "large", "HEIGHTxWIDTH"),
+        ("model", "nlp", "did you mean mlp"),
+        ("model", 3, "text"),
+        ("model", "nowhere.py:build", "no such file"),
+        ("model", "nowhere.keras", "no such file"),
+        ("data", "digit", "did you mean digits"),
+        ("data", "nowhere.npz", "no such file"),
+        ("data", "synthetic:0x3", "synthetic[:SHAPE"),
+        ("strategy", "miror", "did you mean mirrored"),
+    ],
+)
+def test_wrong_value_is_told_by_field_value_and_what_is_allowed(field: str, value: object, told: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        Plan.from_mapping({field: value})
+    assert caught.value.field == field
+    assert caught.value.value == value or value != value
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(f"{field} = ")
+    assert caught.value.exit_status == 2
+
+
+def test_name_that_is_no_field_is_refused_with_the_nearest() -> None:
+    with pytest.raises(PlanError, match="did you mean batch_size"):
+        Plan.from_mapping({"batch-siz": 3})
+    with pytest.raises(PlanError, match="known: model, data"):
+        Plan.from_mapping({"zzz": 3})
+
+
+def test_replace_checks_again() -> None:
+    assert Plan().replace(epochs=2).epochs == 2
+    with pytest.raises(PlanError, match="epochs"):
+        Plan().replace(epochs=0)
+
+
+@pytest.mark.parametrize("text", ["epochs =", "epochs = 1\nepochs = 2", "= 3"])
+def test_malformed_toml_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="not valid TOML"):
+        parse_toml(text)
+
+
+@pytest.mark.parametrize("text", ["{", "[1, 2]", "3", ""])
+def test_malformed_json_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="JSON"):
+        Plan.from_json(text)
+
+
+def test_plan_files_are_read_by_suffix(tmp_path: Path) -> None:
+    toml = tmp_path / "plan.toml"
+    toml.write_text('model = "mlp"\nepochs = 2\n')
+    assert read_values(toml) == {"model": "mlp", "epochs": 2}
+    as_json = tmp_path / "plan.json"
+    as_json.write_text(json.dumps({"model": "mlp"}))
+    assert read_values(as_json) == {"model": "mlp"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("plan.toml", b"model ="), ("plan.json", b"{"), ("plan.json", b"[]"), ("plan.toml", b"\xff\xfe")],
+)
+def test_broken_plan_file_is_told_with_its_path(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=name):
+        read_values(path)
+
+
+def test_missing_plan_file_is_told_with_its_path(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.toml"):
+        read_values(tmp_path / "nowhere.toml")
+    with pytest.raises(UsageError):
+        read_values(tmp_path)
