@@ -1,0 +1,53 @@
+import pytest
+
+from accel_engine import estimate
+from accel_engine.errors import PlanError
+from accel_engine.plan import OPTIMIZERS, Plan
+
+
+def test_an_epoch_has_the_whole_batches_of_the_data() -> None:
+    laid_out = estimate.schedule(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
+    assert laid_out.steps_per_epoch == 22
+    assert laid_out.total_steps == 220
+    assert laid_out.dropped_examples == 1437 - 22 * 64
+    assert laid_out.passes == 1.0
+
+
+def test_a_batch_that_the_replicas_cannot_share_evenly_becomes_smaller() -> None:
+    laid_out = estimate.schedule(Plan(batch_size=65), examples=650, replicas=2)
+    assert laid_out.per_replica_batch == 32
+    assert laid_out.global_batch == 64
+    assert laid_out.steps_per_epoch == 10
+
+
+def test_steps_of_the_plan_may_go_over_the_data_again() -> None:
+    laid_out = estimate.schedule(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
+    assert laid_out.total_steps == 75
+    assert laid_out.passes == 2.5
+
+
+@pytest.mark.parametrize(
+    ("batch", "examples", "replicas", "word"), [(101, 100, 1, "at most 100"), (1, 100, 2, "at least 2")]
+)
+def test_a_batch_that_cannot_be_is_refused(batch: int, examples: int, replicas: int, word: str) -> None:
+    with pytest.raises(PlanError, match=word) as caught:
+        estimate.schedule(Plan(batch_size=batch), examples, replicas)
+    assert caught.value.field == "batch_size"
+
+
+def test_memory_counts_weights_gradients_slots_and_activations() -> None:
+    adam = estimate.memory(Plan(), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    assert adam == 4 * 110 + 4 * 100 * 3 + 4 * 50 * 8
+    sgd = estimate.memory(Plan(optimizer="sgd"), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    assert adam - sgd == 4 * 100 * 2
+
+
+def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> None:
+    plan = Plan(precision="mixed_bfloat16", optimizer="sgd")
+    assert estimate.memory(plan, 8, parameters=110, trainable=100, activations=50) == (
+        4 * 110 + 4 * 100 + 2 * 110 + 2 * 50 * 8
+    )
+
+
+def test_every_optimizer_of_a_plan_has_its_slots() -> None:
+    assert set(estimate.OPTIMIZER_SLOTS) == set(OPTIMIZERS)
