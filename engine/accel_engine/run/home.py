@@ -7,6 +7,9 @@ import platformdirs
 
 from accel_engine.errors import RunError
 
+CHECKPOINTS = "checkpoints"
+"""The directory of a run's checkpoints, in the run's own."""
+
 
 def home() -> Path:
     """The program's directory: ``ACCEL_TUI_HOME``, or the platform's place for user data."""
@@ -34,3 +37,9 @@ def make_private(directory: Path) -> None:
         ) from error
     if not os.access(directory, os.W_OK | os.X_OK):
         raise RunError(f"cannot write in the run directory {directory}; set ACCEL_TUI_HOME to one that you can write")
+
+
+def latest_checkpoint(directory: Path) -> int:
+    """The step of a run's last checkpoint; 0 when it has none."""
+    steps = (path.stem.removeprefix("step-") for path in (directory / CHECKPOINTS).glob("step-*.index"))
+    return max((int(step) for step in steps if step.isdigit()), default=0)

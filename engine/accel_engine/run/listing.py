@@ -1,6 +1,5 @@
 """Finding runs: all of them, or the one that somebody means."""
 
-import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +94,7 @@ def summarize(directory: Path) -> RunSummary:
             metrics=_latest_metrics(connection),
             seconds=(last - first) if first else 0.0,
         )
-    except (sqlite3.Error, KeyError, json.JSONDecodeError) as error:
+    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")
     finally:
         connection.close()

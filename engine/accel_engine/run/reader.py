@@ -125,10 +125,11 @@ class RunReader:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if version == self._place.data_version:
                 return Update()
-            self._place.data_version = version
-            return self._read()
+            update = self._read()
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
+        self._place.data_version = version  # only now: what could not be read is read again
+        return update
 
     def close(self) -> None:
         """Let go of the file."""

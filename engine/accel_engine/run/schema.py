@@ -6,6 +6,8 @@ second this way and read in milliseconds, where a row a step takes a second to r
 """
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from accel_engine.errors import RunError
@@ -25,7 +27,12 @@ CREATE TABLE chunk (
     started REAL NOT NULL,
     ended REAL NOT NULL
 );
-CREATE TABLE sample (id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, device TEXT NOT NULL, readings TEXT NOT NULL);
+CREATE TABLE sample (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time REAL NOT NULL,
+    device TEXT NOT NULL,
+    readings TEXT NOT NULL
+);
 CREATE TABLE command (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     time REAL NOT NULL,
@@ -53,10 +60,13 @@ def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
         raise RunError(f"{directory} holds no run")
     try:
         connection = _open(path, read_only=read_only)
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     except sqlite3.Error as error:
         raise RunError(f"cannot read the run {directory.name}: {error}") from error
-    version = int(row[0]) if row else 0
+    try:
+        version = _version(connection)
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        connection.close()
+        raise RunError(f"cannot read the run {directory.name}: {error}") from error
     if version > SCHEMA_VERSION:
         connection.close()
         raise RunError(
@@ -66,9 +76,8 @@ def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def initialize(directory: Path) -> sqlite3.Connection:
+def initialize(path: Path) -> sqlite3.Connection:
     """Make a new, empty database, readable by its owner only."""
-    path = directory / DATABASE
     path.touch(mode=0o600)
     connection = _open(path)
     connection.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
@@ -77,10 +86,29 @@ def initialize(directory: Path) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write all of it or nothing, so that no reader sees a half of what belongs together."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Names of the per-step series that the run records."""
     columns = [row[1] for row in connection.execute("PRAGMA table_info(chunk)")]
     return tuple(name for name in columns if name not in FIXED_CHUNK_COLUMNS)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    if row is None:
+        raise ValueError("it has no format version")
+    return int(row[0])
 
 
 def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

@@ -105,16 +105,17 @@ def _status(connection: sqlite3.Connection, meta: dict[str, Any]) -> Status:
     now = time.time()
     if pid is None:
         return Status.STARTING if now - float(pending or 0.0) < START_SECONDS else Status.LOST
+    # Looked at before the events: an engine that ends in between has written its end by then.
+    if meta.get("host") == socket.gethostname():
+        alive = is_alive(int(pid), float(meta["pid_started"]))
+    else:
+        alive = now - float(meta.get("heartbeat", 0.0)) < SILENCE_SECONDS
     if pending is None:
         last = connection.execute(
             "SELECT kind, body FROM event WHERE kind IN ('run_started', 'run_ended') ORDER BY id DESC LIMIT 1"
         ).fetchone()
         if last and last[0] == "run_ended":
             return Status(json.loads(last[1])["outcome"])
-    if meta.get("host") == socket.gethostname():
-        alive = is_alive(int(pid), float(meta["pid_started"]))
-    else:
-        alive = now - float(meta.get("heartbeat", 0.0)) < SILENCE_SECONDS
     if not alive:
         return Status.LOST
     return Status.RUNNING if pending is None else Status.STARTING

@@ -8,9 +8,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 
 from accel_engine.devices.reading import Sample
@@ -19,7 +21,7 @@ from accel_engine.events import Event, to_json
 from accel_engine.plan import Plan
 from accel_engine.run.home import make_private, runs_directory
 from accel_engine.run.reader import Command
-from accel_engine.run.schema import connect, initialize, series_columns
+from accel_engine.run.schema import DATABASE, connect, initialize, series_columns, transaction
 from accel_engine.run.status import read_info
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
@@ -48,11 +50,12 @@ def create(plan: Plan) -> Path:
             break
     make_private(directory)
     try:
-        connection = initialize(directory)
-        now = time.time()
-        with connection:
+        # Under another name until it is complete: a listing meanwhile must not meet half a run.
+        unfinished = directory / f"{DATABASE}.new"
+        with closing(initialize(unfinished)) as connection:
+            now = time.time()
             _put(connection, plan=plan.to_json(), created=now, pending=now, host=socket.gethostname())
-        connection.close()
+        unfinished.rename(directory / DATABASE)
     except (OSError, sqlite3.Error) as error:
         raise RunError(f"cannot write the run {directory}: {error}") from error
     return directory
@@ -60,9 +63,10 @@ def create(plan: Plan) -> Path:
 
 def hand_over(directory: Path, pid: int) -> None:
     """Note which process is to train the run, so that its death is seen even before its first word."""
-    connection = connect(directory)
-    _put(connection, pid=pid, pid_started=_process_start(pid), host=socket.gethostname(), pending=time.time())
-    connection.close()
+    with closing(connect(directory)) as connection, transaction(connection):
+        _put(connection, pid=pid, pid_started=_process_start(pid), host=socket.gethostname())
+        # Not when the process was quicker and has begun already: then the run waits for nothing.
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'pending'", (time.time(),))
 
 
 def reopen(directory: Path, plan: Plan) -> None:
@@ -71,15 +75,10 @@ def reopen(directory: Path, plan: Plan) -> None:
     Raises:
         RunError: It is being trained at this moment.
     """
-    connection = connect(directory)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
+    with closing(connect(directory)) as connection, transaction(connection):
         if read_info(connection, directory).status.live:
             raise RunError(f"run {directory.name} is being trained already")
         _put(connection, plan=plan.to_json(), pending=time.time(), pid=None)
-        connection.execute("COMMIT")
-    finally:
-        connection.close()
 
 
 class RunWriter:
@@ -97,7 +96,8 @@ class RunWriter:
 
     def begin(self, pid: int) -> None:
         """Take the run up: it is this process's from now on."""
-        with self._lock:
+        with self._lock, transaction(self._connection):
+            pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
             _put(
                 self._connection,
                 pid=pid,
@@ -106,10 +106,11 @@ class RunWriter:
                 heartbeat=time.time(),
                 pending=None,
             )
-            # What was asked of an engine that died is not for this one.
+            # What was asked of an engine that died is not for this one; what was asked since the hand-over is.
             self._connection.execute(
-                "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' WHERE answered IS NULL",
-                (time.time(),),
+                "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' "
+                "WHERE answered IS NULL AND time < ?",
+                (time.time(), pending[0] if pending else time.time()),
             )
 
     def event(self, event: Event) -> None:
@@ -134,8 +135,9 @@ class RunWriter:
         columns = ", ".join(f'"{name}"' for name in packed)
         marks = ", ".join("?" * (4 + len(packed)))
         with self._lock:
-            for name in packed.keys() - set(self._series):
-                self._add_series(name)
+            for name in packed:
+                if name not in self._series:
+                    self._add_series(name)
             self._connection.execute(
                 f"INSERT INTO chunk (first_step, count, started, ended, {columns}) VALUES ({marks})",
                 (first_step, count, started, ended, *(values.tobytes() for values in packed.values())),
@@ -159,15 +161,12 @@ class RunWriter:
             )
             for sample in samples
         ]
-        with self._lock:
-            self._connection.execute("BEGIN")
+        with self._lock, transaction(self._connection):
             self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
-            self._connection.execute("COMMIT")
 
     def truncate(self, step: int) -> None:
         """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""
-        with self._lock:
-            self._connection.execute("BEGIN")
+        with self._lock, transaction(self._connection):
             self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
             row = self._connection.execute(
                 "SELECT id, first_step FROM chunk WHERE first_step + count > ?", (step,)
@@ -176,7 +175,19 @@ class RunWriter:
                 keep = step - row[1]
                 cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
                 self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
-            self._connection.execute("COMMIT")
+
+    def recorded(self, first: int, last: int) -> dict[str, npt.NDArray[np.float32]]:
+        """Read back the series of the steps from ``first`` up to ``last``, where chunks end."""
+        with self._lock:
+            columns = ", ".join(f'"{name}"' for name in self._series)
+            rows = self._connection.execute(
+                f"SELECT {columns or 'NULL'} FROM chunk WHERE first_step >= ? AND first_step + count <= ?",
+                (first, last),
+            ).fetchall()
+        return {
+            name: np.frombuffer(b"".join(row[index] or b"" for row in rows), dtype="<f4")
+            for index, name in enumerate(self._series if rows else ())
+        }
 
     def heartbeat(self) -> None:
         """Say that the engine lives."""

@@ -1,0 +1,132 @@
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import UsageError
+from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, Status, create, find, list_runs
+from accel_engine.run.schema import DATABASE, connect
+
+
+def created(directory: Path, at: float) -> Path:
+    with closing(connect(directory)) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (at,))
+    return directory
+
+
+@pytest.fixture
+def three() -> tuple[Path, Path, Path]:
+    """Three runs, oldest first; the last two have the same name."""
+    return (
+        created(create(Plan()), 1.0),
+        created(create(Plan(name="same")), 2.0),
+        created(create(Plan(name="same")), 3.0),
+    )
+
+
+def test_no_runs_is_an_empty_list() -> None:
+    assert list_runs() == []
+
+
+def test_newest_run_comes_first(three: tuple[Path, Path, Path]) -> None:
+    assert [run.directory for run in list_runs()] == list(reversed(three))
+
+
+def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: RunWriter) -> None:
+    writer.begin(os.getpid())
+    writer.event(Warned(time=100.0, message="begun"))
+    writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0]})
+    writer.chunk(2, 0.0, 1.0, {"loss": [3.0]})
+    for epoch, loss in ((1, 2.0), (2, 1.0)):
+        writer.event(EpochEnded(time=101.0, epoch=epoch, step=3, metrics={"loss": loss}, seconds=1.0))
+        writer.event(Validated(time=102.0, epoch=epoch, step=3, metrics={"accuracy": loss / 4}, seconds=1.0))
+    (run,) = list_runs()
+    assert (run.id, run.steps, run.seconds, run.status) == (directory.name, 3, 2.0, Status.RUNNING)
+    assert run.metrics == {"loss": 1.0, "validation_accuracy": 0.25}
+    writer.event(
+        RunEnded(
+            time=103.0,
+            outcome=Outcome.FINISHED,
+            steps=3,
+            epochs=2,
+            seconds=3.0,
+            steps_per_second=1.0,
+            metrics={"loss": 0.5, "validation_accuracy": 0.75},
+        )
+    )
+    (run,) = list_runs()
+    assert run.status is Status.FINISHED
+    assert run.metrics == {"loss": 0.5, "validation_accuracy": 0.75}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE meta SET value = '{' WHERE key = 'plan'",
+        "DELETE FROM meta WHERE key = 'created'",
+        "UPDATE meta SET value = 'yesterday' WHERE key = 'created'",
+        "DROP TABLE event",
+        "INSERT INTO event (time, kind, body) VALUES (1.0, 'validated', '{}')",
+        "INSERT INTO event (time, kind, body) VALUES (1.0, 'validated', '{')",
+    ],
+)
+def test_damaged_run_says_so_and_hides_no_other(three: tuple[Path, Path, Path], damage: str) -> None:
+    with closing(connect(three[1])) as connection:
+        connection.execute(damage)
+    runs = {run.directory: run for run in list_runs()}
+    assert set(runs) == set(three)
+    assert runs[three[1]].problem
+    assert runs[three[1]].status is None
+    assert not runs[three[0]].problem
+
+
+def test_file_that_is_no_database_says_so(three: tuple[Path, Path, Path]) -> None:
+    (three[0] / DATABASE).write_bytes(b"no database " * 100)
+    problems = [run.problem for run in list_runs() if run.directory == three[0]]
+    assert problems
+    assert "cannot read the run" in problems[0]
+
+
+def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> None:
+    with closing(connect(three[0])) as connection:
+        connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    assert [run.problem for run in list_runs() if run.problem] == [
+        f"run {three[0].name} was made by a newer accel-tui (format 99; this one reads up to 1): "
+        "upgrade accel-tui to open it"
+    ]
+
+
+def test_run_is_found_by_id_prefix_name_path_or_as_the_last(three: tuple[Path, Path, Path]) -> None:
+    oldest, _, newest = three
+    assert find("last") == newest
+    assert find(oldest.name) == oldest
+    assert find(oldest.name[:4]) == oldest
+    assert find(str(oldest)) == oldest
+    assert find("same") == newest, "the newest of a name"
+
+
+def test_prefix_of_several_runs_is_refused_with_their_ids(home: Path, three: tuple[Path, Path, Path]) -> None:
+    for code in ("zz22", "zz33"):
+        three[0].parent.joinpath(code).mkdir()
+        (three[0].parent / code / DATABASE).write_bytes((three[0] / DATABASE).read_bytes())
+    with pytest.raises(UsageError, match="could be any of zz") as caught:
+        find("zz")
+    assert "zz22" in str(caught.value)
+    assert "zz33" in str(caught.value)
+    assert find("zz2").name == "zz22"
+
+
+def test_run_that_is_not_there_is_refused_with_the_nearest(three: tuple[Path, Path, Path]) -> None:
+    with pytest.raises(UsageError, match=f"did you mean {three[0].name}"):
+        find(three[0].name[:-1] + "z")
+    with pytest.raises(UsageError, match="no run is called"):
+        find("????")
+
+
+def test_looking_for_a_run_where_there_are_none_says_where_it_looked(home: Path) -> None:
+    with pytest.raises(UsageError, match="no runs yet in") as caught:
+        find("last")
+    assert str(home) in str(caught.value)

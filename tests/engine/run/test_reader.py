@@ -1,0 +1,112 @@
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.events import Phase, PhaseChanged, Warned
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, RunWriter, Status, create
+from accel_engine.run.reader import COMMANDS, answer, who
+from accel_engine.run.schema import DATABASE, connect
+
+
+def test_nothing_new_is_an_empty_update(reader: RunReader) -> None:
+    assert not reader.poll()
+    assert not reader.poll()
+
+
+def test_each_event_is_read_once_and_in_order(writer: RunWriter, reader: RunReader) -> None:
+    first = Warned(time=1.0, message="one")
+    second = PhaseChanged(time=0.5, phase=Phase.TRAINING)
+    writer.event(first)
+    assert reader.poll().events == (first,)
+    writer.event(second)
+    assert reader.poll().events == (second,)
+    assert not reader.poll()
+
+
+def test_late_reader_gets_everything_at_once(directory: Path, writer: RunWriter) -> None:
+    for index in range(5):
+        writer.event(Warned(time=float(index), message=str(index)))
+        writer.chunk(index, 0.0, 1.0, {"loss": [float(index)]})
+    with closing(RunReader(directory)) as late:
+        update = late.poll()
+    assert [event.time for event in update.events] == [0, 1, 2, 3, 4]
+    assert [chunk.first_step for chunk in update.chunks] == [0, 1, 2, 3, 4]
+
+
+def test_event_that_only_a_later_program_knows_is_passed_over(
+    directory: Path, writer: RunWriter, reader: RunReader
+) -> None:
+    with closing(connect(directory)) as connection:
+        connection.execute("INSERT INTO event (time, kind, body) VALUES (1.0, 'moon_landed', '{}')")
+    writer.event(Warned(time=2.0, message="known"))
+    assert [event.time for event in reader.poll().events] == [2.0]
+
+
+def test_heartbeat_alone_is_no_news(writer: RunWriter, reader: RunReader) -> None:
+    reader.poll()
+    writer.heartbeat()
+    assert not reader.poll()
+
+
+def test_info_tells_the_plan_and_the_engine(directory: Path, writer: RunWriter, reader: RunReader) -> None:
+    waiting = reader.info()
+    assert (waiting.id, waiting.pid, waiting.title) == (directory.name, None, "first try")
+    assert waiting.plan == Plan(name="first try")
+    writer.begin(os.getpid())
+    running = reader.info()
+    assert running.pid == os.getpid()
+    assert running.status is Status.RUNNING
+
+
+def test_plan_that_no_longer_holds_here_is_told_by_its_values(tmp_path: Path) -> None:
+    model = tmp_path / "mine.py"
+    model.write_text("def build(): ...\n")
+    directory = create(Plan(model=f"{model}:build"))
+    model.unlink()
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+    assert info.plan is None
+    assert info.values["model"] == f"{model}:build"
+    assert info.title == f"{model}:build on digits"
+
+
+def test_run_without_its_plan_is_an_error_in_words(directory: Path, reader: RunReader) -> None:
+    with closing(connect(directory)) as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'plan'")
+    with pytest.raises(RunError, match="cannot be read"):
+        reader.info()
+
+
+def test_file_damaged_while_it_is_read_is_an_error_in_words(directory: Path, writer: RunWriter) -> None:
+    for index in range(200):
+        writer.event(Warned(time=float(index), message="x" * 100))
+    writer.close()
+    with closing(sqlite3.connect(directory / DATABASE)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray((directory / DATABASE).read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    (directory / DATABASE).write_bytes(content)
+    with pytest.raises(RunError, match="cannot"), closing(RunReader(directory)) as reader:
+        reader.poll()
+
+
+def test_answer_to_a_command_that_nobody_gave_is_none(directory: Path) -> None:
+    assert answer(directory, 99) is None
+
+
+def test_every_command_says_what_it_does() -> None:
+    assert {"stop", "stop_now", "pause", "resume", "checkpoint", "learning_rate"} == set(COMMANDS)
+    assert all(COMMANDS.values())
+
+
+def test_who_needs_no_user_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise KeyError("no such uid")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    assert who().startswith(f"{os.getuid()}@")

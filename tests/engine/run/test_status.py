@@ -1,0 +1,143 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.run import RunReader, RunWriter, Status
+from accel_engine.run.schema import connect
+from accel_engine.run.status import SILENCE_SECONDS, START_SECONDS, is_alive
+from accel_engine.run.writer import hand_over
+
+ENGINE = """
+import os, signal, sys
+from pathlib import Path
+from accel_engine.run import RunWriter
+RunWriter(Path(sys.argv[1])).begin(os.getpid())
+print("begun", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def engine(directory: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that has taken the run up and goes on living."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENGINE, str(directory)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def ended(outcome: Outcome, at: float = 9.0) -> RunEnded:
+    return RunEnded(time=at, outcome=outcome, steps=1, epochs=0, seconds=1.0, steps_per_second=0.0, metrics={})
+
+
+def started(directory: Path) -> RunStarted:
+    return RunStarted(
+        time=1.0, run=directory.name, name="", plan={}, first_step=0, pid=os.getpid(), host="", versions={}
+    )
+
+
+def put(directory: Path, **values: object) -> None:
+    with closing(connect(directory)) as connection:
+        for key, value in values.items():
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def test_run_waits_for_an_engine_for_a_while_and_then_counts_as_lost(directory: Path, reader: RunReader) -> None:
+    assert reader.info().status is Status.STARTING
+    put(directory, pending=time.time() - START_SECONDS - 1)
+    assert reader.info().status is Status.LOST
+
+
+def test_run_handed_to_a_living_engine_is_starting_however_long_it_takes(directory: Path, reader: RunReader) -> None:
+    hand_over(directory, os.getpid())
+    put(directory, pending=time.time() - 1000)
+    assert reader.info().status is Status.STARTING
+
+
+def test_run_handed_to_an_engine_that_is_gone_is_lost(directory: Path, reader: RunReader) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    hand_over(directory, process.pid)
+    assert reader.info().status is Status.LOST
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_ended_run_tells_its_outcome_though_its_process_lives(
+    directory: Path, writer: RunWriter, reader: RunReader, outcome: Outcome
+) -> None:
+    writer.begin(os.getpid())
+    writer.event(started(directory))
+    writer.event(ended(outcome))
+    assert reader.info().status == outcome
+    assert not reader.info().status.live
+
+
+def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reader: RunReader) -> None:
+    writer.begin(os.getpid())
+    writer.event(ended(Outcome.STOPPED))
+    writer.event(started(directory))
+    assert reader.info().status is Status.RUNNING
+    assert reader.info().status.live
+
+
+def test_killed_engine_leaves_a_lost_run(
+    engine: "subprocess.Popen[str]", directory: Path, reader: RunReader, wait_until: Callable[..., None]
+) -> None:
+    assert reader.info().status is Status.RUNNING
+    engine.send_signal(signal.SIGKILL)
+    # Not reaped yet: a zombie is as dead as can be.
+    wait_until(lambda: reader.info().status is Status.LOST, "the run to count as lost")
+    engine.wait()
+    assert reader.info().status is Status.LOST
+
+
+def test_stopped_process_is_alive(engine: "subprocess.Popen[str]", reader: RunReader) -> None:
+    engine.send_signal(signal.SIGSTOP)
+    assert reader.info().status is Status.RUNNING
+    engine.send_signal(signal.SIGCONT)
+
+
+def test_process_id_that_went_to_another_process_is_not_the_engine(directory: Path, reader: RunReader) -> None:
+    put(directory, pid=os.getpid(), pid_started=1.0, host=socket.gethostname())
+    with closing(connect(directory)) as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'pending'")
+    assert reader.info().status is Status.LOST
+    assert not is_alive(os.getpid(), 1.0)
+
+
+def test_engine_on_another_machine_is_judged_by_its_heartbeat(
+    directory: Path, writer: RunWriter, reader: RunReader
+) -> None:
+    writer.begin(os.getpid())
+    put(directory, host="another-machine")
+    assert reader.info().status is Status.RUNNING
+    put(directory, heartbeat=time.time() - SILENCE_SECONDS - 1)
+    assert reader.info().status is Status.LOST
+    writer.heartbeat()
+    assert reader.info().status is Status.RUNNING
+
+
+def test_engine_that_ends_while_its_run_is_looked_at_is_not_called_lost(
+    directory: Path, writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.begin(os.getpid())
+
+    def ends_now(pid: int, at: float) -> bool:
+        writer.event(ended(Outcome.FINISHED))
+        return False
+
+    monkeypatch.setattr("accel_engine.run.status.is_alive", ends_now)
+    assert reader.info().status is Status.FINISHED

@@ -1,0 +1,260 @@
+import json
+import math
+import os
+import re
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.errors import RunError
+from accel_engine.events import EpochEnded, Warned
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
+from accel_engine.run.reader import answer
+from accel_engine.run.schema import DATABASE, connect
+from accel_engine.run.writer import reopen
+
+
+def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None:
+    writer.event(Warned(time=1.0, message="so that the WAL exists"))
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE(directory.parent.stat().st_mode) == 0o700
+    files = list(directory.iterdir())
+    assert DATABASE in {path.name for path in files}
+    for path in files:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+def test_modes_hold_under_a_lax_umask() -> None:
+    before = os.umask(0)
+    try:
+        directory = create(Plan())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE((directory / DATABASE).stat().st_mode) == 0o600
+
+
+def test_id_says_what_is_trained_and_starts_with_a_letter() -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]{3}-cnn-digits", create(Plan()).name)
+    assert re.fullmatch(r"[a-z][a-z0-9]{3}-first-try", create(Plan(name="First try!")).name)
+    assert re.fullmatch(r"[a-z][a-z0-9]{3}", create(Plan(name="???")).name)
+
+
+def test_ids_differ_in_their_first_four_characters() -> None:
+    directories = [create(Plan()) for _ in range(20)]
+    assert len({path.name[:4] for path in directories}) == 20
+
+
+def test_a_run_is_listed_only_once_it_is_complete(home: Path) -> None:
+    done = threading.Event()
+    problems: list[str] = []
+
+    def look() -> None:
+        while not done.is_set():
+            problems.extend(run.problem for run in list_runs() if run.problem)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    for _ in range(30):
+        create(Plan())
+    done.set()
+    watcher.join()
+    assert problems == []
+
+
+def test_place_that_cannot_be_made_is_told_with_what_to_do(home: Path) -> None:
+    home.write_text("a file where the directory should be")
+    with pytest.raises(RunError, match="ACCEL_TUI_HOME") as caught:
+        create(Plan())
+    assert str(runs_directory()) in str(caught.value)
+
+
+def test_place_that_cannot_be_written_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # modes would not stop a test that root runs
+    with pytest.raises(RunError, match=r"cannot write in the run directory .* ACCEL_TUI_HOME"):
+        create(Plan())
+
+
+def test_series_come_back_exactly_in_float32(writer: RunWriter, reader: RunReader) -> None:
+    losses = [2.5, math.nan, math.inf, 1e-30]
+    writer.chunk(0, 10.0, 11.0, {"loss": losses, "accuracy": [0.0, 0.25, 0.5, 1.0]})
+    (chunk,) = reader.poll().chunks
+    assert (chunk.first_step, chunk.count, chunk.started, chunk.ended) == (0, 4, 10.0, 11.0)
+    assert list(chunk.series) == ["loss", "accuracy"]
+    assert chunk.series["loss"].dtype == np.float32
+    np.testing.assert_array_equal(chunk.series["loss"], np.asarray(losses, np.float32))
+
+
+def test_series_may_come_up_later(writer: RunWriter, reader: RunReader) -> None:
+    writer.chunk(0, 0.0, 1.0, {"loss": [1.0]})
+    writer.chunk(1, 1.0, 2.0, {"loss": [2.0], "gradient_norm": [3.0]})
+    first, second = reader.poll().chunks
+    assert list(first.series) == ["loss"]
+    assert second.series["gradient_norm"].tolist() == [3.0]
+
+
+@pytest.mark.parametrize("name", ['x"; DROP TABLE chunk; --', "", "two words", "1st"])
+def test_series_name_that_is_no_name_is_refused(writer: RunWriter, name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a series"):
+        writer.chunk(0, 0.0, 1.0, {"loss": [1.0], name: [1.0]})
+
+
+@pytest.mark.parametrize(
+    ("step", "left"),
+    [
+        (0, []),
+        (2, [0, 1]),
+        (4, [0, 1, 2, 3]),
+        (5, [0, 1, 2, 3, 4]),
+        (8, [0, 1, 2, 3, 4, 5, 6, 7]),
+        (99, [0, 1, 2, 3, 4, 5, 6, 7]),
+    ],
+)
+def test_truncating_forgets_later_steps_even_within_a_chunk(
+    directory: Path, writer: RunWriter, step: int, left: list[int]
+) -> None:
+    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+    writer.chunk(4, 1.0, 2.0, {"loss": [4, 5, 6, 7], "accuracy": [4, 5, 6, 7]})
+    writer.truncate(step)
+    with closing(RunReader(directory)) as reader:
+        chunks = reader.poll().chunks
+    assert [value for chunk in chunks for value in chunk.series["loss"].tolist()] == left
+    for chunk in chunks:
+        assert all(len(values) == chunk.count for values in chunk.series.values())
+        assert chunk.count > 0
+
+
+def test_steps_taken_again_after_truncating_reach_a_reader_that_saw_the_old_ones(
+    writer: RunWriter, reader: RunReader
+) -> None:
+    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+    assert len(reader.poll().chunks) == 1
+    writer.truncate(2)
+    writer.chunk(2, 1.0, 2.0, {"loss": [20, 30]})
+    (again,) = reader.poll().chunks
+    assert again.first_step == 2
+    assert again.series["loss"].tolist() == [20, 30]
+
+
+def test_commands_are_asked_seen_answered_and_gone(directory: Path, writer: RunWriter) -> None:
+    writer.begin(os.getpid())
+    pause = request(directory, "pause")
+    rate = request(directory, "learning_rate", 0.01)
+    first, second = writer.commands()
+    assert (first.id, first.name, first.argument) == (pause, "pause", None)
+    assert (second.id, second.name, second.argument) == (rate, "learning_rate", 0.01)
+    assert "@" in first.who
+    assert answer(directory, pause) is None
+    writer.answer(first, obeyed=True, answer="paused")
+    writer.answer(second, obeyed=False, answer="not now")
+    assert answer(directory, pause) == (True, "paused")
+    assert answer(directory, rate) == (False, "not now")
+    assert writer.commands() == []
+
+
+def test_what_was_asked_of_a_dead_engine_is_not_obeyed_by_the_next(directory: Path, writer: RunWriter) -> None:
+    writer.begin(os.getpid())
+    number = request(directory, "stop_now")
+    writer.begin(os.getpid())
+    assert writer.commands() == []
+    answered = answer(directory, number)
+    assert answered is not None
+    assert not answered[0]
+
+
+def test_unknown_command_is_refused(directory: Path) -> None:
+    with pytest.raises(ValueError, match="known: stop, stop_now"):
+        request(directory, "explode")
+
+
+def test_ended_run_cannot_be_asked_anything(ended: Path) -> None:
+    with pytest.raises(RunError, match="finished: there is no engine to ask"):
+        request(ended, "stop")
+
+
+def test_ended_run_can_be_reopened_with_another_plan(ended: Path) -> None:
+    reopen(ended, Plan(epochs=20))
+    with closing(RunReader(ended)) as reader:
+        info = reader.info()
+    assert info.status is Status.STARTING
+    assert info.plan == Plan(epochs=20)
+    assert info.pid is None
+
+
+def test_run_that_is_being_trained_cannot_be_reopened(directory: Path, writer: RunWriter) -> None:
+    writer.begin(os.getpid())
+    with pytest.raises(RunError, match="being trained already"):
+        reopen(directory, Plan())
+    request(directory, "pause")  # the database is not left locked
+
+
+def test_samples_keep_values_and_reasons(writer: RunWriter, reader: RunReader) -> None:
+    sample = Sample(
+        5.0,
+        "gpu:0",
+        {"utilization": Reading(12.5, "%"), "power": Reading.missing("not supported", "W"), "load": Reading(0.0)},
+    )
+    writer.samples([sample, Sample(6.0, "cpu:0")])
+    assert reader.poll().samples == (sample, Sample(6.0, "cpu:0", {}))
+
+
+def test_many_threads_write_while_many_readers_read(
+    directory: Path, writer: RunWriter, wait_until: Callable[..., None]
+) -> None:
+    chunks, readers = 200, 6
+    seen: list[list[int]] = [[] for _ in range(readers)]
+    failures: list[BaseException] = []
+
+    def follow(steps: list[int]) -> None:
+        try:
+            with closing(RunReader(directory)) as reader:
+                while len(steps) < chunks * 3:
+                    for chunk in reader.poll().chunks:
+                        assert len(chunk.series["loss"]) == chunk.count == 3
+                        steps.extend(chunk.series["loss"].astype(int).tolist())
+        except BaseException as error:  # noqa: BLE001 (told below, in the test's own thread)
+            failures.append(error)
+
+    followers = [threading.Thread(target=follow, args=(steps,), daemon=True) for steps in seen]
+    beat = threading.Event()
+
+    def sample() -> None:
+        while not beat.is_set():
+            writer.samples([Sample(0.0, "cpu:0", {"utilization": Reading(1.0, "%")})])
+            writer.heartbeat()
+
+    sampler = threading.Thread(target=sample)
+    for thread in (*followers, sampler):
+        thread.start()
+    for index in range(chunks):
+        writer.chunk(3 * index, 0.0, 1.0, {"loss": [3 * index, 3 * index + 1, 3 * index + 2]})
+    beat.set()
+    sampler.join()
+    wait_until(lambda: failures or not any(thread.is_alive() for thread in followers), "the readers")
+    assert failures == []
+    assert all(steps == list(range(3 * chunks)) for steps in seen)
+
+
+def test_failed_write_does_not_block_the_next(directory: Path, writer: RunWriter, reader: RunReader) -> None:
+    with closing(connect(directory)) as other:
+        other.execute("CREATE TRIGGER refuse BEFORE INSERT ON sample BEGIN SELECT RAISE(ABORT, 'full'); END")
+        with pytest.raises(sqlite3.Error, match="full"):
+            writer.samples([Sample(0.0, "cpu:0")])
+        other.execute("DROP TRIGGER refuse")
+    writer.samples([Sample(1.0, "cpu:0")])
+    assert len(reader.poll().samples) == 1
+
+
+def test_not_a_number_in_an_event_is_null_in_the_file(directory: Path, writer: RunWriter) -> None:
+    writer.event(EpochEnded(time=1.0, epoch=1, step=2, metrics={"loss": math.nan}, seconds=1.0))
+    with closing(connect(directory)) as connection:
+        (body,) = connection.execute("SELECT body FROM event").fetchone()
+    assert json.loads(body)["metrics"] == {"loss": None}
