@@ -1,0 +1,94 @@
+"""Following a run from a thread, so that nothing on screen ever waits for a disk."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.events import RunEnded, RunStarted
+from accel_engine.run import RunReader
+from accel_tui.state import RunState, fold
+
+POLL_SECONDS = 0.1
+"""How often the run is looked at; a look at a silent run costs some microseconds."""
+
+STATUS_SECONDS = 1.0
+"""How often it is asked whether the run's engine still lives."""
+
+
+class Follower:
+    """Folds what a run says into its state and tells when there is a newer one.
+
+    However fast the run, at most one wake-up is on its way: the next comes only after :meth:`take`.
+
+    Args:
+        directory: The run's.
+        on_news: Called in the following thread when there is a newer state to take.
+        on_problem: Called in the following thread with words when the run cannot be read.
+    """
+
+    def __init__(self, directory: Path, on_news: Callable[[], None], on_problem: Callable[[str], None]) -> None:
+        self._directory = directory
+        self._on_news = on_news
+        self._on_problem = on_problem
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._latest = RunState()
+        self._taken = True
+
+    def run(self) -> None:
+        """Follow the run until :meth:`stop`; blocks."""
+        try:
+            reader = RunReader(self._directory)
+        except RunError as error:
+            self._on_problem(str(error))
+            return
+        try:
+            self._follow(reader)
+        finally:
+            reader.close()
+
+    def stop(self) -> None:
+        """Let :meth:`run` return soon; from any thread."""
+        self._stop.set()
+
+    def take(self) -> RunState:
+        """The newest state; from any thread."""
+        with self._lock:
+            self._taken = True
+            return self._latest
+
+    def _follow(self, reader: RunReader) -> None:
+        problem = ""
+        state = RunState()
+        looked = -STATUS_SECONDS
+        while True:
+            try:
+                update = reader.poll()
+                after = fold(state, update) if update else state
+                turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
+                if turned or time.monotonic() - looked >= STATUS_SECONDS:
+                    looked = time.monotonic()
+                    info = reader.info()
+                    if info != state.info:
+                        after = replace(after, info=info)
+                problem = ""
+                if after is not state:
+                    state = after
+                    self._put(state)
+            except RunError as error:
+                # The disk may be back at the next look, so this is said once and tried again.
+                if str(error) != problem:
+                    problem = str(error)
+                    self._on_problem(problem)
+            if self._stop.wait(POLL_SECONDS):
+                return
+
+    def _put(self, state: RunState) -> None:
+        with self._lock:
+            self._latest = state
+            wake, self._taken = self._taken, False
+        if wake:
+            self._on_news()

@@ -1,0 +1,54 @@
+"""How fast a run goes, and how long the rest of it will take."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from accel_engine.run import Chunk
+
+RECENT = 64
+"""How many of the last chunks a rate is taken from: some seconds of training."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The speed of training of late.
+
+    Only the time within chunks counts, so that neither a pause nor validation slows it, and the first
+    chunk of every engine is left out, because it waits for the graph to be traced and compiled.
+
+    Attributes:
+        recent: Steps and seconds of the last warm chunks.
+        ended: When the last chunk ended, in seconds since the Unix epoch.
+        cold_from: The first chunk that starts at this time or later is cold; ``None`` once it was seen.
+    """
+
+    recent: tuple[tuple[int, float], ...] = ()
+    ended: float = -math.inf
+    cold_from: float | None = -math.inf
+
+    @property
+    def rate(self) -> float | None:
+        """Steps a second, or ``None`` before there was a warm chunk."""
+        seconds = sum(taken for _, taken in self.recent)
+        return sum(steps for steps, _ in self.recent) / seconds if seconds > 0 else None
+
+    def restarted(self, time: float) -> "Pace":
+        """The pace of an engine that has taken up the run at this time: not known yet."""
+        return replace(self, recent=(), cold_from=time)
+
+    def after(self, chunks: Sequence[Chunk]) -> tuple["Pace", list[float]]:
+        """The pace after these chunks too, and the steps a second of each; NaN where no time passed."""
+        recent, ended, cold_from = list(self.recent), self.ended, self.cold_from
+        rates = []
+        for chunk in chunks:
+            # Dispatches may overlap: a chunk's time begins when the one before it is done.
+            seconds = chunk.ended - max(chunk.started, min(ended, chunk.ended))
+            ended = chunk.ended
+            rates.append(chunk.count / seconds if seconds > 0 else math.nan)
+            if cold_from is not None and chunk.started >= cold_from:
+                cold_from = None
+                recent.clear()
+            elif seconds > 0:
+                recent.append((chunk.count, seconds))
+        return Pace(tuple(recent[-RECENT:]), ended, cold_from), rates

@@ -1,0 +1,225 @@
+"""What is known of a run: one immutable value, folded from what the run says by a pure function."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    Event,
+    LearningRateChanged,
+    ModelBuilt,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    Warned,
+)
+from accel_engine.run import Chunk, RunInfo, Status, Update
+from accel_tui.curve import Curve
+from accel_tui.meter import Meter, record
+from accel_tui.pace import Pace
+
+NOTICES = 200
+"""How many warnings and answers are kept."""
+
+Notice = Warned | CommandAnswered
+Points = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunState:
+    """A run as far as it was followed.
+
+    Attributes:
+        info: What the run is and how it stands; ``None`` before it was read.
+        started: The latest engine's first word.
+        devices: TensorFlow's view of the devices.
+        built: What the plan came to.
+        ended: The last word; ``None`` while more may come.
+        phase: What the engine is busy with, and since when.
+        step: Steps taken.
+        curves: Every per-step series by name.
+        throughput: Steps a second, on the axis of steps.
+        validation: Points of step and value by metric.
+        epoch: The latest epoch that ended.
+        learning_rate: That of the next step, or ``None`` where the optimizer's own is in use.
+        checkpoint: The last one.
+        validated: The last validation.
+        notices: The latest warnings and answers, newest last.
+        noticed: How many there were in all.
+        meters: The devices' readings by device id.
+        pace: The speed of training of late.
+    """
+
+    info: RunInfo | None = None
+    started: RunStarted | None = None
+    devices: DevicesFound | None = None
+    built: ModelBuilt | None = None
+    ended: RunEnded | None = None
+    phase: PhaseChanged | None = None
+    step: int = 0
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    throughput: Curve = field(default_factory=Curve)
+    validation: Mapping[str, Points] = field(default_factory=dict)
+    epoch: EpochEnded | None = None
+    learning_rate: float | None = None
+    checkpoint: CheckpointSaved | None = None
+    validated: Validated | None = None
+    notices: tuple[Notice, ...] = ()
+    noticed: int = 0
+    meters: Mapping[str, Meter] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def live(self) -> bool:
+        """Whether more is to come."""
+        return self.info is not None and self.info.status.live
+
+    @property
+    def lost(self) -> bool:
+        """Whether the engine died without a word."""
+        return self.info is not None and self.info.status is Status.LOST
+
+    @property
+    def paused(self) -> bool:
+        """Whether the engine waits to be resumed."""
+        return self.live and self.phase is not None and self.phase.phase is Phase.PAUSED
+
+    @property
+    def total_steps(self) -> int | None:
+        """Steps of the whole plan, once they are known."""
+        return self.built.epochs * self.built.steps_per_epoch if self.built else None
+
+    @property
+    def current_epoch(self) -> int | None:
+        """The epoch that the next step belongs to, counted from 1."""
+        return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs) if self.built else None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds of work that are left, at the pace of late; ``None`` when that cannot be said yet.
+
+        Each epoch to come is given the time of the last validation and of the last checkpoint.
+        """
+        rate = self.pace.rate
+        if not (self.built and rate and self.total_steps is not None):
+            return None
+        epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
+        between = sum(event.seconds for event in (self.validated, self.checkpoint) if event)
+        return (self.total_steps - self.step) / rate + epochs_left * between
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The latest value of every series, and of validation's, which are prefixed with ``validation_``."""
+        latest = {name: curve.last for name, curve in self.curves.items()}
+        return latest | {f"validation_{name}": points[-1][1] for name, points in self.validation.items() if points}
+
+
+def fold(state: RunState, update: Update) -> RunState:
+    """Give the state of a run after it has said this too."""
+    for event in update.events:
+        state = _after_event(state, event)
+    for chunks in _contiguous(update.chunks):
+        state = _after_chunks(state, chunks)
+    if update.samples:
+        state = replace(state, meters=record(state.meters, update.samples))
+    return state
+
+
+def _after_event(state: RunState, event: Event) -> RunState:
+    match event:
+        case RunStarted():
+            state = _truncated(state, event.first_step)
+            planned = event.plan.get("learning_rate")
+            rate = state.learning_rate if event.first_step else planned
+            pace = state.pace.restarted(event.time)
+            return replace(state, started=event, ended=None, phase=None, learning_rate=rate, pace=pace)
+        case PhaseChanged():
+            return replace(state, phase=event)
+        case DevicesFound():
+            return replace(state, devices=event)
+        case ModelBuilt():
+            return replace(state, built=event)
+        case EpochEnded():
+            return replace(state, epoch=event)
+        case Validated():
+            validation = dict(state.validation)
+            for name, value in event.metrics.items():
+                validation[name] = (*validation.get(name, ()), (event.step, value))
+            return replace(state, validated=event, validation=validation)
+        case CheckpointSaved():
+            return replace(state, checkpoint=event)
+        case LearningRateChanged():
+            return replace(state, learning_rate=event.learning_rate)
+        case Warned() | CommandAnswered():
+            notices = (*state.notices[1 - NOTICES :], event)
+            return replace(state, notices=notices, noticed=state.noticed + 1)
+        case RunEnded():
+            return replace(state, ended=event)
+    return state
+
+
+def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
+    """Split chunks where one does not go on from the one before it."""
+    breaks = [
+        index
+        for index, (before, after) in enumerate(pairwise(chunks), start=1)
+        if after.first_step != before.first_step + before.count
+    ]
+    for start, stop in pairwise([0, *breaks, len(chunks)]):
+        if start < stop:
+            yield chunks[start:stop]
+
+
+def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
+    """Add chunks that follow one another; the first of them may go back to an earlier step."""
+    first = chunks[0].first_step
+    state = _truncated(state, first)
+    curves = dict(state.curves)
+    for name in dict.fromkeys(name for chunk in chunks for name in chunk.series):
+        curves[name] = _extended(curves.get(name, Curve()), first, _column(chunks, name))
+    pace, rates = state.pace.after(chunks)
+    speeds = np.repeat(np.asarray(rates, np.float32), [chunk.count for chunk in chunks])
+    return replace(
+        state,
+        step=chunks[-1].first_step + chunks[-1].count,
+        curves=curves,
+        throughput=_extended(state.throughput, first, speeds),
+        pace=pace,
+    )
+
+
+def _column(chunks: Iterable[Chunk], name: str) -> npt.NDArray[np.float32]:
+    """One series of all chunks; NaN where a chunk has none of that name."""
+    return np.concatenate(
+        [chunk.series[name] if name in chunk.series else np.full(chunk.count, math.nan, np.float32) for chunk in chunks]
+    )
+
+
+def _extended(curve: Curve, first_step: int, values: npt.NDArray[np.float32]) -> Curve:
+    """Add values at a step; steps that nothing is known of become gaps."""
+    if curve.count < first_step:
+        curve = curve.extend(np.full(first_step - curve.count, math.nan, np.float32))
+    return curve.extend(values)
+
+
+def _truncated(state: RunState, step: int) -> RunState:
+    """Forget what came after a step, because training goes on from there once more."""
+    if state.validated and state.validated.step > step:
+        kept = {name: tuple(point for point in points if point[0] <= step) for name, points in state.validation.items()}
+        state = replace(state, validation=kept, validated=None)
+    if state.epoch and state.epoch.step > step:
+        state = replace(state, epoch=None)
+    if state.step > step:
+        curves = {name: curve.truncate(step) for name, curve in state.curves.items()}
+        state = replace(state, step=step, curves=curves, throughput=state.throughput.truncate(step))
+    return state
