@@ -9,6 +9,7 @@ all that the two share.
 import contextlib
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from accel_engine import __version__
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.plan import Plan
 from accel_engine.run.writer import hand_over
@@ -63,6 +65,15 @@ def installation() -> Installation:
         )
     name, version = next(iter(found.items()))
     return Installation(name, version)
+
+
+def versions() -> dict[str, str]:
+    """Versions that matter for a bug report, by package; without importing any."""
+    found = {"accel-tui": __version__, "python": platform.python_version()}
+    for name in filter(None, (installation().distribution, "keras", "numpy", "libtpu")):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +166,11 @@ class WarmEngine:
             RunError: It has ended.
         """
         hand_over(directory, self.pid)
+        self._set(EngineState.HANDED_OVER)
         try:
             self._send({"run": str(directory)})
         except OSError as error:
             raise RunError(f"the engine has ended: {self.problem or error}") from error
-        self._set(EngineState.HANDED_OVER)
 
     def close(self) -> None:
         """End it, unless it was handed a run."""

@@ -176,6 +176,12 @@ class RunWriter:
                 cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
                 self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
 
+    def steps(self) -> int:
+        """Steps recorded in the run."""
+        with self._lock:
+            row = self._connection.execute("SELECT max(first_step + count) FROM chunk").fetchone()
+        return row[0] or 0
+
     def recorded(self, first: int, last: int) -> dict[str, npt.NDArray[np.float32]]:
         """Read back the series of the steps from ``first`` up to ``last``, where chunks end."""
         with self._lock:

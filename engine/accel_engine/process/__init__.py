@@ -1,0 +1,1 @@
+"""The engine process, one for every run: see its ``__main__``."""

@@ -1,0 +1,152 @@
+"""Conducting one run: the engine process' main thread, which never waits for TensorFlow."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import traceback
+from collections import deque
+from pathlib import Path
+
+from accel_engine.devices import Sampler
+from accel_engine.errors import AccelError
+from accel_engine.events import CommandAnswered, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.launch import versions
+from accel_engine.plan import Plan
+from accel_engine.process.importing import TensorFlow
+from accel_engine.run import RunReader, RunWriter
+from accel_engine.run.home import latest_checkpoint
+from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.training.control import Mailbox, from_signal
+
+POLL_SECONDS = 0.05
+"""How often the main thread looks for commands."""
+
+PATIENCE_SECONDS = 3.0
+"""How long training may go on (tracing a graph, say) after it was asked to stop now."""
+
+
+class Conductor:
+    """Begins a run, has it trained, and stands between its commands and the trainer.
+
+    Args:
+        directory: The run's.
+        tensorflow: Imported, or being imported.
+    """
+
+    def __init__(self, directory: Path, tensorflow: TensorFlow) -> None:
+        self._directory = directory
+        self._tensorflow = tensorflow
+        self._writer = RunWriter(directory)
+        self._mailbox = Mailbox()
+        self._signals: deque[int] = deque()
+        self._last_command = 0
+        self._asked_to_stop = False
+        self._sampler = Sampler(self._writer.samples)
+        self._give_up_at: float | None = None
+        self._began = time.monotonic()
+        self._first_step = latest_checkpoint(directory)
+        self._values: dict[str, object] = {}
+        self._ended: RunEnded | None = None
+
+    def conduct(self) -> Outcome:
+        """Train the run; return how it ended."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda received, _: self._signals.append(received))
+        self._begin()
+        training = threading.Thread(target=self._train, name="train", daemon=True)
+        training.start()
+        beat = 0.0
+        while training.is_alive():
+            self._pass_on()
+            if time.monotonic() - beat >= HEARTBEAT_SECONDS:
+                self._writer.heartbeat()
+                beat = time.monotonic()
+            if self._give_up_at is not None and time.monotonic() > self._give_up_at:
+                self._end(self._result(Outcome.STOPPED, "stopped now, without waiting for TensorFlow"))
+                os._exit(0)  # the training thread is inside native code, where nothing else can stop it
+            training.join(POLL_SECONDS)
+        self._sampler.stop()
+        return self._end(self._ended or self._result(Outcome.FAILED, "training ended without a result"))
+
+    def _begin(self) -> None:
+        self._writer.truncate(self._first_step)
+        self._writer.begin(os.getpid())
+        reader = RunReader(self._directory)
+        self._values = reader.info().values
+        reader.close()
+        self._writer.event(
+            RunStarted(
+                time=time.time(),
+                run=self._directory.name,
+                name=str(self._values.get("name", "")),
+                plan=self._values,
+                first_step=self._first_step,
+                pid=os.getpid(),
+                host=socket.gethostname(),
+                versions=versions(),
+            )
+        )
+        self._sampler.start()
+
+    def _train(self) -> None:
+        try:
+            plan = Plan.from_mapping(self._values)
+            if not self._tensorflow.imported:
+                self._writer.event(PhaseChanged(time=time.time(), phase=Phase.IMPORTING, detail="TensorFlow"))
+            self._tensorflow.wait()
+            from accel_engine.training.trainer import Trainer
+
+            trainer = Trainer(plan, self._writer, self._mailbox, self._sampler.inventory, self._first_step)
+            self._ended = trainer.train()
+        except AccelError as error:
+            self._ended = self._result(Outcome.FAILED, str(error))
+        except Exception as error:  # noqa: BLE001 (a run must end with a word, whatever happened)
+            traceback.print_exc()
+            self._ended = self._result(Outcome.FAILED, f"{type(error).__name__}: {error}")
+
+    def _pass_on(self) -> None:
+        """Hand what was asked since the last look to the trainer."""
+        commands = [command for command in self._writer.commands() if command.id > self._last_command]
+        self._last_command = max((command.id for command in commands), default=self._last_command)
+        while self._signals:
+            commands.append(from_signal(self._signals.popleft(), time.time(), again=self._asked_to_stop))
+        for command in commands:
+            self._asked_to_stop = self._asked_to_stop or command.name == "stop"
+            if command.name == "stop_now":
+                self._give_up_at = time.monotonic() + PATIENCE_SECONDS
+            self._mailbox.post(command)
+
+    def _end(self, ended: RunEnded) -> Outcome:
+        """Answer what was asked too late and write the run's last event."""
+        for command in self._writer.commands():
+            obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
+            answer = "stopped" if obeyed else "the run has ended"
+            self._writer.answer(command, obeyed=obeyed, answer=answer)
+            self._writer.event(
+                CommandAnswered(
+                    time=time.time(),
+                    command=command.name,
+                    who=command.who,
+                    obeyed=obeyed,
+                    answer=answer,
+                    step=ended.steps,
+                )
+            )
+        self._writer.event(ended)
+        self._writer.close()
+        return ended.outcome
+
+    def _result(self, outcome: Outcome, reason: str) -> RunEnded:
+        """The end of a run that the trainer did not bring about itself."""
+        return RunEnded(
+            time=time.time(),
+            outcome=outcome,
+            steps=self._writer.steps(),
+            epochs=0,
+            seconds=time.monotonic() - self._began,
+            steps_per_second=0.0,
+            metrics={},
+            reason=reason,
+        )

@@ -1,0 +1,192 @@
+"""From a plan to everything that training needs: strategy, data, model, optimizer, feed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from accel_engine import data, models, registry, strategies
+from accel_engine.data.dataset import Dataset, Split
+from accel_engine.errors import ModelError, PlanError
+from accel_engine.models.build import build, overrides_train_step, preprocesses, returns_logits
+from accel_engine.models.entry import ModelEntry
+from accel_engine.plan import Plan
+from accel_engine.training.feed import Feed, choose_feed
+from accel_engine.training.labels import Labels, choose_loss, labels_for, loss_name
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What a plan came to.
+
+    Attributes:
+        plan: The plan.
+        strategy: ``tf.distribute``'s.
+        dataset: The examples.
+        model: Built and compiled, its optimizer's variables made.
+        feed: How training examples reach the replicas.
+        labels: The form of labels that the loss wants.
+        classifies: Whether accuracy means something: one output of one number a class, or one for two.
+        own_train_step: Whether the model brings its own ``train_step``.
+        scale: What raw examples are multiplied with.
+        xla: Whether the step is compiled by XLA.
+        steps_per_epoch: Optimizer updates in an epoch.
+        per_replica_batch: Examples a step on each replica.
+        notes: What the user should be told of it.
+    """
+
+    plan: Plan
+    strategy: tf.distribute.Strategy
+    dataset: Dataset
+    model: keras.Model
+    feed: Feed
+    labels: Labels
+    classifies: bool
+    own_train_step: bool
+    scale: float
+    xla: bool
+    steps_per_epoch: int
+    per_replica_batch: int
+    notes: tuple[str, ...]
+
+    @property
+    def replicas(self) -> int:
+        """Number of replicas."""
+        return int(self.strategy.num_replicas_in_sync)
+
+    @property
+    def global_batch(self) -> int:
+        """Examples that a step really takes, over all replicas."""
+        return self.per_replica_batch * self.replicas
+
+
+def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) -> Assembly:
+    """Read the data, build the model under its strategy, and check that all of it fits together.
+
+    Args:
+        plan: The plan.
+        devices: TensorFlow's names of the logical devices to train on.
+        device_memory: Memory in bytes of each; ``None`` for the host's own.
+
+    Raises:
+        PlanError: The plan asks for what the data or the devices cannot give.
+        DataError: The data cannot be read.
+        ModelError: The model cannot be built, or does not fit the data.
+    """
+    keras.utils.set_random_seed(plan.seed)
+    keras.config.set_dtype_policy(plan.precision)
+    strategy = registry.load(strategies.find(plan.strategy).builder)(devices)
+    dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
+    notes = list(dataset.notes)
+    replicas = strategy.num_replicas_in_sync
+    per_replica_batch, note = _share_batch(plan, len(dataset.train.y), replicas)
+    notes += note
+    steps = plan.steps_per_epoch or len(dataset.train.y) // (per_replica_batch * replicas)
+    with strategy.scope():
+        model = build(plan.model, dataset.shape, dataset.classes)
+        own_train_step = overrides_train_step(model)
+        notes += _compile(model, plan, dataset)
+        units, classifies = _output(model, dataset)
+        model.optimizer.build(model.trainable_variables)
+    return Assembly(
+        plan=plan,
+        strategy=strategy,
+        dataset=dataset,
+        model=model,
+        feed=choose_feed(strategy, dataset.train, device_memory),
+        labels=labels_for(model.loss, units, dataset.classes),
+        classifies=classifies,
+        own_train_step=own_train_step,
+        scale=1.0 if preprocesses(model) else dataset.scale,
+        xla=_use_xla(plan, devices, replicas),
+        steps_per_epoch=steps,
+        per_replica_batch=per_replica_batch,
+        notes=tuple(notes),
+    )
+
+
+def describe_loss(model: keras.Model) -> str:
+    """The name of the loss that a model was compiled with."""
+    return loss_name(model.loss) if model.loss is not None else "its own"
+
+
+def _share_batch(plan: Plan, examples: int, replicas: int) -> tuple[int, list[str]]:
+    if plan.batch_size > examples:
+        raise PlanError("batch_size", plan.batch_size, f"must be at most {examples}, the number of training examples")
+    share = plan.batch_size // replicas
+    if not share:
+        raise PlanError("batch_size", plan.batch_size, f"must be at least {replicas}, one example a replica")
+    if rest := plan.batch_size % replicas:
+        return share, [
+            f"a batch of {plan.batch_size} does not divide by {replicas} replicas: each takes {share}, "
+            f"so that a step has {plan.batch_size - rest} examples"
+        ]
+    return share, []
+
+
+def _compile(model: keras.Model, plan: Plan, dataset: Dataset) -> list[str]:
+    """Compile a model that is not compiled yet; a compiled one keeps what the plan does not replace."""
+    notes: list[str] = []
+    if not model.compiled:
+        entry = models.find(plan.model)
+        rate = plan.learning_rate or (
+            entry.learning_rate if isinstance(entry, ModelEntry) and plan.optimizer in ("auto", "adam") else None
+        )
+        loss = choose_loss(_units(model), dataset.classes, logits=returns_logits(model))
+        model.compile(optimizer=_optimizer(plan.optimizer, rate), loss=loss)
+        if not isinstance(entry, ModelEntry):
+            notes.append(f"the model is not compiled: training it with {loss_name(loss)} and {plan.optimizer}")
+    elif plan.optimizer != "auto":
+        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's own {_class(model.optimizer)}")
+        model.compile(
+            optimizer=_optimizer(plan.optimizer, plan.learning_rate),
+            loss=model.loss,
+            metrics=model.get_compile_config().get("metrics") if model.get_compile_config() else None,
+        )
+    elif plan.learning_rate is not None:
+        try:
+            model.optimizer.learning_rate = plan.learning_rate
+        except (TypeError, ValueError) as error:
+            raise PlanError(
+                "learning_rate", plan.learning_rate, f"the model's optimizer refuses it: {error}"
+            ) from error
+    if model.loss is None and not overrides_train_step(model):
+        raise ModelError(f"model {plan.model} is compiled without a loss, so there is nothing to minimise")
+    if not model.trainable_variables:
+        raise ModelError(f"model {plan.model} has no trainable weights")
+    return notes
+
+
+def _optimizer(name: str, rate: float | None) -> keras.optimizers.Optimizer:
+    arguments = {} if rate is None else {"learning_rate": rate}
+    make: Callable[..., Any] = keras.optimizers.get(
+        {"class_name": "adam" if name == "auto" else name, "config": {}}
+    ).__class__
+    return make(**arguments)
+
+
+def _units(model: keras.Model) -> int:
+    shape = model.output_shape
+    return int(shape[-1]) if isinstance(shape, tuple) and shape and isinstance(shape[-1], int) else 0
+
+
+def _output(model: keras.Model, dataset: Dataset) -> tuple[int, bool]:
+    """Units of the output, and whether it classifies this data."""
+    units = _units(model)
+    rank = len(model.output_shape) if isinstance(model.output_shape, tuple) else 0
+    return units, rank == 2 and (units >= dataset.classes or (units == 1 and dataset.classes == 2))
+
+
+def _use_xla(plan: Plan, devices: tuple[str, ...], replicas: int) -> bool:
+    if plan.xla == "on" and replicas > 1 and devices[0].startswith("CPU"):
+        raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
+    return plan.xla == "on"
+
+
+def _class(thing: object) -> str:
+    return type(thing).__name__
+
+
+__all__ = ["Assembly", "Split", "assemble", "describe_loss"]

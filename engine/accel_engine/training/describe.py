@@ -1,0 +1,56 @@
+"""How large a plan's model is, found without claiming a device.
+
+The model is built in a graph of its own, where its variables are only declared: TensorFlow's
+devices stay untouched, so that the process can still be given another layout of them.
+"""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from accel_engine import data
+from accel_engine.models.build import build
+from accel_engine.plan import Plan
+
+
+def describe(plan: Plan) -> dict[str, Any]:
+    """Build the plan's model and count.
+
+    Returns:
+        The fields of :class:`accel_engine.launch.Description`.
+
+    Raises:
+        AccelError: The data cannot be read, or the model does not fit it.
+    """
+    entry = data.survey(data.find(plan.data), plan.image_size)
+    shape, classes = entry.shape, entry.classes
+    try:
+        with tf.Graph().as_default():
+            model = build(plan.model, shape, classes)
+            return {
+                "parameters": model.count_params(),
+                "trainable": sum(math.prod(weight.shape) for weight in model.trainable_weights),
+                "layers": len(model.layers),
+                "activations": _activations(model),
+                "input_shape": shape,
+                "classes": classes,
+            }
+    finally:
+        keras.backend.clear_session(free_memory=False)
+
+
+def is_untouched() -> bool:
+    """Whether TensorFlow can still be given a layout of devices in this process."""
+    return not context.context()._initialized  # noqa: SLF001 (there is no public way to ask)
+
+
+def _activations(model: keras.Model) -> int:
+    """Numbers in all layers' outputs for one example."""
+    return sum(
+        math.prod(side or 1 for side in tensor.shape[1:])
+        for operation in getattr(model, "operations", model.layers)
+        for tensor in keras.tree.flatten(operation.output)
+    )

@@ -1,0 +1,165 @@
+"""How examples reach the replicas: resident on every device, or streamed from the host.
+
+Both give the same batches for the same seed: the order of an epoch is a permutation that depends
+on the seed and the epoch alone, so that a step's examples are known from its number.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+import tensorflow as tf
+
+from accel_engine.data.dataset import Split
+
+RESIDENT_SHARE = 0.25
+"""Share of a device's free memory that resident data may take."""
+
+PREFETCH = 4
+"""Batches that a streamed feed prepares ahead."""
+
+
+class Feed(Protocol):
+    """Where a compiled loop gets its batches from.
+
+    A loop asks :meth:`open` on the host for something to read from; in the graph, for every step,
+    :meth:`arguments` outside of the replicas and :meth:`examples` inside of each.
+    """
+
+    kind: str
+
+    def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
+        """Begin to read batches in this order, ``[steps, replicas, per_replica_batch]``, from a step on."""
+
+    def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
+        """What to hand each replica for the step at this index of the order."""
+
+    def examples(self, *arguments: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        """A replica's raw examples, ``[per_replica_batch, ...]``, and sparse labels, int32 ``[per_replica_batch]``."""
+
+
+class ResidentFeed:
+    """The whole split lies on every replica's device; a step sends indices only.
+
+    Args:
+        strategy: The strategy that the loop runs under.
+        split: The examples.
+    """
+
+    kind = "resident"
+
+    def __init__(self, strategy: tf.distribute.Strategy, split: Split) -> None:
+        self._x, self._y = (_on_every_device(strategy, np.asarray(values)) for values in (split.x, split.y))
+
+    def open(self, order: npt.NDArray[np.int32], first: int = 0) -> tf.Tensor:
+        """Send the order to the device; a step finds its place in it by its number."""
+        del first
+        return tf.constant(order)
+
+    def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
+        """The resident arrays and the indices of the step's examples."""
+        return self._x, self._y, source[step]
+
+    def examples(self, x: tf.Tensor, y: tf.Tensor, indices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Gather this replica's rows."""
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        mine = indices[replica]
+        return tf.gather(x, mine), tf.gather(y, mine)
+
+
+class StreamedFeed:
+    """A ``tf.data`` pipeline reads batches on the host and sends them ahead of their step.
+
+    Args:
+        strategy: The strategy that the loop runs under.
+        split: The examples; ``split.x`` may be read lazily.
+    """
+
+    kind = "streamed"
+
+    def __init__(self, strategy: tf.distribute.Strategy, split: Split) -> None:
+        self._strategy = strategy
+        self._split = split
+
+    def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
+        """Begin a pipeline that reads the steps of the order from ``first`` on."""
+        x, labels = self._split.x, tf.constant(self._split.y)
+        take = x.__getitem__ if isinstance(x, np.ndarray) else x.take
+        shape, dtype = tuple(x.shape[1:]), tf.as_dtype(x.dtype)
+
+        def read(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            examples = tf.numpy_function(take, [rows], dtype)
+            return tf.ensure_shape(examples, (rows.shape[0], *shape)), tf.gather(labels, rows)
+
+        # Replicas take turns: each takes the next element of the pipeline.
+        pipeline = (
+            tf.data.Dataset.from_tensor_slices(order[first:].reshape(-1, order.shape[2]))
+            .map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+            .prefetch(PREFETCH * order.shape[1])
+        )
+        return iter(self._strategy.distribute_datasets_from_function(lambda _: pipeline))
+
+    def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
+        """The next batch; the pipeline knows the order."""
+        del step
+        batch: tuple[Any, ...] = next(source)
+        return batch
+
+    def examples(self, x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The batch as it came."""
+        return x, y
+
+
+def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
+    """Keep the examples on the devices when they fit, else stream them.
+
+    Args:
+        strategy: The strategy that the loop runs under.
+        split: The examples.
+        device_memory: Memory of each device in bytes; ``None`` for the host's own.
+    """
+    replicas = strategy.num_replicas_in_sync
+    free = psutil.virtual_memory().available / replicas if device_memory is None else device_memory
+    if isinstance(split.x, np.ndarray) and split.x.nbytes <= RESIDENT_SHARE * free:
+        return ResidentFeed(strategy, split)
+    return StreamedFeed(strategy, split)
+
+
+def epoch_order(seed: int, epoch: int, examples: int, steps: int, replicas: int, batch: int) -> npt.NDArray[np.int32]:
+    """The examples of every step of an epoch.
+
+    Every example comes once before any comes again; when an epoch has more steps than the data has
+    batches, the data is gone over again in another order.
+
+    Args:
+        seed: The plan's.
+        epoch: Counted from 0.
+        examples: Number of examples.
+        steps: Steps of the epoch.
+        replicas: Number of replicas.
+        batch: Examples a step on each replica.
+
+    Returns:
+        Row numbers, int32 ``[steps, replicas, batch]``.
+    """
+    per_pass = examples // (replicas * batch)
+    passes = [
+        np.random.default_rng([seed, epoch, turn]).permutation(examples)[: per_pass * replicas * batch]
+        for turn in range(-(-steps // per_pass))
+    ]
+    rows = np.concatenate(passes)[: steps * replicas * batch].astype(np.int32)
+    return rows.reshape(steps, replicas, batch)
+
+
+def _on_every_device(strategy: tf.distribute.Strategy, values: npt.NDArray[Any]) -> Any:
+    if strategy.num_replicas_in_sync == 1:
+        with strategy.scope():
+            return tf.constant(values)
+    devices = strategy.extended.worker_devices
+
+    def place(context: tf.distribute.ValueContext) -> tf.Tensor:
+        with tf.device(devices[context.replica_id_in_sync_group]):
+            return tf.constant(values)
+
+    return strategy.experimental_distribute_values_from_function(place)

@@ -1,0 +1,91 @@
+"""What a model's loss wants its labels to be, and how right its outputs are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+SPARSE = "sparse"
+ONE_HOT = "one-hot"
+BINARY = "binary"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The form of labels that a model learns from.
+
+    Attributes:
+        form: ``sparse`` (int32 ``[batch]``), ``one-hot`` (float32 ``[batch, classes]``) or ``binary``
+            (float32 ``[batch, 1]``).
+        classes: Number of classes.
+        threshold: Output above which a binary model says 1: 0.5 for a probability, 0 for a logit.
+    """
+
+    form: str
+    classes: int
+    threshold: float = 0.5
+
+    def encode(self, labels: tf.Tensor) -> tf.Tensor:
+        """Bring sparse labels, int32 ``[batch]``, to this form."""
+        if self.form == ONE_HOT:
+            return tf.one_hot(labels, self.classes)
+        if self.form == BINARY:
+            return tf.cast(labels[:, tf.newaxis], tf.float32)
+        return labels
+
+    def correct(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """Tell for each example whether the model is right.
+
+        Args:
+            labels: Sparse labels, int32 ``[batch]``.
+            outputs: The model's, ``[batch, units]``.
+
+        Returns:
+            float32 ``[batch]`` of ones and zeros.
+        """
+        if self.form == BINARY:
+            said = tf.cast(outputs[:, 0] > self.threshold, labels.dtype)
+        else:
+            said = tf.argmax(outputs, axis=-1, output_type=labels.dtype)
+        return tf.cast(tf.equal(said, labels), tf.float32)
+
+
+def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
+    """The loss for an uncompiled classifier.
+
+    Args:
+        units: Numbers in its output for an example.
+        classes: Classes in the data.
+        logits: Whether the output is logits, not probabilities.
+    """
+    if units == 1 and classes == 2:
+        return keras.losses.BinaryCrossentropy(from_logits=logits)
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
+
+
+def labels_for(loss: str | Callable[..., Any] | keras.losses.Loss, units: int, classes: int) -> Labels:
+    """Tell from a loss which form of labels it wants.
+
+    Args:
+        loss: As it was given to ``compile``.
+        units: Numbers in the model's output for an example.
+        classes: Classes in the data.
+    """
+    name = loss_name(loss)
+    if "sparse" in name:
+        return Labels(SPARSE, classes)
+    if units == 1 and classes == 2:
+        logits = bool(getattr(loss, "from_logits", False)) or bool(
+            getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
+        )
+        return Labels(BINARY, classes, threshold=0.0 if logits else 0.5)
+    return Labels(ONE_HOT, classes)
+
+
+def loss_name(loss: str | Callable[..., Any] | keras.losses.Loss) -> str:
+    """A loss's name in Keras' snake case."""
+    if isinstance(loss, str):
+        return loss
+    return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)

@@ -1,0 +1,162 @@
+"""The compiled loop: many steps a dispatch, one loss and accuracy a step.
+
+A Python loop pays for every step a dispatch and a host round trip; ``fit`` with
+``steps_per_execution`` pays less and hides the steps. Here k steps run inside one ``tf.function``
+that returns what each of them measured, ``[k, series]``. k is a tensor, so that it can adapt
+without another trace.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.training.assembly import Assembly
+from accel_engine.training.labels import Labels
+
+CHUNK_SECONDS = 0.05
+"""How long a chunk should take: short enough for a live curve and a quick stop, long enough to feed a device."""
+
+MAXIMUM_STEPS = 4096
+"""The most steps of a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a chunk of steps measured.
+
+    Attributes:
+        count: Number of steps.
+        started: Seconds since the Unix epoch.
+        seconds: How long it took.
+        series: float32 arrays ``[count]`` by name.
+    """
+
+    count: int
+    started: float
+    seconds: float
+    series: dict[str, npt.NDArray[np.float32]]
+
+
+class ChunkSize:
+    """Adapts the number of steps of a chunk to the time that a step takes."""
+
+    def __init__(self, target: float = CHUNK_SECONDS) -> None:
+        self._target = target
+        self.steps = 1
+
+    def learn(self, count: int, seconds: float) -> None:
+        """Take in how long a chunk took; grow at most fourfold, so that one quick chunk is no surprise."""
+        wanted = int(self._target / max(seconds / count, 1e-9))
+        self.steps = max(1, min(wanted, 4 * self.steps, MAXIMUM_STEPS))
+
+
+class Loop:
+    """Runs the training steps of one assembly.
+
+    Args:
+        assembly: Model, data and strategy.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._strategy = assembly.strategy
+        self._feed = assembly.feed
+        self._size = ChunkSize()
+        self._names: tuple[str, ...] = ()
+        step = _step(assembly)
+        self._step = tf.function(step, jit_compile=True) if assembly.xla else step
+        self._chunk = tf.function(self._run_chunk)
+
+    def trace(self, order: npt.NDArray[np.int32]) -> None:
+        """Trace the graph, so that the first chunk does not have to."""
+        zero = tf.constant(0)
+        self._chunk.get_concrete_function(self._feed.open(order), zero, zero)
+
+    def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[Measured]:
+        """Take the steps of an order, yielding between two chunks.
+
+        Args:
+            order: Row numbers, int32 ``[steps, replicas, per_replica_batch]``.
+            first: The step to begin with.
+        """
+        source = self._feed.open(order, first)
+        done = first
+        while done < len(order):
+            count = min(self._size.steps, len(order) - done)
+            started, begin = time.time(), time.perf_counter()
+            values = self._chunk(source, tf.constant(done), tf.constant(count)).numpy()
+            seconds = time.perf_counter() - begin
+            self._size.learn(count, seconds)
+            done += count
+            yield Measured(count, started, seconds, dict(zip(self._names, values.T, strict=True)))
+
+    def _run_chunk(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        measured = tf.TensorArray(tf.float32, size=count)
+        for index in tf.range(count):
+            values = self._strategy.run(self._replica_step, args=self._feed.arguments(source, first + index))
+            measured = measured.write(
+                index, tf.stack([self._strategy.reduce("MEAN", value, axis=None) for value in values])
+            )
+        return measured.stack()
+
+    def _replica_step(self, *arguments: Any) -> tuple[tf.Tensor, ...]:
+        logs = self._step(*self._feed.examples(*arguments))
+        # Python runs here once a trace: the names of what the graph measures.
+        self._names = tuple(logs)
+        return tuple(tf.cast(value, tf.float32) for value in logs.values())
+
+
+Step = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+
+
+def _step(assembly: Assembly) -> Step:
+    """One optimizer update on one replica: from raw examples and sparse labels to what it measured."""
+    model, labels = assembly.model, assembly.labels
+    if assembly.own_train_step:
+        return _own_step(model, labels, assembly.scale)
+    replicas = assembly.strategy.num_replicas_in_sync
+
+    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+        inputs = scaled(x, assembly.scale)
+        targets = labels.encode(y)
+        with tf.GradientTape() as tape:
+            outputs = model(inputs, training=True)
+            # Keras divides the loss by the number of replicas, as gradients are summed over them ...
+            loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=True)
+            if replicas > 1 and model.losses:
+                # ... but not the penalties of regularizers, which would count once a replica.
+                loss -= tf.add_n(model.losses) * (1 - 1 / replicas)
+            objective = model.optimizer.scale_loss(loss)
+        gradients = tape.gradient(objective, model.trainable_variables)
+        model.optimizer.apply(gradients, model.trainable_variables)
+        logs = {"loss": loss * replicas}
+        if assembly.classifies:
+            logs["accuracy"] = tf.reduce_mean(labels.correct(y, outputs))
+        return logs
+
+    return step
+
+
+def _own_step(model: keras.Model, labels: Labels, scale: float) -> Step:
+    """A model's own ``train_step``, with its metrics reset so that they are this step's, not running means."""
+
+    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+        for metric in model.metrics:
+            metric.reset_state()
+        logs = model.train_step((scaled(x, scale), labels.encode(y)))
+        scalars = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, dict)}
+        return {name.replace("/", "_"): value for name, value in scalars.items() if value.shape.rank == 0}
+
+    return step
+
+
+def scaled(x: tf.Tensor, scale: float) -> tf.Tensor:
+    """Bring raw examples to float32 and integer images to [0, 1]."""
+    x = tf.cast(x, tf.float32)
+    return x * scale if scale != 1.0 else x

@@ -1,0 +1,85 @@
+"""Which devices TensorFlow may touch, decided before it first touches any.
+
+TensorFlow fixes its logical devices at its first operation, so :func:`configure` comes before it.
+"""
+
+import os
+import re
+
+import tensorflow as tf
+from tensorflow.python.client import device_lib
+
+from accel_engine.devices import find_by_address
+from accel_engine.devices.reading import Inventory
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.strategies import choose_devices
+
+_BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
+
+
+def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
+    """Show TensorFlow the devices of the plan and hide the others.
+
+    GPU memory is taken as it is needed, not all at once.
+
+    Returns:
+        TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
+
+    Raises:
+        PlanError: The plan's devices are not there, or not for TensorFlow.
+    """
+    physical = tf.config.list_physical_devices("GPU")
+    visible = _visible_gpus(len(physical))
+    usable = [device for device in inventory.devices if device.kind != "gpu" or device.id in visible]
+    wanted = plan.devices
+    hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
+    if hidden:
+        raise PlanError(
+            "devices", ",".join(wanted), f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)"
+        )
+    chosen = choose_devices(plan.strategy, usable, wanted, plan.virtual_cpus)
+    gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
+    tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
+    for index in gpus:
+        tf.config.experimental.set_memory_growth(physical[index], True)
+    if plan.virtual_cpus > 1:
+        host = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(
+            host, [tf.config.LogicalDeviceConfiguration() for _ in range(plan.virtual_cpus)]
+        )
+    if gpus:
+        return tuple(f"GPU:{index}" for index in range(len(gpus)))
+    return tuple(name.upper() for name in chosen)
+
+
+def found(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
+    """Say what TensorFlow's devices are, matched to the hardware by PCI bus id."""
+    descriptions = {
+        device.name.removeprefix("/device:"): device.physical_device_desc for device in device_lib.list_local_devices()
+    }
+    devices = []
+    for name in names:
+        kind = name.partition(":")[0].lower()
+        description = descriptions.get(name, "")
+        bus = _BUS_ID.search(description)
+        match = find_by_address(inventory, bus[1]) if bus else None
+        same = match.id if match else "cpu:0" if kind == "cpu" else ""
+        devices.append({"name": name, "kind": kind, "description": description, "device": same})
+    return tuple(devices)
+
+
+def _visible_gpus(count: int) -> list[str]:
+    """Ids, in TensorFlow's order, of the GPUs that CUDA shows it."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
+    if re.fullmatch(r"\d+(,\d+)*", shown):
+        return [f"gpu:{index}" for index in shown.split(",")][:count]
+    return [f"gpu:{index}" for index in range(count)]
+
+
+def memory(names: tuple[str, ...], inventory: Inventory) -> int | None:
+    """Memory in bytes of the smallest of these devices; ``None`` for the host's own."""
+    if names[0].startswith("CPU"):
+        return None
+    sizes = [device.memory for device in inventory.of_kind("gpu") if device.memory is not None]
+    return min(sizes, default=None)

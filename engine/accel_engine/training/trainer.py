@@ -1,0 +1,294 @@
+"""A run from its plan to its result."""
+
+import time
+import traceback
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.devices.reading import Inventory
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    Event,
+    LearningRateChanged,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    Validated,
+    Warned,
+)
+from accel_engine.plan import Plan
+from accel_engine.run.reader import Command
+from accel_engine.run.writer import RunWriter
+from accel_engine.training import placement
+from accel_engine.training.assembly import Assembly, assemble, describe_loss
+from accel_engine.training.checkpoint import Checkpoints
+from accel_engine.training.control import Mailbox, StopRequested
+from accel_engine.training.diagnosis import diagnose
+from accel_engine.training.feed import epoch_order
+from accel_engine.training.loop import Loop, Measured
+from accel_engine.training.validation import Validation
+
+
+class Trainer:
+    """Trains one plan, tells the run all about it, and obeys commands between two chunks.
+
+    Args:
+        plan: What to train.
+        run: Where everything is written.
+        mailbox: Where commands arrive.
+        inventory: The machine's devices.
+        first_step: The step of the checkpoint that training goes on from; 0 for none.
+    """
+
+    _assembly: Assembly
+    _checkpoints: Checkpoints
+    _loop: Loop
+    _validation: Validation | None
+
+    def __init__(self, plan: Plan, run: RunWriter, mailbox: Mailbox, inventory: Inventory, first_step: int = 0) -> None:
+        self._plan = plan
+        self._run = run
+        self._mailbox = mailbox
+        self._inventory = inventory
+        self._step = first_step
+        self._epochs = 0
+        self._saved_step = first_step
+        self._began = time.monotonic()
+        self._means = Means()
+        self._metrics: dict[str, float] = {}
+        self._timed_steps, self._timed_seconds = 0, 0.0
+        self._diverged = False
+
+    def train(self) -> RunEnded:
+        """Train to the end, whichever it is, and return the event that ends the run."""
+        try:
+            self._prepare()
+            self._train_epochs()
+            self._save_model()
+        except StopRequested as stop:
+            return self.ended(Outcome.STOPPED, str(stop))
+        except Exception as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure, not ours)
+            traceback.print_exc()
+            return self.ended(Outcome.FAILED, *diagnose(error, self._plan))
+        return self.ended(Outcome.FINISHED)
+
+    def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
+        """The event that ends the run as things stand now."""
+        return RunEnded(
+            time=time.time(),
+            outcome=outcome,
+            steps=self._step,
+            epochs=self._epochs,
+            seconds=time.monotonic() - self._began,
+            steps_per_second=self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0,
+            metrics=self._metrics,
+            reason=reason,
+            hint=hint,
+        )
+
+    def _prepare(self) -> None:
+        self._enter(Phase.BUILDING)
+        names = placement.configure(self._plan, self._inventory)
+        memory = placement.memory(names, self._inventory)
+        self._assembly = assembly = assemble(self._plan, names, memory)
+        self._tell_assembly(names)
+        self._checkpoints = Checkpoints(assembly, self._run.directory)
+        if self._step:
+            self._checkpoints.restore(self._step)
+        self._validation = None
+        if self._plan.validation != "off" and assembly.dataset.validation is not None:
+            self._validation = Validation(assembly, memory)
+        self._obey()
+        self._enter(Phase.TRACING, "compiling with XLA" if assembly.xla else "")
+        self._loop = Loop(assembly)
+        self._loop.trace(self._order(0))
+
+    def _train_epochs(self) -> None:
+        steps = self._assembly.steps_per_epoch
+        self._epochs = self._step // steps
+        done = self._step % steps
+        self._means.add(self._run.recorded(self._step - done, self._step))
+        while self._epochs < self._plan.epochs:
+            self._enter(Phase.TRAINING)
+            self._obey()
+            for measured in self._loop.run(self._order(self._epochs), done):
+                self._record(measured)
+                self._obey()
+            self._end_epoch()
+            done = 0
+
+    def _end_epoch(self) -> None:
+        self._epochs += 1
+        self._metrics |= self._means.value
+        self._say(
+            EpochEnded, epoch=self._epochs, step=self._step, metrics=self._means.value, seconds=self._means.seconds
+        )
+        self._means = Means()
+        last = self._epochs == self._plan.epochs
+        if self._validation and (last or self._plan.validation == "epoch"):
+            self._enter(Phase.VALIDATING)
+            began = time.perf_counter()
+            metrics = self._validation.run()
+            self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
+            seconds = time.perf_counter() - began
+            self._say(Validated, epoch=self._epochs, step=self._step, metrics=metrics, seconds=seconds)
+        self._save()
+
+    def _record(self, measured: Measured) -> None:
+        first, self._step = self._step, self._step + measured.count
+        self._run.chunk(first, measured.started, measured.started + measured.seconds, measured.series)
+        self._means.add(measured.series, measured.seconds)
+        if first > self._saved_step or self._timed_steps:  # the first chunk warms up
+            self._timed_steps += measured.count
+            self._timed_seconds += measured.seconds
+        wrong = ~np.isfinite(measured.series["loss"])
+        if wrong.any() and not self._diverged:
+            self._diverged = True
+            step = first + int(np.argmax(wrong))
+            self._say(Warned, message=f"the loss of step {step} is not a number: try a lower learning rate")
+
+    def _obey(self) -> None:
+        while command := self._mailbox.take():
+            self._do(command)
+
+    def _do(self, command: Command) -> None:
+        match command.name:
+            case "stop" | "stop_now":
+                stop = StopRequested(command)
+                if not stop.now and hasattr(self, "_loop"):
+                    self._save()
+                    self._save_model()
+                self._answer(command, obeyed=True, answer=f"stopped after step {self._step}")
+                raise stop
+            case "pause":
+                self._answer(command, obeyed=True, answer=f"paused after step {self._step}")
+                self._pause()
+            case "checkpoint":
+                self._save()
+                self._enter(Phase.TRAINING)
+                self._answer(command, obeyed=True, answer=f"checkpoint written at step {self._step}")
+            case "learning_rate" if command.argument is not None:
+                self._set_learning_rate(command, command.argument)
+            case _:
+                self._answer(command, obeyed=False, answer="the run is not paused")
+
+    def _pause(self) -> None:
+        self._enter(Phase.PAUSED)
+        while (command := self._mailbox.wait()).name != "resume":
+            if command.name == "pause":
+                self._answer(command, obeyed=False, answer="the run is paused already")
+                continue
+            self._do(command)
+            self._enter(Phase.PAUSED)
+        self._answer(command, obeyed=True, answer=f"going on from step {self._step}")
+        self._enter(Phase.TRAINING)
+
+    def _set_learning_rate(self, command: Command, rate: float) -> None:
+        try:
+            self._assembly.model.optimizer.learning_rate = rate
+        except (AttributeError, TypeError, ValueError) as error:
+            self._answer(command, obeyed=False, answer=f"the optimizer refuses it: {error}")
+            return
+        self._say(LearningRateChanged, step=self._step, learning_rate=rate)
+        self._answer(command, obeyed=True, answer=f"learning rate {rate:g} from step {self._step} on")
+
+    def _answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        self._run.answer(command, obeyed=obeyed, answer=answer)
+        self._say(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self._step)
+
+    def _save(self) -> None:
+        if self._step == self._saved_step:
+            return
+        self._enter(Phase.CHECKPOINTING)
+        began = time.perf_counter()
+        path = self._checkpoints.save(self._step)
+        self._saved_step = self._step
+        self._say(CheckpointSaved, epoch=self._epochs, step=self._step, path=path, seconds=time.perf_counter() - began)
+
+    def _save_model(self) -> None:
+        try:
+            self._assembly.model.save(self._run.directory / "model.keras")
+        except Exception as error:  # noqa: BLE001 (a user's own layers may refuse; the checkpoints are there)
+            self._say(Warned, message=f"the model could not be saved as model.keras: {error}")
+
+    def _order(self, epoch: int) -> npt.NDArray[np.int32]:
+        assembly = self._assembly
+        return epoch_order(
+            self._plan.seed,
+            epoch,
+            len(assembly.dataset.train.y),
+            assembly.steps_per_epoch,
+            assembly.replicas,
+            assembly.per_replica_batch,
+        )
+
+    def _tell_assembly(self, names: tuple[str, ...]) -> None:
+        assembly, plan = self._assembly, self._plan
+        model, dataset = assembly.model, assembly.dataset
+        self._say(
+            DevicesFound,
+            devices=placement.found(names, self._inventory),
+            strategy=type(assembly.strategy).__name__,
+        )
+        examples = len(dataset.train.y)
+        self._say(
+            ModelBuilt,
+            parameters=model.count_params(),
+            trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+            layers=len(model.layers),
+            input_shape=tuple(dataset.shape),
+            classes=dataset.classes,
+            examples=examples,
+            validation_examples=len(dataset.validation.y) if dataset.validation else 0,
+            epochs=plan.epochs,
+            steps_per_epoch=assembly.steps_per_epoch,
+            global_batch=assembly.global_batch,
+            per_replica_batch=assembly.per_replica_batch,
+            dropped_examples=examples % assembly.global_batch if plan.steps_per_epoch is None else 0,
+            replicas=assembly.replicas,
+            optimizer=type(model.optimizer).__name__,
+            loss=describe_loss(model),
+            series=("loss", "accuracy") if assembly.classifies else ("loss",),
+            precision=plan.precision,
+            xla=assembly.xla,
+            feed=assembly.feed.kind,
+        )
+        rate = getattr(model.optimizer, "learning_rate", None)
+        if rate is not None:
+            self._say(LearningRateChanged, step=self._step, learning_rate=float(rate))
+        for note in assembly.notes:
+            self._say(Warned, message=note)
+
+    def _enter(self, phase: Phase, detail: str = "") -> None:
+        self._say(PhaseChanged, phase=phase, detail=detail)
+
+    def _say(self, kind: type[Event], **values: object) -> None:
+        self._run.event(kind.parse({"time": time.time(), **values}))
+
+
+class Means:
+    """Means of every series over the steps of an epoch."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._steps = 0
+        self.seconds = 0.0
+
+    def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float = 0.0) -> None:
+        """Take in a chunk's steps."""
+        for name, values in series.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(values.sum(dtype=np.float64))
+        self._steps += len(next(iter(series.values()), ()))
+        self.seconds += seconds
+
+    @property
+    def value(self) -> dict[str, float]:
+        """The means so far."""
+        return {name: total / self._steps for name, total in self._sums.items()}
