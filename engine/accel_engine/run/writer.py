@@ -121,7 +121,7 @@ class RunWriter:
                 (event.time, event.kind(), to_json(event)),
             )
 
-    def chunk(self, first_step: int, started: float, ended: float, series: Mapping[str, Sequence[float]]) -> None:
+    def chunk(self, first_step: int, started: float, ended: float, series: Mapping[str, npt.ArrayLike]) -> None:
         """Add a chunk of steps.
 
         Args:
