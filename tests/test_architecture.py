@@ -1,0 +1,86 @@
+"""Promises about the whole program that no single module can keep."""
+
+import ast
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import accel_engine
+import accel_tui
+from accel_engine import models, strategies
+
+ROOT = Path(__file__).resolve().parent.parent
+
+HEAVY = ("tensorflow", "keras")
+"""What takes seconds to import, and prints, and may abort: only engine processes do."""
+
+SCREEN = ("textual", "rich", "click")
+"""What only the dashboard and its command line need."""
+
+ENGINE_ONLY = re.compile(
+    r"accel_engine\.(process|training)(\..*)?"
+    r"|accel_engine\.models\.(?!entry$|applications$).*"
+    r"|accel_engine\.data\.(?!entry$).*"
+    r"|accel_engine\.strategies\.builders"
+)
+"""The modules that only engine processes import."""
+
+
+def modules_of(package: object) -> list[str]:
+    path, name = package.__path__, package.__name__  # type: ignore[attr-defined]
+    return [name, *(module.name for module in pkgutil.walk_packages(path, f"{name}."))]
+
+
+LIGHT = [name for name in modules_of(accel_engine) if not ENGINE_ONLY.fullmatch(name)]
+DASHBOARD = [name for name in modules_of(accel_tui) if name != "accel_tui.__main__"]
+
+
+def imported_with(modules: list[str]) -> set[str]:
+    """The top-level packages that a fresh interpreter holds after importing these modules."""
+    script = f"""
+import importlib, sys
+for name in {modules!r}:
+    importlib.import_module(name)
+print(*{{name.partition(".")[0] for name in sys.modules}})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_nothing_that_the_dashboard_imports_imports_tensorflow() -> None:
+    assert imported_with([*LIGHT, *DASHBOARD]).isdisjoint(HEAVY)
+
+
+def test_no_engine_module_imports_the_screen() -> None:
+    assert imported_with(LIGHT).isdisjoint({*SCREEN, "accel_tui"})
+
+
+def test_help_needs_neither_textual_nor_tensorflow() -> None:
+    assert imported_with(["accel_tui.cli"]).isdisjoint({*HEAVY, "textual"})
+
+
+def test_every_reference_to_a_builder_names_a_module_that_is_there() -> None:
+    entries = [*models.CATALOGUE.values(), *strategies.CATALOGUE.values()]
+    for entry in entries:
+        module, colon, function = entry.builder.partition(":")
+        assert colon, entry
+        source = ROOT / "engine" / (module.replace(".", "/") + ".py")
+        assert source.is_file(), entry
+        defined = {node.name for node in ast.parse(source.read_text()).body if isinstance(node, ast.FunctionDef)}
+        assert function in defined, entry
+
+
+def test_constraints_name_exact_versions_and_nothing_else() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert lines == sorted(lines)
+    for line in lines:
+        assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line), line
+
+
+def test_the_commands_of_the_readme_are_there_once_each() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert readme.count("'.[cpu]'") == 1
+    assert readme.count("'.[cpu,dev]'") == 1, ".ci/run takes the test command from that line"
