@@ -1,0 +1,8 @@
+"""``python -m accel_tui`` is ``accel-tui``."""
+
+import sys
+
+from accel_tui.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

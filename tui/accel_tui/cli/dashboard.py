@@ -1,0 +1,91 @@
+"""Opening the dashboard on a terminal, and giving the terminal back as it was found."""
+
+import asyncio
+import contextlib
+import io
+import os
+import signal
+import sys
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+from accel_engine.errors import AccelError, UsageError
+from accel_engine.run.home import home
+from accel_tui.cli.speech import say
+
+RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
+"""Leaves the alternate screen, shows the cursor, and ends mouse, focus, paste and key reports."""
+
+
+def has_terminal() -> bool:
+    """Whether a dashboard can be shown here."""
+    return _is_on_terminal() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def open_dashboard(run: Path | None = None) -> int:
+    """Show the dashboard until the user leaves it.
+
+    Args:
+        run: The directory of a run to open it on.
+
+    Returns:
+        The status for the shell.
+
+    Raises:
+        UsageError: This is no terminal, or one that cannot show it.
+    """
+    if not has_terminal():
+        where = f"one of TERM={os.environ.get('TERM', '')!r}" if _is_on_terminal() else "none"
+        raise UsageError(
+            f"the dashboard needs a full terminal, and this is {where}\n"
+            "Train without it: accel-tui train. Follow a run: accel-tui watch RUN --plain."
+        )
+    from rich.console import Console  # with Textual, slow to import, and only needed on a terminal
+
+    from accel_tui.app import AccelApp
+
+    last_words = io.StringIO()
+    loop = asyncio.new_event_loop()
+    with _terminal_kept(), contextlib.closing(loop):
+        app = AccelApp(open_run=run)
+        app.error_console = Console(file=last_words, width=100, markup=False, highlight=False)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, app.exit)
+        app.run(loop=loop)
+    return _farewell(app.return_code or 0, last_words.getvalue())
+
+
+def _farewell(status: int, words: str) -> int:
+    """Pass on what the dashboard said last; of a crash, a line and where the rest is."""
+    if status == 0 or os.environ.get("ACCEL_TUI_DEBUG"):
+        sys.stderr.write(words)
+        return status
+    message = "the dashboard crashed; runs go on without it"
+    with contextlib.suppress(OSError, AccelError):
+        report = home() / "crash.txt"
+        report.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        report.touch(mode=0o600)
+        report.write_text(words, encoding="utf-8")
+        message += f"\nPlease report it in the project's issue tracker, with {report}"
+    say(message)
+    return status
+
+
+def _is_on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+@contextlib.contextmanager
+def _terminal_kept() -> Iterator[None]:
+    """Give the terminal back as it was found, even from under a program that crashed."""
+    modes = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    except BaseException:
+        sys.stdout.write(RESET)
+        sys.stdout.flush()
+        raise
+    finally:
+        with contextlib.suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, modes)

@@ -1,0 +1,125 @@
+"""A run as text: lines fit for a log, and on a terminal a live bar below them."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from accel_engine.events import Phase
+from accel_engine.run import RunInfo, Update
+from accel_tui.cli.durations import duration
+from accel_tui.cli.wording import epoch_of, means, worded
+from accel_tui.state import RunState, fold
+
+EVERY = 5.0
+"""Seconds between two lines on the progress of an epoch."""
+
+
+class Log:
+    """Shows a run as lines: one for each thing that happens seldom, and in between one every few seconds.
+
+    Args:
+        stream: Where to.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._due = clock() + EVERY
+
+    state = RunState()
+    """The run as far as it was shown."""
+
+    def show(self, update: Update) -> None:
+        """Write what is worth a line."""
+        lines = []
+        for event in update.events:  # one by one: a line is worded as things stood then
+            self.state = fold(self.state, Update(events=(event,)))
+            lines.append(worded(event, self.state))
+        self.state = fold(self.state, Update(chunks=update.chunks))
+        self._put([line for line in lines if line])
+
+    def lost(self, info: RunInfo, steps: int) -> None:
+        """Say that nothing more will come."""
+        self._put([f"run {info.id} was lost after step {steps:,}"])
+
+    def clear(self) -> None:
+        """Leave room for a message to the user."""
+        self._stream.flush()
+
+    def _put(self, lines: Sequence[str]) -> None:
+        now = self._clock()
+        if not lines and now >= self._due and _is_training(self.state):
+            lines = (progress(self.state),)
+        if lines:
+            self._due = now + EVERY
+            stamp = time.strftime("%H:%M:%S")
+            self._stream.write("".join(f"{stamp} {line}\n" for line in lines))
+            self._stream.flush()
+
+
+class Bar(Log):
+    """Shows a run on a terminal: a line for each thing that happens seldom, above a bar that lives.
+
+    Args:
+        stream: The terminal.
+        width: Gives its present width in columns.
+    """
+
+    def __init__(self, stream: TextIO, width: Callable[[], int]) -> None:
+        super().__init__(stream)
+        self._width = width
+        self._painted = ""
+        self._has_colour = not os.environ.get("NO_COLOR")
+        self._has_unicode = "utf" in (stream.encoding or "").lower()
+
+    def clear(self) -> None:
+        """Take the bar away; it comes back with what is shown next."""
+        self._paint((), "")
+
+    def _put(self, lines: Sequence[str]) -> None:
+        self._paint(lines, self._bar())
+
+    def _paint(self, lines: Sequence[str], bar: str) -> None:
+        """Write lines where the bar was, and the bar below them."""
+        if not lines and bar == self._painted:
+            return
+        erase = "\r\x1b[K" if self._painted else ""
+        self._stream.write(erase + "".join(f"{line}\n" for line in lines) + bar)
+        self._stream.flush()
+        self._painted = bar
+
+    def _bar(self) -> str:
+        state = self.state
+        if state.ended or state.phase is None:
+            return ""
+        width = self._width() - 1  # a full line would wrap, and could not be painted over
+        if not state.total_steps:
+            return f"{state.phase.phase} {duration(time.time() - state.phase.time)}"[:width]
+        text = progress(state)
+        room = width - len(text) - 2
+        if room < 4:
+            return text[:width]
+        done = round(room * min(state.step / state.total_steps, 1.0))
+        full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
+        if not self._has_colour:
+            return f"{full * done}{empty * (room - done)}  {text}"
+        return f"\x1b[32m{full * done}\x1b[90m{empty * (room - done)}\x1b[0m  {text}"
+
+
+def progress(state: RunState) -> str:
+    """How far a run is, in at most about 70 columns."""
+    parts = [epoch_of(state.current_epoch or 1, state)]
+    parts.append(means({name: curve.last for name, curve in list(state.curves.items())[:2]}))
+    if state.phase and not _is_training(state):
+        parts.append(str(state.phase.phase))
+    elif state.pace.rate:
+        parts.append(f"{state.pace.rate:,.0f} steps/s")
+        if state.remaining is not None:
+            parts.append(f"{duration(state.remaining)} left")
+    return "  ".join(filter(None, parts))
+
+
+def _is_training(state: RunState) -> bool:
+    return state.phase is not None and state.phase.phase is Phase.TRAINING

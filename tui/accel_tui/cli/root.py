@@ -1,0 +1,99 @@
+"""The command ``accel-tui`` itself, which loads the module of a command only when it is asked for."""
+
+import errno
+import os
+import sys
+from typing import Any
+
+import click
+
+from accel_engine import __version__
+from accel_engine.registry import load, suggestion
+
+COMMANDS = {
+    "train": ("accel_tui.cli.train:train", "Train a model, here in the terminal or in a script."),
+    "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
+    "runs": ("accel_tui.cli.runs:runs", "List the runs."),
+    "stop": ("accel_tui.cli.control:stop", "End a run and keep its work."),
+    "pause": ("accel_tui.cli.control:pause", "Let a run wait."),
+    "resume": ("accel_tui.cli.control:resume", "Let a run go on that was paused."),
+    "checkpoint": ("accel_tui.cli.control:checkpoint", "Write a checkpoint of a run now."),
+    "set": ("accel_tui.cli.control:set_", "Change the learning rate of a run."),
+    "devices": ("accel_tui.cli.devices:devices", "Show the devices of this machine and how busy they are."),
+    "models": ("accel_tui.cli.catalogue:models", "List the models that can be named."),
+    "data": ("accel_tui.cli.catalogue:data", "List the datasets that can be named."),
+    "strategies": ("accel_tui.cli.catalogue:strategies", "List the strategies, and which fit this machine."),
+}
+"""Where every command is, and what the list of commands says of it."""
+
+EXAMPLES = """\b
+Examples:
+  accel-tui                                    open the dashboard
+  accel-tui train --model cnn --data digits    train without it
+  accel-tui watch last                         look at the newest run
+"""
+
+
+class Commands(click.Group):
+    """The commands by name; their modules are imported one at a time, so that ``--help`` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """Names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load a command; ``None`` when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: Any = load(COMMANDS[cmd_name][0])
+        assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is asked for, or say which are near."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"no such command {args[0]!r}; {suggestion(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader of its output that went away ends it quietly."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            discard_output()
+            return 0
+
+
+def discard_output() -> None:
+    """Let nothing more be written to standard output, which nobody reads, not even as Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def root(context: click.Context) -> int:
+    """Train TensorFlow models on whatever this machine has, and watch every step.
+
+    Without a command, open the dashboard. RUN, in the commands that take one, is a run's id, the
+    unique beginning of one, its name, or last.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    from accel_tui.cli.dashboard import open_dashboard  # imports Textual, which no other command needs
+
+    return open_dashboard()

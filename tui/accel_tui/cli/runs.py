@@ -1,0 +1,74 @@
+"""``accel-tui runs``: what ran, is running or was lost."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from accel_engine.run import RunSummary, list_runs, runs_directory
+from accel_tui.cli.durations import ago, duration
+from accel_tui.cli.table import shortened, table
+
+EPILOG = """\b
+Examples:
+  accel-tui runs
+  accel-tui runs --json | jq -r 'select(.status == "lost") | .run'
+"""
+
+HEADER = ("RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACCURACY")
+
+NAME_WIDTH = 26
+
+
+@click.command(epilog=EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
+def runs(as_json: bool) -> None:
+    """List the runs, newest first, with their latest means: of the validation where there was one."""
+    found = list_runs()
+    if as_json:
+        for run in found:
+            click.echo(json.dumps(_wire(run)))
+        return
+    if not found:
+        click.echo(f"There are no runs yet in {runs_directory()}. Make one: accel-tui train")
+        return
+    click.echo(table(HEADER, [_row(run) for run in found]))
+    for run in found:
+        if run.problem:
+            click.echo(f"\n{run.problem}")
+
+
+def _row(run: RunSummary) -> tuple[str, ...]:
+    metrics = run.metrics or {}
+    return (
+        shortened(run.id, NAME_WIDTH),
+        str(run.status or "unreadable"),
+        ago(time.time() - run.info.created) if run.info else "",
+        duration(run.seconds) if run.steps else "",
+        f"{run.steps:,}" if run.steps else "",
+        _metric(metrics, "loss"),
+        _metric(metrics, "accuracy"),
+    )
+
+
+def _metric(metrics: Mapping[str, float], name: str) -> str:
+    value = metrics.get(f"validation_{name}", metrics.get(name))
+    return "" if value is None else f"{value:.4g}"
+
+
+def _wire(run: RunSummary) -> dict[str, Any]:
+    values = run.info.values if run.info else {}
+    metrics = {name: value if value == value else None for name, value in (run.metrics or {}).items()}
+    return {
+        "run": run.id,
+        "status": str(run.status) if run.status else None,
+        "directory": str(run.directory),
+        "created": run.info.created if run.info else None,
+        "seconds": round(run.seconds, 3),
+        "steps": run.steps,
+        "metrics": metrics,
+        "plan": values,
+        "problem": run.problem,
+    }

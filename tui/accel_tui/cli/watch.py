@@ -1,0 +1,38 @@
+"""``accel-tui watch``: look at a run, live or ended."""
+
+import sys
+
+import click
+
+from accel_engine.run import RunReader, find
+from accel_tui.cli.dashboard import has_terminal, open_dashboard
+from accel_tui.cli.following import follow
+from accel_tui.cli.views import view_for
+
+EPILOG = """\b
+Examples:
+  accel-tui watch last                          the newest run, in the dashboard
+  accel-tui watch k3fp --json | jq .loss        every step, for a script
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
+@click.option("--plain", is_flag=True, help="Lines fit for a log, and no dashboard.")
+def watch(run: str, as_json: bool, plain: bool) -> int:
+    """Follow RUN from its beginning to its end: in the dashboard, or as lines where there is no terminal.
+
+    Leaving, by Ctrl-C too, leaves the run alone. The status is 0 when the run finished or was stopped,
+    and 1 when it failed or was lost.
+    """
+    if as_json and plain:
+        raise click.UsageError("--json and --plain exclude each other")
+    directory = find(run)
+    if not (as_json or plain) and has_terminal():
+        return open_dashboard(directory)
+    reader = RunReader(directory)
+    try:
+        return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain))
+    finally:
+        reader.close()

@@ -1,0 +1,99 @@
+"""What happens in a run, in words that fit a line of 80 columns."""
+
+import math
+from collections.abc import Mapping
+
+from accel_engine.events import (
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    Event,
+    LearningRateChanged,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    Warned,
+)
+from accel_tui.cli.durations import duration
+from accel_tui.state import RunState
+
+OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
+"""The phases before the first step, in which nothing else is heard."""
+
+
+def worded(event: Event, state: RunState) -> str:
+    """An event as a line; nothing for one that is not worth it.
+
+    Args:
+        event: What happened.
+        state: The run after it, and perhaps after more.
+    """
+    match event:
+        case RunStarted():
+            title = event.name or f"{event.plan.get('model')} on {event.plan.get('data')}"
+            onwards = f", from step {event.first_step:,} on" if event.first_step else ""
+            return f"run {event.run}: {title}{onwards}"
+        case PhaseChanged(phase=phase) if phase in OPENING:
+            return f"{phase} {event.detail}".rstrip()
+        case DevicesFound():
+            names = ", ".join(device["name"] for device in event.devices)
+            return f"training on {names} ({event.strategy})"
+        case ModelBuilt():
+            return (
+                f"{event.parameters:,} parameters; {event.epochs} epochs of {event.steps_per_epoch:,} steps "
+                f"of {event.global_batch}; {event.optimizer}"
+            )
+        case EpochEnded() if not _is_validated(state):
+            return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
+        case Validated():
+            own = state.epoch if _is_validated(state) and state.epoch and state.epoch.epoch == event.epoch else None
+            trained = f"{means(own.metrics)}  " if own else ""
+            return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
+        case LearningRateChanged():
+            return f"learning rate {event.learning_rate:g} from step {event.step:,} on"
+        case CommandAnswered():
+            return f"{event.command.replace('_', ' ')}, asked by {event.who}: {event.answer}"
+        case Warned():
+            return f"warning: {event.message}"
+        case RunEnded():
+            return _ending(event)
+    return ""
+
+
+def epoch_of(epoch: int, state: RunState) -> str:
+    """``epoch  3/10``."""
+    if state.built is None:
+        return f"epoch {epoch}"
+    return f"epoch {epoch:{len(str(state.built.epochs))}}/{state.built.epochs}"
+
+
+def means(metrics: Mapping[str, float]) -> str:
+    """``loss 0.2310  accuracy 0.931``."""
+    return "  ".join(f"{name.replace('_', ' ')} {number(value, name)}" for name, value in metrics.items())
+
+
+def number(value: float, name: str = "") -> str:
+    """A metric's value with as many digits as mean something."""
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "infinite"
+    if name.endswith("accuracy"):
+        return f"{value:.3f}"
+    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 or value == 0 else f"{value:.2e}"
+
+
+def _is_validated(state: RunState) -> bool:
+    """Whether each epoch is followed by a validation, whose line tells of both."""
+    mode = state.started.plan.get("validation") if state.started else None
+    return mode == "epoch" and bool(state.built and state.built.validation_examples)
+
+
+def _ending(event: RunEnded) -> str:
+    speed = f", {event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
+    line = f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}{speed}"
+    if event.outcome is Outcome.STOPPED and event.reason:
+        line += f" ({event.reason})"
+    return line
