@@ -58,14 +58,16 @@ def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
     path = directory / DATABASE
     if not path.is_file():
         raise RunError(f"{directory} holds no run")
+    connection = None
     try:
-        connection = _open(path, read_only=read_only)
-    except sqlite3.Error as error:
-        raise RunError(f"cannot read the run {directory.name}: {error}") from error
-    try:
+        connection = _open(path)
+        # Not SQLite's mode=ro: a reader of a WAL database must be able to make its shared-memory file.
+        connection.execute(f"PRAGMA query_only = {int(read_only)}")
+        connection.execute("PRAGMA synchronous = NORMAL")
         version = _version(connection)
     except (sqlite3.Error, TypeError, ValueError) as error:
-        connection.close()
+        if connection:
+            connection.close()
         raise RunError(f"cannot read the run {directory.name}: {error}") from error
     if version > SCHEMA_VERSION:
         connection.close()
@@ -111,12 +113,5 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    if read_only:
-        # Not SQLite's mode=ro: a reader of a WAL database must be able to make its shared-memory file.
-        connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA query_only = ON")
-    else:
-        connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA synchronous = NORMAL")
-    return connection
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
