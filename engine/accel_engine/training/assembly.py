@@ -61,6 +61,12 @@ class Assembly:
         """Examples that a step really takes, over all replicas."""
         return self.per_replica_batch * self.replicas
 
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next step."""
+        rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
+        return float(f"{float(rate):.7g}")  # float32, so no more digits than it has
+
 
 def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) -> Assembly:
     """Read the data, build the model under its strategy, and check that all of it fits together.

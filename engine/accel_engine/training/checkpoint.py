@@ -27,7 +27,14 @@ class Checkpoints:
     def __init__(self, assembly: Assembly, directory: Path) -> None:
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
         model = assembly.model
-        self._checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer, step=self._step)
+        weights = {id(variable) for variable in model.weights}
+        self._checkpoint = tf.train.Checkpoint(
+            model=model,
+            optimizer=model.optimizer,
+            # Keras counts the state of random layers among a model's variables, TensorFlow does not find it.
+            randomness=[variable.value for variable in model.variables if id(variable) not in weights],
+            step=self._step,
+        )
         self._directory = directory / CHECKPOINTS
         self._manager = tf.train.CheckpointManager(
             self._checkpoint, str(self._directory), max_to_keep=KEEP, checkpoint_name="step"

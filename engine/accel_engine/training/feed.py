@@ -158,7 +158,7 @@ def _on_every_device(strategy: tf.distribute.Strategy, values: npt.NDArray[Any])
             return tf.constant(values)
     devices = strategy.extended.worker_devices
 
-    def place(context: tf.distribute.ValueContext) -> tf.Tensor:
+    def place(context: tf.distribute.experimental.ValueContext) -> tf.Tensor:
         with tf.device(devices[context.replica_id_in_sync_group]):
             return tf.constant(values)
 

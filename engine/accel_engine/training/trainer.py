@@ -115,6 +115,8 @@ class Trainer:
         self._epochs = self._step // steps
         done = self._step % steps
         self._means.add(self._run.recorded(self._step - done, self._step))
+        if self._epochs >= self._plan.epochs:
+            self._say(Warned, message=f"{self._epochs} epochs were trained already: ask for more epochs to go on")
         while self._epochs < self._plan.epochs:
             self._enter(Phase.TRAINING)
             self._obey()
@@ -260,9 +262,7 @@ class Trainer:
             xla=assembly.xla,
             feed=assembly.feed.kind,
         )
-        rate = getattr(model.optimizer, "learning_rate", None)
-        if rate is not None:
-            self._say(LearningRateChanged, step=self._step, learning_rate=float(rate))
+        self._say(LearningRateChanged, step=self._step, learning_rate=assembly.learning_rate)
         for note in assembly.notes:
             self._say(Warned, message=note)
 

@@ -29,7 +29,7 @@ class Validation:
         self._assembly = assembly
         self._examples = len(split.y)
         self._feed = choose_feed(assembly.strategy, split, device_memory)
-        self._batch = tf.function(self._run_batch)
+        self._batch = tf.function(self._run_batch, reduce_retracing=True)
 
     def run(self) -> dict[str, float]:
         """Return the means over all examples: ``loss``, ``accuracy`` where it means something, the model's own."""
