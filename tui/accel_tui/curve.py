@@ -1,0 +1,168 @@
+"""A per-step series of any length in bounded memory, that forgets no extreme."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+CAPACITY = 8192
+"""The most buckets that a curve keeps: several for every dot of the widest terminal."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One number a step, kept in buckets of equally many consecutive steps.
+
+    Bucket ``i`` stands for the steps from ``i * width`` to before ``(i + 1) * width``; the last one may still be
+    filling. When more than :data:`CAPACITY` would be needed, ``width`` doubles. NaN and the infinities are gaps:
+    they are counted, and otherwise left out. ``Curve()`` has no steps.
+
+    Attributes:
+        count: Steps so far.
+        width: Steps a bucket, a power of two.
+        last: The latest finite value; NaN when there is none.
+        low: Smallest finite value of each bucket, NaN where it has none.
+        high: Largest finite value of each bucket, NaN where it has none.
+        total: Sum of each bucket's finite values.
+        finite: Number of each bucket's finite values.
+    """
+
+    count: int = 0
+    width: int = 1
+    last: float = math.nan
+    low: Floats = field(default_factory=lambda: np.empty(0))
+    high: Floats = field(default_factory=lambda: np.empty(0))
+    total: Floats = field(default_factory=lambda: np.empty(0))
+    finite: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def gaps(self) -> int:
+        """Number of steps whose value was not finite."""
+        return self.count - int(self.finite.sum())
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each bucket's finite values, NaN where it has none."""
+        return _divide(self.total, self.finite)
+
+    def extend(self, values: npt.NDArray[np.float32]) -> "Curve":
+        """Give the curve that goes on with these values; this one stays as it is.
+
+        Args:
+            values: Of shape ``[n]``, one a step.
+        """
+        if not values.size:
+            return self
+        count = self.count + values.size
+        width = self.width
+        while count > width * CAPACITY:
+            width *= 2
+        old = self._widened(width)
+        finite = np.isfinite(values)
+        whole = bool(finite.all())
+        clean = values if whole else np.where(finite, values, np.nan)
+        # The first values may complete the bucket that is still filling; it is joined with its earlier part below.
+        head = -self.count % width
+        starts = np.arange(head - width if head else 0, values.size, width).clip(0)
+        low = np.fmin.reduceat(clean, starts).astype(np.float64)
+        high = np.fmax.reduceat(clean, starts).astype(np.float64)
+        total = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, dtype=np.float64)
+        filled = np.add.reduceat(finite, starts, dtype=np.int64)
+        if head:
+            low[0] = np.fmin(old.low[-1], low[0])
+            high[0] = np.fmax(old.high[-1], high[0])
+            total[0] += old.total[-1]
+            filled[0] += old.finite[-1]
+        kept = len(old.low) - bool(head)
+        return Curve(
+            count,
+            width,
+            float(values[finite][-1]) if finite.any() else self.last,
+            np.concatenate((old.low[:kept], low)),
+            np.concatenate((old.high[:kept], high)),
+            np.concatenate((old.total[:kept], total)),
+            np.concatenate((old.finite[:kept], filled)),
+        )
+
+    def truncate(self, step: int) -> "Curve":
+        """Forget the steps from ``step`` on, as when a run is resumed from an earlier checkpoint.
+
+        Exact when ``step`` ends a bucket, as it always does while ``width`` is 1. A bucket that is cut keeps its
+        bounds and its mean, since which of its steps they came from is not known. ``last`` becomes the mean of
+        the last bucket that has one.
+        """
+        if step >= self.count:
+            return self
+        step = max(step, 0)
+        kept = -(-step // self.width)
+        means = self.means[:kept]
+        known = means[~np.isnan(means)]
+        total, finite = self.total[:kept].copy(), self.finite[:kept].copy()
+        rest = step % self.width
+        if rest and finite[-1] > rest:
+            total[-1], finite[-1] = means[-1] * rest, rest
+        last = float(known[-1]) if known.size else math.nan
+        return Curve(step, self.width, last, self.low[:kept], self.high[:kept], total, finite)
+
+    def columns(self, first: float, last: float, columns: int) -> tuple[Floats, Floats, Floats]:
+        """Resample the steps from ``first`` to before ``last`` to columns of equal width.
+
+        Every bucket goes to the column that its middle lies in, so that no extreme is lost; columns between two
+        buckets lie on the line between them. NaN where there is nothing to show: in gaps and past the ends.
+
+        Returns:
+            Lowest, highest and mean value of each column, each of shape ``[columns]``.
+        """
+        low, high, mean = (np.full(columns, np.nan) for _ in range(3))
+        step = (last - first) / columns
+        if not self.count or columns < 1 or step <= 0:
+            return low, high, mean
+        # One bucket past either edge, so that the line goes on to the edge.
+        start = max(0, math.floor(first / self.width) - 1)
+        stop = min(len(self.low), math.ceil(last / self.width) + 1)
+        if start >= stop:
+            return low, high, mean
+        middles = np.arange(start, stop) * self.width + (self.width - 1) / 2
+        if stop == len(self.low):
+            middles[-1] = (self.count - 1 + (stop - 1) * self.width) / 2
+        place = (middles - first) / step
+        column = np.floor(place).astype(np.int64)
+        heads = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
+        column = column[heads]
+        sums = np.add.reduceat(self.total[start:stop], heads)
+        numbers = np.add.reduceat(self.finite[start:stop], heads)
+        knots = np.where((column >= 0) & (column < columns), column, place[heads] - 0.5)
+        inside = (column >= 0) & (column < columns)
+        for target, values in (
+            (low, np.fmin.reduceat(self.low[start:stop], heads)),
+            (high, np.fmax.reduceat(self.high[start:stop], heads)),
+            (mean, _divide(sums, numbers)),
+        ):
+            target[:] = np.interp(np.arange(columns), knots, values, left=np.nan, right=np.nan)
+            target[column[inside]] = values[inside]
+        return low, high, mean
+
+    def _widened(self, width: int) -> "Curve":
+        """Merge neighbouring buckets until each has ``width`` steps."""
+        if width == self.width or not self.count:
+            return self
+        starts = np.arange(0, len(self.low), width // self.width)
+        return Curve(
+            self.count,
+            width,
+            self.last,
+            np.fmin.reduceat(self.low, starts),
+            np.fmax.reduceat(self.high, starts),
+            np.add.reduceat(self.total, starts),
+            np.add.reduceat(self.finite, starts),
+        )
+
+
+def _divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
+    """Divide sums by their number of terms; NaN where there are none."""
+    quotient: Floats = np.full(len(total), np.nan)
+    np.divide(total, number, out=quotient, where=number > 0)
+    return quotient

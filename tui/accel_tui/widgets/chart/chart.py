@@ -1,0 +1,152 @@
+"""The chart widget: keeps the last picture, and repaints only the cells in which the next one differs."""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from rich.segment import Segment
+from rich.style import Style
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accel_tui.widgets.chart.axes import Axis, significant, step_axis, value_axis
+from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, View, damage, render
+from accel_tui.widgets.chart.series import Series
+
+
+class Chart(Widget):
+    """Curves over steps, with axes, the latest values and what they stand for.
+
+    All reactives can be bound with ``data_bind``; setting one costs one picture, and nothing while the chart is
+    hidden.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
+
+    DEFAULT_CSS = (
+        """
+    Chart {
+        width: 1fr;
+        height: 1fr;
+        min-height: 1;
+        & > .chart--title { color: $text; text-style: bold; }
+        & > .chart--note { color: $text-muted; }
+        & > .chart--label { color: $text-muted; }
+        & > .chart--axis { color: $foreground 30%; }
+        & > .chart--grid { color: $foreground 15%; }
+    """
+        + "".join(
+            f"""
+        & > .chart--{colour} {{ color: ${colour}; }}
+        & > .chart--{colour}-band {{ color: ${colour} 45%; }}
+    """
+            for colour in COLOURS
+        )
+        + "}"
+    )
+
+    series: reactive[tuple[Series, ...]] = reactive((), repaint=False)
+    """What is drawn, the last on top."""
+
+    title: reactive[str] = reactive("", repaint=False)
+    """First words of the first line."""
+
+    y_bounds: reactive[tuple[float | None, float | None]] = reactive((None, None), repaint=False)
+    """Ends of the value axis that are fixed whatever the values are, such as 0 and 1 for an accuracy."""
+
+    end: reactive[int | None] = reactive(None, repaint=False)
+    """The step that the run will end at, where known: the step axis goes no further."""
+
+    format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
+    """How the latest values are written."""
+
+    empty: reactive[str] = reactive("waiting for the first step", repaint=False)
+    """Said in the middle while there is nothing to draw."""
+
+    def __init__(
+        self,
+        title: str = "",
+        *,
+        y_bounds: tuple[float | None, float | None] = (None, None),
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002 - Textual's own name
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.set_reactive(Chart.title, title)
+        self.set_reactive(Chart.y_bounds, y_bounds)
+        self._frame = Frame.blank(0, 0)
+        self._stale = True
+        self._y: Axis | None = None
+        self._palette: dict[str, Style] = {}
+
+    def notify_style_update(self) -> None:
+        """Forget colours, since the theme may be another."""
+        super().notify_style_update()
+        self._palette = {}
+
+    def render_line(self, y: int) -> Strip:
+        """Give a row of the picture, in as few pieces as its colours allow."""
+        if self._stale or self._frame.characters.shape != (self.size.height, self.size.width):
+            self._frame = self._picture()
+            self._stale = False
+        if y >= self.size.height:
+            return Strip.blank(self.size.width, self.rich_style)
+        return Strip([Segment(text, self._style(name)) for text, name in self._frame.runs(y)], self.size.width)
+
+    def _repaint(self) -> None:
+        if not self._shown:
+            if not self._stale:
+                self._stale = True
+                self.refresh()
+            return
+        if self._stale:
+            return
+        old, new = self._frame, self._picture()
+        self._frame = new
+        if old.characters.shape != new.characters.shape:
+            self.refresh()
+        elif regions := damage(old, new):
+            self.refresh(*regions)
+
+    _watch_series = _watch_title = _watch_y_bounds = _watch_end = _watch_format = _watch_empty = _repaint
+
+    @property
+    def _shown(self) -> bool:
+        return bool(self.is_mounted and self.size and self.screen.is_current and self.is_on_screen)
+
+    def _picture(self) -> Frame:
+        count = max((series.curve.count for series in self.series), default=0)
+        x = step_axis(count, self.end)
+        low, high = _extremes(self.series)
+        self._y = value_axis(low, high, self.y_bounds, self._y)
+        return render(
+            View(
+                self.size.width,
+                self.size.height,
+                x,
+                self._y,
+                self.series,
+                self.title,
+                self.empty,
+                self.format,
+            )
+        )
+
+    def _style(self, name: str) -> Style:
+        if name not in self._palette:
+            self._palette[name] = self.get_component_rich_style(f"chart--{name}")
+        return self._palette[name]
+
+
+def _extremes(series: tuple[Series, ...]) -> tuple[float, float]:
+    """The lowest and the highest value of all series; NaN when there is none."""
+    lows = [np.fmin.reduce(one.curve.low) for one in series if one.curve.count]
+    highs = [np.fmax.reduce(one.curve.high) for one in series if one.curve.count]
+    values = [value for one in series for _, value in one.points if math.isfinite(value)]
+    return (
+        float(np.fmin.reduce([*lows, *values, math.nan])),
+        float(np.fmax.reduce([*highs, *values, math.nan])),
+    )

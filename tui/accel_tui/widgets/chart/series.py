@@ -1,0 +1,26 @@
+"""What a chart shows: named curves and points."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from accel_tui.curve import Curve
+
+Colour = Literal["primary", "secondary", "accent", "success", "warning", "error"]
+"""Names of the theme's colours that a series can be drawn in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One thing drawn in a chart: a line, or single points such as validations, or both.
+
+    Attributes:
+        name: Shown in the chart's first line when there is more than one series.
+        curve: A value a step.
+        points: Pairs of a step and a value, by rising step.
+        style: Colour of line, points and legend.
+    """
+
+    name: str
+    curve: Curve = field(default_factory=Curve)
+    points: tuple[tuple[float, float], ...] = ()
+    style: Colour = "primary"
