@@ -82,6 +82,7 @@ def initialize(path: Path) -> sqlite3.Connection:
     """Make a new, empty database, readable by its owner only."""
     path.touch(mode=0o600)
     connection = _open(path)
+    connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
     connection.executescript(SCHEMA)
     connection.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))

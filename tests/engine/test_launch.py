@@ -1,0 +1,134 @@
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from importlib import metadata
+
+import psutil
+import pytest
+
+from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.launch import EngineState, Installation, WarmEngine, installation, start, versions
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, Status, create
+from accel_engine.run.writer import RunWriter, hand_over
+
+QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The distributions that seem to be installed, and their versions."""
+    distributions: dict[str, str] = {}
+
+    def version(name: str) -> str:
+        if name not in distributions:
+            raise metadata.PackageNotFoundError(name)
+        return distributions[name]
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    return distributions
+
+
+def test_without_tensorflow_it_is_said_how_to_get_it(installed: dict[str, str]) -> None:
+    found = installation()
+    assert found.distribution == ""
+    assert "pip install 'accel-tui[cpu]'" in found.problem
+    assert "\n" not in found.problem
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow-cpu", "tensorflow-tpu"])
+def test_tensorflow_is_found_under_each_of_its_names(installed: dict[str, str], name: str) -> None:
+    installed[name] = "2.20.0"
+    assert installation() == Installation(name, "2.20.0")
+
+
+def test_packages_that_overwrite_each_other_are_refused(installed: dict[str, str]) -> None:
+    installed |= {"tensorflow": "2.21.0", "tensorflow-tpu": "2.20.0"}
+    assert "tensorflow and tensorflow-tpu overwrite each other" in installation().problem
+
+
+def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> None:
+    with pytest.raises(EngineMissingError, match="No TensorFlow is installed"):
+        WarmEngine()
+    with pytest.raises(EngineMissingError, match="No TensorFlow is installed"):
+        start(create(Plan()))
+
+
+def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> None:
+    installed |= {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"}
+    found = versions()
+    assert {"accel-tui", "python"} <= set(found)
+    assert (found["tensorflow-cpu"], found["keras"]) == ("2.21.0", "3.15.1")
+    assert "libtpu" not in found
+
+
+def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
+    directory = create(Plan())
+    with closing(RunWriter(directory)) as writer, closing(RunReader(directory)) as reader:
+        writer.begin(os.getpid())
+        hand_over(directory, os.getpid())
+        assert reader.info().status is Status.RUNNING
+
+
+def test_warm_engine_describes_plans_then_trains_the_run_it_is_handed(wait_until: Callable[..., None]) -> None:
+    changes: list[EngineState] = []
+    engine = WarmEngine(lambda: changes.append(engine.state))
+    with closing(engine):
+        described = engine.describe(QUICK, timeout=120)
+        assert engine.wait_ready(120)
+        assert engine.versions["python"]
+        assert (described.problem, described.input_shape, described.classes) == ("", (4, 4, 1), 3)
+        assert described.parameters == described.trainable == 16 * 128 + 128 + 128 * 3 + 3
+        misfit = engine.describe(QUICK.replace(model="resnet20"))
+        assert "4x4" in misfit.problem
+        assert misfit.parameters == 0
+        directory = create(QUICK)
+        engine.train(directory)
+        assert engine.state is EngineState.HANDED_OVER
+    with closing(RunReader(directory)) as reader:
+        wait_until(lambda: not reader.info().status.live, "the run to end", timeout=120)
+        assert reader.info().status is Status.FINISHED
+        assert reader.info().pid == engine.pid
+        assert sum(chunk.count for chunk in reader.poll().chunks) == 2
+    assert changes == [EngineState.READY, EngineState.HANDED_OVER]
+    assert (directory / "log.txt").stat().st_mode & 0o777 == 0o600
+
+
+def test_engine_that_dies_says_so_and_takes_no_run(wait_until: Callable[..., None]) -> None:
+    with closing(WarmEngine()) as engine:
+        os.kill(engine.pid, signal.SIGKILL)
+        assert not engine.wait_ready(30)
+        assert engine.state is EngineState.FAILED
+        assert "the engine ended" in engine.problem
+        assert "the engine" in engine.describe(QUICK).problem
+        with pytest.raises(RunError, match="the engine has ended"):
+            engine.train(create(QUICK))
+
+
+def test_closing_a_warm_engine_ends_its_process() -> None:
+    engine = WarmEngine()
+    engine.close()
+    assert not psutil.pid_exists(engine.pid)
+
+
+def test_warm_engine_ends_with_the_dashboard_that_started_it(wait_until: Callable[..., None]) -> None:
+    script = "from accel_engine.launch import WarmEngine; print(WarmEngine().pid, flush=True); input()"
+    dashboard = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert dashboard.stdout is not None
+    pid = int(dashboard.stdout.readline())
+    assert psutil.pid_exists(pid)
+    dashboard.kill()
+    dashboard.communicate()
+    wait_until(lambda: not psutil.pid_exists(pid), "the engine to end", timeout=60)
+
+
+def test_run_that_was_removed_cannot_be_started() -> None:
+    directory = create(QUICK)
+    (directory / "run.db").unlink()
+    with closing(WarmEngine()) as engine, pytest.raises(RunError, match="holds no run"):
+        engine.train(directory)
