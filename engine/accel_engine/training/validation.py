@@ -42,11 +42,13 @@ class Validation:
         total = self._sum(rows[:whole].reshape(-1, replicas).T)
         for row in rows[whole:]:
             total += self._sum(np.full((replicas, 1), row)) / replicas
+        if self._assembly.own_train_step:
+            return self._own_metrics()
         loss, correct, count = total
         means = {"loss": float(loss / count)}
         if self._assembly.classifies:
             means["accuracy"] = float(correct / count)
-        return means | self._own_metrics()
+        return self._own_metrics() | means
 
     def _sum(self, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Sums of loss, of right answers and of examples over rows ``[replicas, examples]``."""
@@ -67,6 +69,9 @@ class Validation:
         model = assembly.model
         x, y = self._feed.examples(*arguments)
         inputs, targets = scaled(x, assembly.scale), assembly.labels.encode(y)
+        if assembly.own_train_step:
+            model.test_step((inputs, targets))
+            return tf.zeros(3)
         outputs = model(inputs, training=False)
         count = tf.cast(tf.shape(y)[0], tf.float32)
         loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=False)
@@ -83,11 +88,8 @@ class Validation:
         return self._assembly.replicas == 1 and len(self._assembly.model.metrics) > 1
 
     def _own_metrics(self) -> dict[str, float]:
-        if not self._has_own_metrics:
+        """What the metrics that the model brings have come to."""
+        if not (self._has_own_metrics or self._assembly.own_train_step):
             return {}
         results = self._assembly.model.get_metrics_result()
-        return {
-            name: float(value)
-            for name, value in results.items()
-            if name not in ("loss", "accuracy") and np.ndim(value) == 0
-        }
+        return {name: float(value) for name, value in results.items() if np.ndim(value) == 0}

@@ -1,0 +1,113 @@
+"""Real training in this process, on two logical CPUs that are set up once for all tests."""
+
+import os
+
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine.devices.reading import Device, Inventory
+from accel_engine.events import Event, RunEnded
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, RunWriter, create
+from accel_engine.run.home import latest_checkpoint
+from accel_engine.run.reader import Command
+from accel_engine.run.writer import reopen
+from accel_engine.training import placement
+from accel_engine.training.control import Mailbox
+from accel_engine.training.trainer import Trainer
+
+MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, 2),))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def two_cpus() -> None:
+    """Two logical CPUs, fixed before TensorFlow's first use in this process."""
+    host = tf.config.list_physical_devices("CPU")[0]
+    if tf.config.get_logical_device_configuration(host) is None:
+        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+@pytest.fixture(autouse=True)
+def placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the logical CPUs as they are: TensorFlow lets a process lay them out only once."""
+    monkeypatch.setattr(
+        placement, "configure", lambda plan, _: tuple(f"CPU:{index}" for index in range(plan.virtual_cpus))
+    )
+
+
+@dataclass
+class Trained:
+    """A run that was trained, and all that it said."""
+
+    reader: RunReader
+    ended: RunEnded
+    events: tuple[Event, ...]
+    series: dict[str, np.ndarray]
+
+    def only(self, kind: type[Event]) -> Any:
+        """The one event of a kind."""
+        (event,) = self.all(kind)
+        return event
+
+    def all(self, kind: type[Event]) -> list[Any]:
+        """All events of a kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+class Gym:
+    """Trains plans, asking things of the trainer once a number of steps is reached."""
+
+    def train(self, plan: Plan, *, at: dict[int, list[tuple[Any, ...]]] | None = None, run: Any = None) -> Trained:
+        """Train a plan, or go on with a run.
+
+        Args:
+            plan: What to train.
+            at: Commands (a name and an argument) by the number of steps after which they arrive.
+            run: The directory of a run to go on with.
+        """
+        if run is None:
+            directory = create(plan)
+        else:
+            directory = run
+            reopen(directory, plan)
+        first = latest_checkpoint(directory)
+        writer = RunWriter(directory)
+        writer.truncate(first)
+        writer.begin(os.getpid())
+        mailbox = Mailbox()
+        self._ask(mailbox, dict(at or {}), writer)
+        ended = Trainer(plan, writer, mailbox, MACHINE, first).train()
+        writer.event(ended)
+        writer.close()
+        reader = RunReader(directory)
+        update = reader.poll()
+        names = {name for chunk in update.chunks for name in chunk.series}
+        series = {name: np.concatenate([chunk.series[name] for chunk in update.chunks]) for name in names}
+        reader.close()
+        return Trained(reader, ended, update.events, series)
+
+    def _ask(self, mailbox: Mailbox, at: dict[int, list[tuple[Any, ...]]], writer: RunWriter) -> None:
+        record: Callable[..., None] = writer.chunk
+
+        def chunk(first_step: int, *arguments: Any) -> None:
+            record(first_step, *arguments)
+            for step in [step for step in at if writer.steps() >= step]:
+                for name, *argument in at.pop(step):
+                    mailbox.post(Command(0, 0.0, "somebody@here", name, *argument))
+
+        writer.chunk = chunk  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def gym(monkeypatch: pytest.MonkeyPatch) -> Gym:
+    """Trains plans; chunks are of two steps at most, so that commands are taken where tests want them."""
+    monkeypatch.setattr("accel_engine.training.loop.MAXIMUM_STEPS", 2)
+    return Gym()
