@@ -210,6 +210,17 @@ class Plan:
         """The same plan with some fields changed."""
         return replace(self, **changes)
 
+    def absolute(self) -> Self:
+        """The same plan with the user's own files named from the root, so that any directory will do to go on."""
+        model, data_path = models.find(self.model), data.find(self.data).path
+        changes = {}
+        if isinstance(model, models.UserModel) and model.kind != "module":
+            target = str(Path(model.target).expanduser().absolute())
+            changes["model"] = f"{target}:{model.function}" if model.function else target
+        if data_path is not None:
+            changes["data"] = str(data_path.absolute())
+        return self.replace(**changes)
+
     def command(self) -> str:
         """The shell command that trains this plan; fields at their default are left out."""
         words = ["accel-tui", "train"]

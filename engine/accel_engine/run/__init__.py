@@ -9,7 +9,7 @@ from accel_engine.run.listing import RunSummary, find, list_runs
 from accel_engine.run.reader import Chunk, Command, RunReader, Update, request
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
-from accel_engine.run.writer import RunWriter, create
+from accel_engine.run.writer import RunWriter, create, reopen
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -25,6 +25,7 @@ __all__ = [
     "find",
     "home",
     "list_runs",
+    "reopen",
     "request",
     "runs_directory",
 ]

@@ -39,6 +39,7 @@ def create(plan: Plan) -> Path:
     Raises:
         RunError: The place for runs cannot be written.
     """
+    plan = plan.absolute()
     parent = runs_directory()
     make_private(parent)
     slug = re.sub(r"[^a-z0-9]+", "-", (plan.name or plan.title).lower().replace(" on ", "-")).strip("-")[:32]

@@ -1,0 +1,162 @@
+"""Real engine processes, from outside: what a dashboard or a command sees of them."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from accel_engine import run
+from accel_engine.events import CommandAnswered, Event, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.launch import EngineState, WarmEngine, start
+from accel_engine.plan import Plan
+from accel_engine.run import Status
+from accel_engine.run.reader import answer
+
+LONG = Plan(model="mlp", epochs=100_000, validation="off")
+"""A plan that goes on until it is stopped."""
+
+Wait = Callable[..., None]
+
+
+@pytest.fixture
+def engines() -> Iterator[list[subprocess.Popen[str]]]:
+    """Engine processes that do not outlive their test."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def events(directory: Path) -> tuple[Event, ...]:
+    reader = run.RunReader(directory)
+    try:
+        return reader.poll().events
+    finally:
+        reader.close()
+
+
+def status(directory: Path) -> Status | None:
+    return run.list_runs()[0].status
+
+
+def training(directory: Path) -> bool:
+    return run.list_runs()[0].steps > 50
+
+
+def last(directory: Path) -> RunEnded:
+    event = events(directory)[-1]
+    assert isinstance(event, RunEnded)
+    return event
+
+
+def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Popen[str]], wait_until: Wait) -> None:
+    directory = run.create(LONG)
+    engines.append(start(directory))
+    assert status(directory) is Status.STARTING
+    wait_until(lambda: training(directory), "training")
+    assert status(directory) is Status.RUNNING
+
+    number = run.request(directory, "checkpoint")
+    wait_until(lambda: answer(directory, number), "an answer")
+    assert answer(directory, number)[0]
+    said = events(directory)
+    assert isinstance(said[0], RunStarted)
+    assert said[0].versions["keras"]
+    phases = [event.phase for event in said if isinstance(event, PhaseChanged)]
+    assert phases[:4] == [Phase.IMPORTING, Phase.BUILDING, Phase.TRACING, Phase.TRAINING]
+
+    engines[0].kill()
+    wait_until(lambda: status(directory) is Status.LOST, "the loss to be seen")
+    reached = run.list_runs()[0].steps
+
+    run.reopen(directory, LONG)
+    engines.append(start(directory))
+    wait_until(lambda: status(directory) is Status.RUNNING and run.list_runs()[0].steps > reached, "going on")
+    again = [event for event in events(directory) if isinstance(event, RunStarted)][-1]
+    assert 0 < again.first_step <= reached
+
+    os.kill(engines[1].pid, signal.SIGTERM)
+    assert engines[1].wait(30) == 0
+    assert last(directory).outcome is Outcome.STOPPED
+    assert "SIGTERM" in last(directory).reason
+    assert status(directory) is Status.STOPPED
+
+
+def test_stop_now_does_not_wait_for_tensorflow(engines: list[subprocess.Popen[str]], wait_until: Wait) -> None:
+    directory = run.create(LONG)
+    engines.append(start(directory))
+    wait_until(lambda: status(directory) is Status.RUNNING, "the engine")
+
+    number = run.request(directory, "stop_now")  # while TensorFlow is being imported
+
+    engines[0].wait(30)
+    assert last(directory).outcome is Outcome.STOPPED
+    assert answer(directory, number)[0]
+    assert [event.obeyed for event in events(directory) if isinstance(event, CommandAnswered)] == [True]
+
+
+def test_a_failed_run_exits_with_1_and_says_why(engines: list[subprocess.Popen[str]], tmp_path: Path) -> None:
+    model = tmp_path / "gone.py"
+    model.write_text("")
+    directory = run.create(Plan(model=f"{model}:build"))
+    model.unlink()
+
+    engines.append(start(directory))
+
+    assert engines[0].wait(60) == 1
+    assert last(directory).outcome is Outcome.FAILED
+    assert "no such file" in last(directory).reason
+
+
+def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
+    engine = WarmEngine()
+    try:
+        assert engine.wait_ready(60), engine.problem
+        description = engine.describe(Plan(model="mlp"))
+        assert (description.parameters, description.input_shape) == (64 * 128 + 128 + 128 * 10 + 10, (8, 8, 1))
+        assert "at least 32x32" in engine.describe(Plan(model="MobileNetV2")).problem
+        assert not psutil.Process(engine.pid).children()
+
+        # Virtual CPUs can only be laid out in a process whose devices were not touched.
+        directory = run.create(Plan(model="mlp", epochs=1, strategy="mirrored", virtual_cpus=2))
+        engine.train(directory)
+
+        assert engine.state is EngineState.HANDED_OVER
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end")
+        assert not any(
+            isinstance(event, PhaseChanged) and event.phase is Phase.IMPORTING for event in events(directory)
+        )
+    finally:
+        engine.close()
+
+
+def test_a_warm_engine_that_ran_the_users_code_makes_way_for_a_fresh_one(tmp_path: Path, wait_until: Wait) -> None:
+    model = tmp_path / "own.py"
+    model.write_text(
+        "import keras\n"
+        "def build(input_shape, classes):\n"
+        "    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])\n"
+    )
+    plan = Plan(model=f"{model}:build", epochs=1)
+    engine = WarmEngine()
+    try:
+        assert engine.describe(plan).parameters == 650
+        directory = run.create(plan)
+        engine.train(directory)
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end")
+        assert events(directory)[0].pid == engine.pid
+    finally:
+        engine.close()
+
+
+def test_a_warm_engine_ends_with_its_dashboard(wait_until: Wait) -> None:
+    engine = WarmEngine()
+    process = psutil.Process(engine.pid)
+    engine.close()
+
+    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "its end")
