@@ -1,1 +1,16 @@
 """What hardware is here and how busy it is, without TensorFlow."""
+
+from accel_engine.devices.address import find_by_address
+from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+from accel_engine.devices.sampler import Sampler
+
+__all__ = ["Absence", "Device", "Inventory", "Reading", "Sample", "Sampler", "detect", "find_by_address"]
+
+
+def detect() -> Inventory:
+    """Find the devices of this machine, once; it may take some 100 ms."""
+    sampler = Sampler(on_samples=lambda _: None)
+    try:
+        return sampler.inventory
+    finally:
+        sampler.stop()

@@ -89,7 +89,13 @@ class Sample:
 
 
 class Probe(Protocol):
-    """One way to find and read devices of a kind. It never raises: what fails becomes a reason."""
+    """One way to find and read devices of a kind. It never raises: what fails becomes a reason.
+
+    Attributes:
+        kind: Of its devices: ``cpu``, ``gpu`` or ``tpu``.
+    """
+
+    kind: str
 
     def inventory(self) -> Inventory:
         """Find the devices, or say why there are none."""
