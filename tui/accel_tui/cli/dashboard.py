@@ -46,13 +46,12 @@ def open_dashboard(run: Path | None = None) -> int:
     from accel_tui.app import AccelApp
 
     last_words = io.StringIO()
-    loop = asyncio.new_event_loop()
-    with _terminal_kept(), contextlib.closing(loop):
+    with _terminal_kept(), asyncio.Runner() as runner:
         app = AccelApp(open_run=run)
         app.error_console = Console(file=last_words, width=100, markup=False, highlight=False)
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, app.exit)
-        app.run(loop=loop)
+            runner.get_loop().add_signal_handler(number, app.exit)
+        runner.run(app.run_async())
     return _farewell(app.return_code or 0, last_words.getvalue())
 
 

@@ -14,9 +14,9 @@ from accel_tui.cli.table import table
 
 EPILOG = """\b
 Examples:
-  accel-tui devices                  what is here, and how busy it is now
-  accel-tui devices --watch          the same, every second, until Ctrl-C
-  accel-tui devices --watch --json   one reading of a device a line, for a script
+  accel-tui devices                   what is here, and how busy it is now
+  accel-tui devices --watch           the same, every second, until Ctrl-C
+  accel-tui devices --watch --json    a sample of a device a line
 """
 
 HEADER = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", "NAME")

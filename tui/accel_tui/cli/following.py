@@ -5,6 +5,7 @@ from typing import Protocol
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
+from accel_engine.run.home import latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say
 
@@ -68,11 +69,12 @@ def _loss(info: RunInfo, steps: int) -> str:
     if not steps and log.is_file():
         # An engine that never got to train says why in its log.
         last_words = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+    onwards = "Go on from its last checkpoint" if latest_checkpoint(info.directory) else "Start it again"
     return "\n".join(
         (
             f"the engine of run {info.id} died without a word after step {steps:,}",
             *last_words,
             f"Its log: {log}",
-            f"Go on from its last checkpoint: accel-tui train --resume {info.id}",
+            f"{onwards}: accel-tui train --resume {info.id}",
         )
     )

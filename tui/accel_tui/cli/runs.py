@@ -10,6 +10,7 @@ import click
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_tui.cli.durations import ago, duration
 from accel_tui.cli.table import shortened, table
+from accel_tui.cli.wording import number
 
 EPILOG = """\b
 Examples:
@@ -55,7 +56,7 @@ def _row(run: RunSummary) -> tuple[str, ...]:
 
 def _metric(metrics: Mapping[str, float], name: str) -> str:
     value = metrics.get(f"validation_{name}", metrics.get(name))
-    return "" if value is None else f"{value:.4g}"
+    return "" if value is None else number(value, name)
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:

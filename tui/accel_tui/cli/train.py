@@ -1,5 +1,7 @@
 """``accel-tui train``: train in the foreground, for a person, a log or a script, or in the background."""
 
+import contextlib
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,13 @@ from accel_tui.cli.views import view_for
 EPILOG = """\b
 Examples:
   accel-tui train
-  accel-tui train --model resnet20 --data cifar10 --batch-size 128 --epochs 30
+  accel-tui train --model resnet20 --data cifar10 --batch-size 128
   accel-tui train plan.toml --learning-rate 3e-4 --json > steps.jsonl
   accel-tui train --resume last --epochs 20
 """
+
+LEAVING_SECONDS = 10.0
+"""How long an engine that has ended its run is waited for."""
 
 METAVARS = {str: "TEXT", int: "N", float: "X", tuple: "ID,..."}
 
@@ -105,7 +110,8 @@ def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
         with Interrupts() as interrupts:
             engine = launch.start(directory)
             status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
-            engine.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                engine.wait(LEAVING_SECONDS)  # the next command of a script should find its accelerator free
             return status
     except BrokenPipeError:
         say(f"nobody reads on; the run goes on: accel-tui watch {directory.name}")

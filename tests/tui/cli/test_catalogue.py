@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from accel_engine import data, models, strategies
+from accel_engine.devices.reading import Device, Inventory
+
+
+@pytest.fixture(autouse=True)
+def one_cpu(monkeypatch):
+    monkeypatch.setattr("accel_engine.devices.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),)))
+
+
+@pytest.mark.parametrize(
+    ("command", "catalogue"),
+    [("models", models.CATALOGUE), ("data", data.CATALOGUE), ("strategies", strategies.CATALOGUE)],
+)
+def test_a_catalogue_is_listed_in_80_columns_and_as_json(run_command, command, catalogue):
+    result = run_command(command)
+    assert result.status == 0
+    assert all(len(line) <= 80 for line in result.lines)
+    for name, entry in catalogue.items():
+        assert any(line.split()[:1] == [name] for line in result.lines)
+        assert entry.summary.split()[0] in result.out
+    listed = [json.loads(line) for line in run_command(f"{command} --json").lines]
+    assert [entry["name"] for entry in listed] == list(catalogue)
+
+
+def test_strategies_say_what_fits_and_why_not(run_command):
+    lines = run_command("strategies").lines
+    assert next(line for line in lines if line.startswith("default")).split()[1] == "yes"
+    assert next(line for line in lines if line.startswith("mirrored")).split()[1] == "no"
+    mirrored = json.loads(run_command("strategies --json").lines[-1])
+    assert mirrored["fits"] is False
+    assert "--virtual-cpus 2" in mirrored["problem"]
+
+
+def test_strategies_of_a_split_cpu(run_command):
+    assert json.loads(run_command("strategies --json --virtual-cpus 2").lines[-1])["fits"] is True
+
+
+def test_models_say_what_they_take(run_command):
+    listed = {entry["name"]: entry for entry in map(json.loads, run_command("models --json").lines)}
+    assert listed["mlp"]["takes"] == "examples of any shape"

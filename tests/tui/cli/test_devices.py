@@ -1,0 +1,124 @@
+import json
+import signal
+import time
+
+import pytest
+
+from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+
+GIB = 2**30
+
+INVENTORY = Inventory(
+    (
+        Device("cpu:0", "cpu", "A processor", memory=16 * GIB, cores=8),
+        Device("gpu:0", "gpu", "A graphics card", memory=24 * GIB, address="0000:3b:00.0"),
+    ),
+    (Absence("tpu", "no TPU chip on the PCI bus"),),
+)
+
+
+def samples(use):
+    return (
+        Sample(
+            time.time(),
+            "cpu:0",
+            {
+                "utilization": Reading(use, "%"),
+                "memory_used": Reading(4 * GIB, "B"),
+                "memory_total": Reading(16 * GIB, "B"),
+            },
+        ),
+        Sample(
+            time.time(),
+            "gpu:0",
+            {
+                "utilization": Reading.missing("not permitted", "%"),
+                "temperature": Reading(41.0, "C"),
+                "power": Reading(70.4, "W"),
+            },
+        ),
+    )
+
+
+class Sampler:
+    """Stands in for the engine's: two batches, then Ctrl-C."""
+
+    inventory = INVENTORY
+    stopped = 0
+
+    def __init__(self, on_samples, interval=1.0):
+        self.on_samples = on_samples
+
+    def start(self):
+        self.on_samples(samples(10.0))
+        self.on_samples(samples(55.0))
+
+    def stop(self):
+        Sampler.stopped += 1
+
+
+@pytest.fixture(autouse=True)
+def sampler(monkeypatch):
+    monkeypatch.setattr("accel_tui.cli.devices.Sampler", Sampler)
+    monkeypatch.setattr(Sampler, "stopped", 0)
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Ctrl-C comes when there are no more samples."""
+
+    class Batches(list):
+        put = list.append
+
+        def get(self, timeout=None):
+            if not self:
+                signal.raise_signal(signal.SIGINT)
+            return self.pop(0)
+
+    monkeypatch.setattr("accel_tui.cli.devices.queue.SimpleQueue", Batches)
+
+
+def test_devices_with_their_readings_and_reasons(run_command):
+    result = run_command("devices")
+    assert result.status == 0
+    assert all(len(line) <= 80 for line in result.lines)
+    cpu, gpu = result.lines[1:3]
+    assert cpu.split()[:2] == ["cpu:0", "55%"]
+    assert "4.0 / 16.0 GiB" in cpu
+    assert "8 cores" in cpu
+    assert gpu.split()[:2] == ["gpu:0", "-"]
+    assert "41 \N{DEGREE SIGN}C" in gpu
+    assert "70 W" in gpu
+    assert "no tpu: no TPU chip on the PCI bus" in result.out
+    assert "gpu:0: no utilization: not permitted" in result.out
+    assert Sampler.stopped == 1
+
+
+def test_devices_as_json(run_command):
+    lines = [json.loads(line) for line in run_command("devices --json").lines]
+    assert [line["id"] for line in lines] == ["cpu:0", "gpu:0", None]
+    assert lines[0]["readings"]["utilization"] == {"value": 55.0, "unit": "%"}
+    assert lines[1]["readings"]["utilization"] == {"value": None, "unit": "%", "reason": "not permitted"}
+    assert lines[2] == {"id": None, "kind": "tpu", "problem": "no TPU chip on the PCI bus"}
+
+
+def test_watching_goes_on_until_ctrl_c(run_command, interrupted):
+    result = run_command("devices --watch")
+    assert (result.status, result.err) == (0, "")
+    uses = [line.split()[1] for line in result.lines if line.startswith("cpu:0")]
+    assert uses == ["10%", "55%"]
+    assert "\x1b" not in result.out
+    assert Sampler.stopped == 1
+
+
+def test_watching_as_json_is_a_device_a_line(run_command, interrupted):
+    lines = [json.loads(line) for line in run_command("devices --watch --json").lines]
+    assert [(line["event"], line["device"]) for line in lines] == [("sample", "cpu:0"), ("sample", "gpu:0")] * 2
+
+
+def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command, monkeypatch):
+    monkeypatch.setattr(Sampler, "start", lambda self: None)
+    monkeypatch.setattr("accel_tui.cli.devices.PATIENCE", 0.01)
+    result = run_command("devices")
+    assert result.status == 0
+    assert result.lines[1].split()[:2] == ["cpu:0", "-"]

@@ -1,0 +1,75 @@
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from accel_tui.cli import interrupts
+from accel_tui.cli.interrupts import Interrupts
+
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def stubborn():
+    """An engine's process that ignores TERM."""
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def info(stubborn, new_run):
+    engine = new_run(pid=stubborn.pid)
+    engine.begin()
+    engine.writer.close()
+    from accel_engine.run import RunReader
+
+    reader = RunReader(engine.directory)
+    yield reader.info()
+    reader.close()
+
+
+def test_nothing_is_done_before_ctrl_c(info):
+    with Interrupts() as watched:
+        assert list(watched.act(info)) == []
+
+
+def test_each_ctrl_c_is_harder_than_the_one_before(info, stubborn):
+    with Interrupts() as watched:
+        said = []
+        for _ in range(4):
+            signal.raise_signal(signal.SIGINT)
+            said += watched.act(info)
+        assert list(watched.act(info)) == []
+    assert ["checkpoint" in said[0], "stopping now" in said[1], "TERM" in said[2], "KILL" in said[3]] == [True] * 4
+    assert stubborn.wait(30) == -signal.SIGKILL
+
+
+def test_an_engine_that_does_not_obey_in_time_is_killed(info, stubborn, monkeypatch):
+    monkeypatch.setattr(interrupts, "PATIENCE", (None, 0.0, 0.0, None))
+    with Interrupts() as watched:
+        signal.raise_signal(signal.SIGINT)
+        assert len(list(watched.act(info))) == 1
+        assert list(watched.act(info)) == [], "a graceful stop may take as long as it takes"
+        signal.raise_signal(signal.SIGINT)
+        said = []
+        while len(said) < 3:
+            said += watched.act(info)
+    assert "KILL" in said[-1]
+    assert stubborn.wait(30) == -signal.SIGKILL
+
+
+def test_an_engine_that_has_ended_meanwhile_is_left_alone(info, stubborn):
+    stubborn.kill()
+    stubborn.wait()
+    with Interrupts() as watched:
+        for _ in range(4):
+            signal.raise_signal(signal.SIGINT)
+        assert list(watched.act(info)) == []

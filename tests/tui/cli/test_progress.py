@@ -1,0 +1,189 @@
+import io
+
+import pyte
+import pytest
+
+from accel_engine.events import Phase, PhaseChanged, Validated
+from accel_engine.run import RunReader, Update
+from accel_tui.cli.progress import Bar, Log
+from accel_tui.cli.views import view_for
+from accel_tui.cli.wire import JsonLines
+from accel_tui.cli.wording import number, worded
+from accel_tui.state import RunState
+
+
+class Stream(io.StringIO):
+    """A terminal, or a file, that forgets nothing."""
+
+    def __init__(self, encoding="utf-8", tty=True):
+        super().__init__()
+        self._encoding = encoding
+        self._tty = tty
+
+    @property
+    def encoding(self):
+        return self._encoding
+
+    def isatty(self):
+        return self._tty
+
+
+def screen(stream):
+    """What a terminal of 80 columns shows after all that was written."""
+    emulator = pyte.Screen(80, 24)
+    pyte.Stream(emulator).feed(stream.getvalue().replace("\n", "\r\n"))
+    return [line.rstrip() for line in emulator.display if line.strip()]
+
+
+@pytest.fixture
+def follower(new_run):
+    engine = new_run(name="mine")
+    reader = RunReader(engine.directory)
+    yield engine, reader
+    engine.writer.close()
+    reader.close()
+
+
+@pytest.fixture
+def colourless(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def test_the_bar_stays_below_the_lines_and_grows(follower, colourless):
+    engine, reader = follower
+    stream = Stream()
+    bar = Bar(stream, lambda: 80)
+    engine.begin()
+    bar.show(reader.poll())
+    first = screen(stream)
+    assert first[-2].startswith("1,234 parameters")
+    assert first[-1].startswith("\u2500")
+    assert "epoch 1/2" in first[-1]
+    engine.chunk([2.0, 1.0, 0.5, 0.125])
+    engine.chunk([0.125] * 2)
+    bar.show(reader.poll())
+    second = screen(stream)
+    assert second[:-1] == first[:-1]
+    assert second[-1].count("\u2501") == round(0.75 * (second[-1].count("\u2501") + second[-1].count("\u2500")))
+    assert "loss 0.1250  accuracy 0.500" in second[-1]
+    assert "left" in second[-1]
+    assert len(second[-1]) <= 79
+    engine.epoch(1)
+    engine.end()
+    bar.show(reader.poll())
+    third = screen(stream)
+    assert third[-1].startswith("finished at step 10")
+    assert not any("\u2501" in line for line in third)
+
+
+def test_the_bar_makes_room_for_a_message(follower, colourless):
+    engine, reader = follower
+    stream = Stream()
+    bar = Bar(stream, lambda: 80)
+    engine.begin()
+    bar.show(reader.poll())
+    bar.clear()
+    assert not any("\u2500" in line for line in screen(stream))
+    bar.show(Update())
+    assert any("\u2500" in line for line in screen(stream))
+
+
+def test_before_the_first_step_the_bar_tells_the_phase():
+    stream = Stream()
+    bar = Bar(stream, lambda: 80)
+    bar.show(Update(events=(PhaseChanged(time=0.0, phase=Phase.IMPORTING, detail="TensorFlow"),)))
+    assert screen(stream)[-1].startswith("importing ")
+
+
+@pytest.mark.parametrize("width", [12, 20, 40, 60, 80, 200])
+def test_the_bar_fits_any_terminal(follower, colourless, width):
+    engine, reader = follower
+    stream = Stream()
+    engine.begin()
+    engine.chunk([1.0])
+    Bar(stream, lambda: width).show(reader.poll())
+    assert len(stream.getvalue().rpartition("\n")[2]) < width
+
+
+def test_a_terminal_without_unicode_gets_a_bar_of_ascii(follower, colourless):
+    engine, reader = follower
+    stream = Stream(encoding="ascii")
+    engine.begin()
+    engine.chunk([1.0, 1.0])
+    Bar(stream, lambda: 80).show(reader.poll())
+    assert screen(stream)[-1].startswith("###")
+    assert stream.getvalue().isascii()
+
+
+def test_colours_are_left_out_when_not_wanted(follower, monkeypatch):
+    engine, reader = follower
+    engine.begin()
+    update = reader.poll()
+    coloured, plain = Stream(), Stream()
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    Bar(coloured, lambda: 80).show(update)
+    monkeypatch.setenv("NO_COLOR", "1")
+    Bar(plain, lambda: 80).show(update)
+    assert "\x1b[3" in coloured.getvalue()
+    assert "\x1b" not in plain.getvalue()
+
+
+def test_a_log_has_a_line_every_few_seconds(follower):
+    engine, reader = follower
+    now = [0.0]
+    stream = Stream(tty=False)
+    log = Log(stream, clock=lambda: now[0])
+    engine.begin()
+    log.show(reader.poll())
+    before = len(stream.getvalue().splitlines())
+    for _ in range(100):  # ten seconds
+        now[0] += 0.1
+        engine.chunk([1.0])
+        log.show(reader.poll())
+    lines = stream.getvalue().splitlines()[before:]
+    assert 1 <= len(lines) <= 2
+    assert all("epoch" in line and "loss 1.0000" in line for line in lines)
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_a_log_is_silent_while_a_run_is_paused(follower):
+    engine, reader = follower
+    now = [0.0]
+    stream = Stream(tty=False)
+    log = Log(stream, clock=lambda: now[0])
+    engine.begin()
+    engine.say(PhaseChanged, phase=Phase.PAUSED)
+    log.show(reader.poll())
+    before = stream.getvalue()
+    now[0] = 60.0
+    log.show(reader.poll())
+    assert stream.getvalue() == before
+
+
+def test_a_validation_without_an_epoch_of_its_own_is_told_alone():
+    event = Validated(time=0.0, epoch=3, step=9, metrics={"loss": 0.5}, seconds=0.1)
+    assert worded(event, RunState()) == "epoch 3  validation loss 0.5000"
+
+
+def test_numbers_have_the_digits_that_mean_something():
+    assert [number(value) for value in (0.12345, 0.00012345, 12345.6, 0.0, -1.5)] == [
+        "0.1235",
+        "1.23e-04",
+        "1.23e+04",
+        "0.0000",
+        "-1.5000",
+    ]
+    assert number(0.98765, "validation_accuracy") == "0.988"
+    assert number(float("nan")) == "not a number"
+    assert number(float("inf")) == "infinite"
+
+
+def test_the_view_is_what_fits(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    tty, file = Stream(), Stream(tty=False)
+    assert type(view_for(tty, as_json=False, plain=False)) is Bar
+    assert type(view_for(file, as_json=False, plain=False)) is Log
+    assert type(view_for(tty, as_json=False, plain=True)) is Log
+    assert type(view_for(tty, as_json=True, plain=False)) is JsonLines
+    monkeypatch.setenv("TERM", "dumb")
+    assert type(view_for(tty, as_json=False, plain=False)) is Log

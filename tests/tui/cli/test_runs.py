@@ -1,0 +1,52 @@
+import json
+
+from accel_engine.run.schema import connect
+
+
+def test_no_runs_yet(run_command):
+    result = run_command("runs")
+    assert result.status == 0
+    assert "no runs yet" in result.out
+    assert "accel-tui train" in result.out
+    assert run_command("runs --json").out == ""
+
+
+def test_runs_are_a_table_of_80_columns(run_command, new_run, dead_pid):
+    new_run(name="a-name-that-is-quite-a-bit-longer-than-others").train()
+    lost = new_run(pid=dead_pid)
+    lost.begin()
+    lost.epoch(1)
+    lost.writer.close()
+    result = run_command("runs")
+    assert result.status == 0
+    assert all(len(line) <= 80 for line in result.lines)
+    assert "\x1b" not in result.out
+    assert result.lines[0].split() == ["RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACCURACY"]
+    newest, oldest = result.lines[1:]
+    assert newest.split()[:2] == [lost.directory.name, "lost"]
+    assert "just now" in newest
+    assert newest.split()[-3:] == ["4", "0.5000", "0.750"]
+    assert oldest.split()[1] == "finished"
+    assert "\u2026" in oldest
+
+
+def test_runs_as_json(run_command, new_run):
+    engine = new_run(name="mine")
+    engine.train()
+    (line,) = run_command("runs --json").lines
+    run = json.loads(line)
+    assert run["run"] == engine.directory.name
+    assert (run["status"], run["steps"], run["problem"]) == ("finished", 8, "")
+    assert run["metrics"]["validation_accuracy"] == 0.75
+    assert run["plan"]["name"] == "mine"
+
+
+def test_a_run_that_cannot_be_read_says_why(run_command, new_run):
+    engine = new_run()
+    engine.train()
+    connection = connect(engine.directory)
+    connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.close()
+    result = run_command("runs")
+    assert "unreadable" in result.lines[1]
+    assert "newer accel-tui" in result.lines[-1]

@@ -1,0 +1,315 @@
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from accel_engine import launch
+from accel_engine.events import Outcome
+from accel_engine.plan import DEFAULTS, SPECS, Plan, flag
+from accel_engine.run import RunReader, Status, list_runs
+
+
+def plan_of(directory):
+    reader = RunReader(directory)
+    try:
+        return reader.info().plan
+    finally:
+        reader.close()
+
+
+def status_of(directory):
+    reader = RunReader(directory)
+    try:
+        return reader.info().status
+    finally:
+        reader.close()
+
+
+def test_every_field_of_the_plan_has_a_flag_with_its_meaning(run_command):
+    told = " ".join(run_command("train --help").out.split())
+    for name, spec in SPECS.items():
+        assert f"{flag(name)} " in told
+        assert spec.doc in told
+        assert ", ".join(spec.choices) in told
+
+
+def test_flags_make_the_plan(engines, run_command):
+    changes = {
+        "model": "mlp",
+        "data": "synthetic:8x8:4",
+        "devices": ("cpu:0",),
+        "precision": "mixed_bfloat16",
+        "xla": "off",
+        "batch_size": 32,
+        "epochs": 1,
+        "steps_per_epoch": 7,
+        "optimizer": "sgd",
+        "learning_rate": 0.5,
+        "seed": 3,
+        "validation": "end",
+        "name": "mine",
+    }
+    words = Plan(**changes).command().removeprefix("accel-tui ")
+    assert run_command(f"{words} --json").status == 0
+    assert plan_of(engines.started[0]) == Plan(**changes)
+
+
+def test_flags_go_over_a_plan_file(engines, run_command, tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text('model = "mlp"\nepochs = 5\n')
+    assert run_command(f"train {file} --epochs 1 --plain").status == 0
+    assert plan_of(engines.started[0]) == Plan(model="mlp", epochs=1)
+
+
+def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"model": "mlp", "epochs": 1}))
+    assert run_command(f"train {file}").status == 0
+    assert plan_of(engines.started[0]) == Plan(model="mlp", epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--model mpl", "did you mean mlp?"),
+        ("--data digts", "did you mean digits?"),
+        ("--strategy mirored", "did you mean mirrored?"),
+        ("--strategy mirrored", "two devices of a kind, or --virtual-cpus 2"),
+        ("--devices gpu:7", "gpu:7 is not here"),
+        ("--epochs 0", "'--epochs': '0' must be a whole number at least 1"),
+        ("--epochs many", "'--epochs': 'many' must be a whole number"),
+        ("--learning-rate nan", "must be a number above 0"),
+        ("--precision float61", "one of float32, mixed_bfloat16, mixed_float16"),
+        ("--json --plain", "exclude each other"),
+        ("--json --detach", "exclude each other"),
+        ("no-such-plan.toml", "no-such-plan.toml"),
+        ("--resume last", "there are no runs yet"),
+        ("plan.toml --resume last", "leave PLAN.toml out"),
+    ],
+)
+def test_a_wrong_plan_is_told_before_there_is_a_run(engines, run_command, words, said):
+    result = run_command(f"train {words}")
+    assert result.status == 2
+    assert result.err.startswith("accel-tui: ")
+    assert said in result.err
+    assert not result.out
+    assert not engines.started
+    assert not list_runs()
+
+
+def test_without_tensorflow_it_says_how_to_get_it(engines, run_command, monkeypatch):
+    monkeypatch.setattr(launch, "installation", lambda: launch.Installation(problem="pip install it"))
+    result = run_command("train")
+    assert (result.status, result.out, result.err) == (1, "", "accel-tui: pip install it\n")
+    assert not list_runs()
+
+
+def test_json_is_every_event_and_every_step_in_order(engines, run_command):
+    result = run_command("train --epochs 2 --json")
+    assert (result.status, result.err) == (0, "")
+    lines = [json.loads(line) for line in result.lines]
+    assert lines[0]["event"] == "run_started"
+    assert lines[-1]["event"] == "run_ended"
+    assert (lines[-1]["outcome"], lines[-1]["steps"], lines[-1]["seconds"]) == ("finished", 8, 1.5)
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+    phases = [line["phase"] for line in lines if line["event"] == "phase_changed"]
+    assert phases == ["importing", "training"]
+    steps = [line for line in lines if line["event"] == "steps"]
+    assert [line["first_step"] for line in steps] == [0, 4]
+    assert steps[0]["loss"] == [0.25] * 4
+    assert steps[0]["accuracy"] == [0.5] * 4
+    order = [line["event"] for line in lines[-7:]]
+    assert order == ["steps", "epoch_ended", "validated"] * 2 + ["run_ended"]
+
+
+def test_what_json_cannot_hold_is_null(engines, run_command):
+    def act(engine):
+        engine.begin()
+        engine.chunk([0.1, 1 / 3, math.nan, math.inf])
+        engine.end()
+
+    engines.act = act
+    lines = [json.loads(line) for line in run_command("train --json").lines]
+    assert [line["loss"] for line in lines if line["event"] == "steps"] == [[0.1, 0.33333334, None, None]]
+
+
+def test_plain_is_a_line_an_epoch(engines, run_command):
+    result = run_command("train --epochs 2 --plain --name first")
+    assert (result.status, result.err) == (0, "")
+    texts = [line[9:] for line in result.lines]  # after the time of day
+    assert texts == [
+        f"run {engines.started[0].name}: first",
+        "importing TensorFlow",
+        "training on CPU:0 (Strategy)",
+        "1,234 parameters; 2 epochs of 4 steps of 64; Adam",
+        "epoch 1/2  loss 0.2500  accuracy 0.900  validation loss 0.5000  accuracy 0.750",
+        "epoch 2/2  loss 0.2500  accuracy 0.900  validation loss 0.5000  accuracy 0.750",
+        "finished at step 8 after 1.5 s, 400 steps/s",
+    ]
+
+
+def test_detach_prints_the_id_and_leaves(engines, run_command):
+    result = run_command("train --epochs 1 --detach")
+    assert (result.status, result.out) == (0, engines.started[0].name + "\n")
+    engines.wait()
+    assert status_of(engines.started[0]) is Status.FINISHED
+
+
+def test_a_failed_run_says_why_and_what_to_do(engines, run_command):
+    def act(engine):
+        engine.begin()
+        engine.end(Outcome.FAILED, reason="out of memory", hint="take a smaller batch")
+
+    engines.act = act
+    result = run_command("train --json")
+    assert result.status == 1
+    assert result.err == f"accel-tui: run {engines.started[0].name} failed: out of memory\ntake a smaller batch\n"
+    assert json.loads(result.lines[-1])["outcome"] == "failed"
+
+
+def test_an_engine_that_dies_is_told_with_the_last_step_and_the_way_back(engines, run_command, dead_pid):
+    def act(engine):
+        engine.begin()
+        engine.epoch(1)
+        engine.writer.close()
+
+    engines.act, engines.pid = act, dead_pid
+    result = run_command("train --json")
+    assert result.status == 1
+    run = engines.started[0].name
+    last = json.loads(result.lines[-1])
+    assert (last["event"], last["run"], last["steps"]) == ("run_lost", run, 4)
+    for said in ("after step 4", "log.txt", f"accel-tui train --resume {run}"):
+        assert said in result.err
+
+
+def test_an_engine_that_dies_at_once_is_told_with_its_last_words(engines, run_command, dead_pid):
+    def act(engine):
+        (engine.directory / "log.txt").write_text("warming up\nlibcudart.so: cannot open shared object file\n\n")
+        engine.writer.begin(engine.pid)
+        engine.writer.close()
+
+    engines.act, engines.pid = act, dead_pid
+    result = run_command("train --plain")
+    assert result.status == 1
+    assert "libcudart.so: cannot open shared object file" in result.err
+    assert "warming up" not in result.err
+
+
+def test_resume_goes_on_in_the_same_run_with_what_the_flags_say(engines, run_command):
+    assert run_command("train --epochs 1 --learning-rate 0.5 --json").status == 0
+    first = engines.started[0]
+
+    def act(engine):
+        engine.begin(first_step=4)
+        engine.epoch(2)
+        engine.end()
+
+    engines.act = act
+    result = run_command("train --resume last --epochs 2 --json")
+    assert result.status == 0
+    assert engines.started == [first, first]
+    assert plan_of(first) == Plan(epochs=2, learning_rate=0.5)
+    lines = [json.loads(line) for line in result.lines]
+    assert lines[0]["event"] == "run_started"
+    assert lines[0]["first_step"] == 4
+    assert [line["first_step"] for line in lines if line["event"] == "steps"] == [4]
+    assert len(list_runs()) == 1
+
+
+def test_a_live_run_is_not_resumed(engines, run_command, new_run):
+    engine = new_run()
+    engine.begin()
+    result = run_command(f"train --resume {engine.directory.name}")
+    assert result.status == 1
+    assert f"accel-tui watch {engine.directory.name}" in result.err
+    engine.writer.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_and_keeps_the_work(engines, run_command, number):
+    asked = []
+
+    def act(engine):
+        engine.begin()
+        os.kill(os.getpid(), number)
+        asked.append(engine.obey("stopping").name)
+        engine.end(Outcome.STOPPED)
+
+    engines.act = act
+    before = signal.getsignal(number)
+    result = run_command("train --plain")
+    assert result.status == 0
+    assert asked == ["stop"]
+    assert "a checkpoint keeps the work" in result.err
+    assert "stopped at step 0" in result.out
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_interrupt_stops_now(engines, run_command):
+    asked = []
+
+    def act(engine):
+        engine.begin()
+        os.kill(os.getpid(), signal.SIGINT)
+        asked.append(engine.obey("stopping").name)
+        os.kill(os.getpid(), signal.SIGINT)
+        asked.append(engine.obey("stopping now").name)
+        engine.end(Outcome.STOPPED)
+
+    engines.act = act
+    assert run_command("train --json").status == 0
+    assert asked == ["stop", "stop_now"]
+
+
+def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
+    program = textwrap.dedent(
+        f"""
+        import sys
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        import conftest
+        from accel_engine import launch
+        from accel_engine.run import list_runs
+        from accel_tui.cli import main
+
+        def act(engine):
+            engine.begin()
+            while engine.step < 2 or not gone.is_set():
+                engine.chunk([1.0])
+                gone.wait(0.01)
+            engine.end()
+
+        gone = conftest.threading.Event()
+        engines = conftest.Engines(act)
+        launch.start = engines.start
+        launch.installation = lambda: launch.Installation("tensorflow", "2")
+        status = main(["train", "--json"])
+        live = list_runs()[0].status.live
+        gone.set()
+        engines.wait()
+        sys.exit(status if live else 9)
+        """
+    )
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert json.loads(process.stdout.readline())["event"] == "run_started"
+        process.stdout.close()
+        said = process.stderr.read()
+        status = process.wait()
+    assert status == 0, said
+    assert "the run goes on: accel-tui watch" in said
+    assert "Traceback" not in said
+
+
+def test_defaults_are_told(run_command):
+    told = " ".join(run_command("train --help").out.split())
+    assert f"default: {DEFAULTS['batch_size']}]" in told
+    assert f"default: {DEFAULTS['model']}]" in told

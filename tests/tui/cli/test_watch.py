@@ -1,0 +1,106 @@
+import json
+import threading
+
+import pytest
+
+from accel_engine.events import Outcome
+
+
+@pytest.fixture
+def no_terminal(monkeypatch):
+    monkeypatch.setattr("accel_tui.cli.watch.has_terminal", lambda: False)
+
+
+def test_an_ended_run_is_shown_from_its_beginning(no_terminal, run_command, new_run):
+    new_run(name="mine").train()
+    result = run_command("watch mine --json")
+    assert (result.status, result.err) == (0, "")
+    lines = [json.loads(line) for line in result.lines]
+    assert [line["first_step"] for line in lines if line["event"] == "steps"] == [0, 4]
+    assert lines[-1]["event"] == "run_ended"
+
+
+def test_without_a_terminal_it_is_a_log(no_terminal, run_command, new_run):
+    new_run().train()
+    assert "finished at step 8" in run_command("watch last").out
+
+
+def test_a_live_run_is_followed_to_its_end(no_terminal, run_command, new_run):
+    engine = new_run(epochs=1)
+    engine.begin()
+
+    def go_on():
+        engine.epoch(1)
+        engine.end()
+
+    later = threading.Timer(0.2, go_on)
+    later.start()
+    lines = run_command(f"watch {engine.directory.name} --json").lines
+    later.join()
+    assert json.loads(lines[-1])["event"] == "run_ended"
+    assert sum(json.loads(line)["event"] == "steps" for line in lines) == 1
+
+
+def test_every_epoch_of_a_run_that_ended_long_ago_has_its_own_means(no_terminal, run_command, new_run):
+    engine = new_run(epochs=2)
+    engine.begin()
+    engine.epoch(1, loss=0.75)
+    engine.epoch(2, loss=0.25)
+    engine.end()
+    out = run_command("watch last").out
+    assert "epoch 1/2  loss 0.7500" in out
+    assert "epoch 2/2  loss 0.2500" in out
+
+
+def test_a_failed_run_gives_its_status(no_terminal, run_command, new_run):
+    engine = new_run()
+    engine.begin()
+    engine.end(Outcome.FAILED, reason="it would not learn")
+    result = run_command("watch last --plain")
+    assert result.status == 1
+    assert "it would not learn" in result.err
+
+
+def test_a_lost_run_gives_its_status(no_terminal, run_command, new_run, dead_pid):
+    engine = new_run(pid=dead_pid)
+    engine.begin()
+    engine.epoch(1)
+    engine.writer.close()
+    result = run_command("watch last --plain")
+    assert result.status == 1
+    assert "was lost after step 4" in result.out
+    assert "accel-tui train --resume" in result.err
+
+
+def test_on_a_terminal_it_opens_the_dashboard_on_the_run(monkeypatch, run_command, new_run):
+    opened = []
+    monkeypatch.setattr("accel_tui.cli.watch.has_terminal", lambda: True)
+    monkeypatch.setattr("accel_tui.cli.watch.open_dashboard", lambda run: opened.append(run) or 0)
+    engine = new_run()
+    engine.writer.close()
+    assert run_command("watch last").status == 0
+    assert opened == [engine.directory]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [("nothing", "no run is called 'nothing'"), ("last --json --plain", "exclude each other")],
+)
+def test_a_wrong_question_is_told(run_command, new_run, words, said):
+    new_run().train()
+    result = run_command(f"watch {words}")
+    assert result.status == 2
+    assert said in result.err
+
+
+def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
+    engine = new_run()
+    engine.train()
+    from accel_engine.run.schema import connect
+
+    connection = connect(engine.directory)
+    connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.close()
+    result = run_command(f"watch {engine.directory}")
+    assert result.status == 1
+    assert "newer" in result.err
