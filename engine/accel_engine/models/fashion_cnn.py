@@ -1,0 +1,33 @@
+"""The one-convolution network whose results on Fashion-MNIST are published.
+
+Trained with Adam at 1e-3 for 5 epochs of 60 steps of 1,000 images, it was reported to reach a loss
+of 0.2867 and an accuracy of 0.9072 (validation: 0.3893 and 0.8848).
+"""
+
+import keras
+from keras import layers
+
+
+def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
+    """Build it: 108,810 weights for 28x28x1 images of 10 classes.
+
+    The convolution is linear and unpadded; its rectifier comes after the pooling.
+
+    Args:
+        input_shape: ``(height, width, channels)``, at least 4x4.
+        classes: Number of classes.
+
+    Returns:
+        An uncompiled model from images to probabilities, float32 ``[batch, classes]``.
+    """
+    return keras.Sequential(
+        [
+            keras.Input(input_shape),
+            layers.Conv2D(64, 3),
+            layers.MaxPooling2D(2, strides=2),
+            layers.ReLU(),
+            layers.Flatten(),
+            layers.Dense(classes, activation="softmax", dtype="float32"),
+        ],
+        name="fashion-cnn",
+    )

@@ -1,0 +1,52 @@
+"""The residual network of 20 layers for CIFAR-10, with shortcuts that have no weights.
+
+After He et al., "Deep Residual Learning for Image Recognition" (2015), section 4.2, option A.
+"""
+
+import keras
+from keras import layers, ops
+
+STAGES = (16, 32, 64)
+"""Filters of each stage; the second and third halve height and width."""
+
+BLOCKS = 3
+"""Blocks of two convolutions in a stage: 6 * 3 + 2 = 20 layers."""
+
+MOMENTUM = 0.9
+"""Of batch normalisation's running statistics."""
+
+
+def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
+    """Build it: 269,722 trainable weights for RGB images of 10 classes, whatever their size.
+
+    Args:
+        input_shape: ``(height, width, channels)``, at least 8x8.
+        classes: Number of classes.
+
+    Returns:
+        An uncompiled model from images to probabilities, float32 ``[batch, classes]``.
+    """
+    inputs = keras.Input(input_shape)
+    x = layers.ReLU()(_convolution(inputs, STAGES[0]))
+    for filters in STAGES:
+        for _ in range(BLOCKS):
+            x = _block(x, filters)
+    x = layers.GlobalAveragePooling2D()(x)
+    outputs = layers.Dense(classes, activation="softmax", dtype="float32")(x)
+    return keras.Model(inputs, outputs, name="resnet20")
+
+
+def _block(x: keras.KerasTensor, filters: int) -> keras.KerasTensor:
+    """Two convolutions beside a shortcut; a block that widens also halves height and width."""
+    widens = x.shape[-1] != filters
+    residual = layers.ReLU()(_convolution(x, filters, strides=2 if widens else 1))
+    residual = _convolution(residual, filters)
+    if widens:
+        missing = filters - x.shape[-1]
+        x = ops.pad(x[:, ::2, ::2], [(0, 0), (0, 0), (0, 0), (missing // 2, missing - missing // 2)])
+    return layers.ReLU()(layers.Add()([residual, x]))
+
+
+def _convolution(x: keras.KerasTensor, filters: int, strides: int = 1) -> keras.KerasTensor:
+    x = layers.Conv2D(filters, 3, strides=strides, padding="same", use_bias=False, kernel_initializer="he_normal")(x)
+    return layers.BatchNormalization(momentum=MOMENTUM)(x)
