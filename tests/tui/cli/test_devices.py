@@ -89,7 +89,7 @@ def test_devices_with_their_readings_and_reasons(run_command):
     assert gpu.split()[:2] == ["gpu:0", "-"]
     assert "41 \N{DEGREE SIGN}C" in gpu
     assert "70 W" in gpu
-    assert "no tpu: no TPU chip on the PCI bus" in result.out
+    assert "no TPU: no TPU chip on the PCI bus" in result.out
     assert "gpu:0: no utilization: not permitted" in result.out
     assert Sampler.stopped == 1
 

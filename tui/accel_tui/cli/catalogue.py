@@ -79,7 +79,9 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
         )
         return
     rows = [
-        (entry.name, "no" if misfits[entry.name] else "yes", f"{entry.summary}. {misfits[entry.name]}".strip())
+        (entry.name, "no", f"{entry.summary}. Not here: {why}.")
+        if (why := misfits[entry.name])
+        else (entry.name, "yes", f"{entry.summary}.")
         for entry in entries
     ]
     click.echo(table(("STRATEGY", "FITS", "WHAT IT IS FOR"), rows))

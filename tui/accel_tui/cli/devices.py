@@ -21,6 +21,9 @@ Examples:
 
 HEADER = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", "NAME")
 
+SHOWN = ("utilization", "memory_used", "memory_total", "temperature", "power")
+"""The readings that the table has a place for."""
+
 PATIENCE = 3.0
 """Seconds to wait for readings, before showing what is here without them."""
 
@@ -107,12 +110,12 @@ def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
                 f"{device.name}, {device.cores} cores" if device.cores else device.name,
             )
         )
-    absences = [f"no {absence.kind}: {absence.reason}" for absence in inventory.absences]
+    absences = [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences]
     reasons = [
         f"{device}: no {name.replace('_', ' ')}: {reading.reason}"
         for device, known in readings.items()
         for name, reading in known.items()
-        if reading.value is None and reading.reason
+        if name in SHOWN and reading.value is None and reading.reason
     ]
     return "\n".join([table(HEADER, rows), *([""] if absences or reasons else []), *absences, *reasons])
 
