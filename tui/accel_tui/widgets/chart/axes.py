@@ -77,6 +77,10 @@ def value_axis(
         low, high = 0.0, 1.0
     elif high - low <= _FLAT * max(abs(low), abs(high)):
         low, high = min(0.0, 2 * low), max(0.0, 2 * high) or float(low == 0)
+    elif 0 < low < high / 2:
+        low = 0.0  # where a falling loss is going anyway: the axis need not follow it there
+    elif low / 2 < high < 0:
+        high = 0.0
     step = _round_up((high - low) / 10)
     low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:

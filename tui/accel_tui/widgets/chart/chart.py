@@ -12,7 +12,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis, value_axis
-from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, View, damage, render
+from accel_tui.widgets.chart.draw import View, render
+from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.series import Series
 
 

@@ -61,12 +61,13 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     upper[1:][falls] = down[falls] + 1
     upper[:-1][rises] = np.minimum(upper[:-1], up + 1)[rises]
     lower[1:][rises] = np.maximum(lower[1:], up)[rises]
-    y = np.arange(4 * rows)[:, np.newaxis]
+    y = np.arange(4 * rows, dtype=np.int16)[:, np.newaxis]
     return pack((y >= upper) & (y <= lower) & there)
 
 
-def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int64]:
-    """Rows of dots, counted from the top, that fractions of the height fall in; 0 for NaN."""
+def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
+    """Rows of dots, counted from the top, that fractions of the height fall in; any row for NaN."""
     last = 4 * rows - 1
-    rows_down: npt.NDArray[np.int64] = np.rint(np.nan_to_num((1 - fractions) * last).clip(0, last)).astype(np.int64)
-    return rows_down
+    inside = np.fmax(np.fmin((1 - fractions) * last, last), 0)  # these, unlike clip, put a number for NaN
+    dots: npt.NDArray[np.int16] = np.rint(inside).astype(np.int16)
+    return dots
