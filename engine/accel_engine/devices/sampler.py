@@ -92,8 +92,7 @@ class Sampler:
         while self._wait(lambda: False, due):
             if samples := self._batch(due + self._interval / 2):
                 self._on_samples(samples)
-            # The beats stay where they were; those that are past already are left out.
-            due += self._interval * max(1, math.ceil((time.monotonic() - due) / self._interval))
+            due = next_beat(due, time.monotonic(), self._interval)
 
     def _batch(self, until: float) -> tuple[Sample, ...]:
         asked = [thread for thread in self._threads if thread.ask()]
@@ -109,3 +108,14 @@ class Sampler:
         with self._news:
             self._news.wait_for(lambda: self._stopping or condition(), max(0.0, until - time.monotonic()))
             return not self._stopping
+
+
+def next_beat(last: float, now: float, interval: float) -> float:
+    """When the next beat is due: a whole number of intervals after the last, leaving out those that are past.
+
+    Args:
+        last: When the last beat was due, in seconds.
+        now: The time, in seconds.
+        interval: Seconds from beat to beat.
+    """
+    return last + interval * max(1, math.ceil((now - last) / interval))
