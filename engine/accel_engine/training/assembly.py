@@ -1,20 +1,19 @@
 """From a plan to everything that training needs: strategy, data, model, optimizer, feed."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from accel_engine import data, models, registry, strategies
-from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset import Dataset
 from accel_engine.errors import ModelError, PlanError
-from accel_engine.models.build import build, overrides_train_step, preprocesses, returns_logits
+from accel_engine.models.build import build
 from accel_engine.models.entry import ModelEntry
+from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.training.feed import Feed, choose_feed
-from accel_engine.training.labels import Labels, choose_loss, labels_for, loss_name
+from accel_engine.training.labels import Labels, choose_loss, labels_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,8 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
         own_train_step = overrides_train_step(model)
-        notes += _compile(model, plan, dataset)
-        units, classifies = _output(model, dataset)
+        units = output_units(model, dataset.shape)
+        notes += _compile(model, plan, units, dataset.classes)
         model.optimizer.build(model.trainable_variables)
     return Assembly(
         plan=plan,
@@ -103,7 +102,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         model=model,
         feed=choose_feed(strategy, dataset.train, device_memory),
         labels=labels_for(model.loss, units, dataset.classes),
-        classifies=classifies,
+        classifies=units >= dataset.classes or (units == 1 and dataset.classes == 2),
         own_train_step=own_train_step,
         scale=1.0 if preprocesses(model) else dataset.scale,
         xla=_use_xla(plan, devices, replicas),
@@ -113,9 +112,9 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     )
 
 
-def describe_loss(model: keras.Model) -> str:
-    """The name of the loss that a model was compiled with."""
-    return loss_name(model.loss) if model.loss is not None else "its own"
+def optimizer_name(model: keras.Model) -> str:
+    """The class of a model's optimizer, without what scales its loss."""
+    return type(getattr(model.optimizer, "inner_optimizer", model.optimizer)).__name__
 
 
 def _share_batch(plan: Plan, examples: int, replicas: int) -> tuple[int, list[str]]:
@@ -132,25 +131,19 @@ def _share_batch(plan: Plan, examples: int, replicas: int) -> tuple[int, list[st
     return share, []
 
 
-def _compile(model: keras.Model, plan: Plan, dataset: Dataset) -> list[str]:
+def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[str]:
     """Compile a model that is not compiled yet; a compiled one keeps what the plan does not replace."""
     notes: list[str] = []
     if not model.compiled:
         entry = models.find(plan.model)
-        rate = plan.learning_rate or (
-            entry.learning_rate if isinstance(entry, ModelEntry) and plan.optimizer in ("auto", "adam") else None
-        )
-        loss = choose_loss(_units(model), dataset.classes, logits=returns_logits(model))
-        model.compile(optimizer=_optimizer(plan.optimizer, rate), loss=loss)
+        tuned = isinstance(entry, ModelEntry) and plan.optimizer in ("auto", "adam")
+        loss = choose_loss(units, classes, logits=returns_logits(model))
+        model.compile(optimizer=_optimizer(plan, entry.learning_rate if tuned else None), loss=loss)
         if not isinstance(entry, ModelEntry):
-            notes.append(f"the model is not compiled: training it with {loss_name(loss)} and {plan.optimizer}")
+            notes.append(f"the model is not compiled: training it with {loss.name} and {optimizer_name(model)}")
     elif plan.optimizer != "auto":
-        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's own {_class(model.optimizer)}")
-        model.compile(
-            optimizer=_optimizer(plan.optimizer, plan.learning_rate),
-            loss=model.loss,
-            metrics=model.get_compile_config().get("metrics") if model.get_compile_config() else None,
-        )
+        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's own {optimizer_name(model)}")
+        model.optimizer = _optimizer(plan)
     elif plan.learning_rate is not None:
         try:
             model.optimizer.learning_rate = plan.learning_rate
@@ -165,34 +158,15 @@ def _compile(model: keras.Model, plan: Plan, dataset: Dataset) -> list[str]:
     return notes
 
 
-def _optimizer(name: str, rate: float | None) -> keras.optimizers.Optimizer:
-    arguments = {} if rate is None else {"learning_rate": rate}
-    make: Callable[..., Any] = keras.optimizers.get(
-        {"class_name": "adam" if name == "auto" else name, "config": {}}
-    ).__class__
-    return make(**arguments)
-
-
-def _units(model: keras.Model) -> int:
-    shape = model.output_shape
-    return int(shape[-1]) if isinstance(shape, tuple) and shape and isinstance(shape[-1], int) else 0
-
-
-def _output(model: keras.Model, dataset: Dataset) -> tuple[int, bool]:
-    """Units of the output, and whether it classifies this data."""
-    units = _units(model)
-    rank = len(model.output_shape) if isinstance(model.output_shape, tuple) else 0
-    return units, rank == 2 and (units >= dataset.classes or (units == 1 and dataset.classes == 2))
+def _optimizer(plan: Plan, default_rate: float | None = None) -> keras.optimizers.Optimizer:
+    rate = plan.learning_rate or default_rate
+    name = "adam" if plan.optimizer == "auto" else plan.optimizer
+    optimizer = keras.optimizers.get({"class_name": name, "config": {"learning_rate": rate} if rate else {}})
+    # float16 gradients underflow unless the loss is scaled up; bfloat16 has the range of float32.
+    return keras.optimizers.LossScaleOptimizer(optimizer) if plan.precision == "mixed_float16" else optimizer
 
 
 def _use_xla(plan: Plan, devices: tuple[str, ...], replicas: int) -> bool:
     if plan.xla == "on" and replicas > 1 and devices[0].startswith("CPU"):
         raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
     return plan.xla == "on"
-
-
-def _class(thing: object) -> str:
-    return type(thing).__name__
-
-
-__all__ = ["Assembly", "Split", "assemble", "describe_loss"]

@@ -65,16 +65,19 @@ def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
     return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
 
 
-def labels_for(loss: str | Callable[..., Any] | keras.losses.Loss, units: int, classes: int) -> Labels:
-    """Tell from a loss which form of labels it wants.
+Loss = str | Callable[..., Any] | keras.losses.Loss | None
+"""A loss as it may be given to ``compile``; ``None`` for a model that brings its own."""
+
+
+def labels_for(loss: Loss, units: int, classes: int) -> Labels:
+    """Tell from a loss which form of labels it wants; sparse ones where there is no telling.
 
     Args:
-        loss: As it was given to ``compile``.
+        loss: The model's.
         units: Numbers in the model's output for an example.
         classes: Classes in the data.
     """
-    name = loss_name(loss)
-    if "sparse" in name:
+    if loss is None or "sparse" in loss_name(loss):
         return Labels(SPARSE, classes)
     if units == 1 and classes == 2:
         logits = bool(getattr(loss, "from_logits", False)) or bool(
@@ -84,8 +87,10 @@ def labels_for(loss: str | Callable[..., Any] | keras.losses.Loss, units: int, c
     return Labels(ONE_HOT, classes)
 
 
-def loss_name(loss: str | Callable[..., Any] | keras.losses.Loss) -> str:
+def loss_name(loss: Loss) -> str:
     """A loss's name in Keras' snake case."""
+    if loss is None:
+        return "the model's own"
     if isinstance(loss, str):
         return loss
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)

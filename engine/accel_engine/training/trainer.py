@@ -27,11 +27,12 @@ from accel_engine.plan import Plan
 from accel_engine.run.reader import Command
 from accel_engine.run.writer import RunWriter
 from accel_engine.training import placement
-from accel_engine.training.assembly import Assembly, assemble, describe_loss
+from accel_engine.training.assembly import Assembly, assemble, optimizer_name
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.control import Mailbox, StopRequested
 from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.feed import epoch_order
+from accel_engine.training.labels import loss_name
 from accel_engine.training.loop import Loop, Measured
 from accel_engine.training.validation import Validation
 
@@ -255,8 +256,8 @@ class Trainer:
             per_replica_batch=assembly.per_replica_batch,
             dropped_examples=examples % assembly.global_batch if plan.steps_per_epoch is None else 0,
             replicas=assembly.replicas,
-            optimizer=type(model.optimizer).__name__,
-            loss=describe_loss(model),
+            optimizer=optimizer_name(model),
+            loss=loss_name(model.loss),
             series=("loss", "accuracy") if assembly.classifies else ("loss",),
             precision=plan.precision,
             xla=assembly.xla,
