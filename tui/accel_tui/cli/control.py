@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
-from accel_engine.run import RunReader, find, request
+from accel_engine.run import RunReader, Status, find, request
 from accel_engine.run.reader import answer
 
 PATIENCE = 10.0
@@ -105,9 +106,6 @@ def _ask(directory: Path, name: str, argument: float | None = None, *, wait: boo
     return 0
 
 
-def _status(directory: Path) -> Any:
-    reader = RunReader(directory)
-    try:
+def _status(directory: Path) -> Status:
+    with closing(RunReader(directory)) as reader:
         return reader.info().status
-    finally:
-        reader.close()

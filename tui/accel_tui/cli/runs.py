@@ -1,6 +1,7 @@
 """``accel-tui runs``: what ran, is running or was lost."""
 
 import json
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -60,8 +61,7 @@ def _metric(metrics: Mapping[str, float], name: str) -> str:
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:
-    values = run.info.values if run.info else {}
-    metrics = {name: value if value == value else None for name, value in (run.metrics or {}).items()}
+    metrics = {name: value if math.isfinite(value) else None for name, value in (run.metrics or {}).items()}
     return {
         "run": run.id,
         "status": str(run.status) if run.status else None,
@@ -70,6 +70,6 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "seconds": round(run.seconds, 3),
         "steps": run.steps,
         "metrics": metrics,
-        "plan": values,
+        "plan": run.info.values if run.info else {},
         "problem": run.problem,
     }

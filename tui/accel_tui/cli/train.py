@@ -1,8 +1,8 @@
 """``accel-tui train``: train in the foreground, for a person, a log or a script, or in the background."""
 
-import contextlib
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ Examples:
 LEAVING_SECONDS = 10.0
 """How long an engine that has ended its run is waited for."""
 
-METAVARS = {str: "TEXT", int: "N", float: "X", tuple: "ID,..."}
+METAVARS = {int: "N", float: "X", tuple: "ID,..."}
 
 
 def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:
@@ -57,7 +57,8 @@ def _option(name: str, spec: Spec) -> click.Option:
     elif spec.example:
         details.insert(0, f"as in {spec.example}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([flag(name)], callback=_check, metavar=METAVARS[spec.type], help=help_text)
+    metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
+    return click.Option([flag(name)], callback=_check, metavar=metavar, help=help_text)
 
 
 @click.command(epilog=EPILOG)
@@ -104,29 +105,23 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
 
 def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
     """Start an engine on a run and show the run until it ends."""
-    reader = RunReader(directory)
     try:
-        reader.poll()  # what an earlier engine said of a resumed run is no news
-        with Interrupts() as interrupts:
+        with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
+            reader.poll()  # what an earlier engine said of a resumed run is no news
             engine = launch.start(directory)
             status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):
                 engine.wait(LEAVING_SECONDS)  # the next command of a script should find its accelerator free
             return status
     except BrokenPipeError:
         say(f"nobody reads on; the run goes on: accel-tui watch {directory.name}")
         raise
-    finally:
-        reader.close()
 
 
 def _run_to_resume(reference: str, changes: dict[str, Any]) -> tuple[Path, Plan]:
     directory = find(reference)
-    reader = RunReader(directory)
-    try:
+    with closing(RunReader(directory)) as reader:
         info = reader.info()
-    finally:
-        reader.close()
     if info.status.live:
         raise RunError(f"run {info.id} is {info.status}: look at it with accel-tui watch {info.id}")
     return directory, Plan.from_mapping(info.values | changes)

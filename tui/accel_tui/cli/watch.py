@@ -1,6 +1,7 @@
 """``accel-tui watch``: look at a run, live or ended."""
 
 import sys
+from contextlib import closing
 
 import click
 
@@ -31,8 +32,5 @@ def watch(run: str, as_json: bool, plain: bool) -> int:
     directory = find(run)
     if not (as_json or plain) and has_terminal():
         return open_dashboard(directory)
-    reader = RunReader(directory)
-    try:
+    with closing(RunReader(directory)) as reader:
         return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain))
-    finally:
-        reader.close()

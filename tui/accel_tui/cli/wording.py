@@ -79,7 +79,7 @@ def means(metrics: Mapping[str, float]) -> str:
 def number(value: float, name: str = "") -> str:
     """A metric's value with as many digits as mean something."""
     if not math.isfinite(value):
-        return "not a number" if math.isnan(value) else "infinite"
+        return str(value)
     if name.endswith("accuracy"):
         return f"{value:.3f}"
     return f"{value:.4f}" if 0.01 <= abs(value) < 1000 or value == 0 else f"{value:.2e}"
