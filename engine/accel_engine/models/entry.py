@@ -6,6 +6,11 @@ Shape = tuple[int, ...]
 """Shape of one example, without the batch: ``(height, width, channels)`` for images."""
 
 
+def in_words(shape: tuple[int | None, ...]) -> str:
+    """A shape as people write it, such as ``28x28x1``, with ``?`` for a side of any length."""
+    return "x".join("?" if side is None else str(side) for side in shape) or "single numbers"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
     """A model that can be asked for by name.
@@ -46,4 +51,4 @@ class ModelEntry:
         )
         if fits:
             return ""
-        return f"model {self.name} takes {self.takes}; data has {'x'.join(map(str, shape)) or 'single numbers'}"
+        return f"model {self.name} takes {self.takes}; data has {in_words(shape)}"
