@@ -1,8 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from contextlib import closing
 from importlib import metadata
 
@@ -73,31 +70,7 @@ def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
         assert reader.info().status is Status.RUNNING
 
 
-def test_warm_engine_describes_plans_then_trains_the_run_it_is_handed(wait_until: Callable[..., None]) -> None:
-    changes: list[EngineState] = []
-    engine = WarmEngine(lambda: changes.append(engine.state))
-    with closing(engine):
-        described = engine.describe(QUICK, timeout=120)
-        assert engine.wait_ready(120)
-        assert engine.versions["python"]
-        assert (described.problem, described.input_shape, described.classes) == ("", (4, 4, 1), 3)
-        assert described.parameters == described.trainable == 16 * 128 + 128 + 128 * 3 + 3
-        misfit = engine.describe(QUICK.replace(model="resnet20"))
-        assert "4x4" in misfit.problem
-        assert misfit.parameters == 0
-        directory = create(QUICK)
-        engine.train(directory)
-        assert engine.state is EngineState.HANDED_OVER
-    with closing(RunReader(directory)) as reader:
-        wait_until(lambda: not reader.info().status.live, "the run to end", timeout=120)
-        assert reader.info().status is Status.FINISHED
-        assert reader.info().pid == engine.pid
-        assert sum(chunk.count for chunk in reader.poll().chunks) == 2
-    assert changes == [EngineState.READY, EngineState.HANDED_OVER]
-    assert (directory / "log.txt").stat().st_mode & 0o777 == 0o600
-
-
-def test_engine_that_dies_says_so_and_takes_no_run(wait_until: Callable[..., None]) -> None:
+def test_engine_that_dies_says_so_and_takes_no_run() -> None:
     with closing(WarmEngine()) as engine:
         os.kill(engine.pid, signal.SIGKILL)
         assert not engine.wait_ready(30)
@@ -112,19 +85,6 @@ def test_closing_a_warm_engine_ends_its_process() -> None:
     engine = WarmEngine()
     engine.close()
     assert not psutil.pid_exists(engine.pid)
-
-
-def test_warm_engine_ends_with_the_dashboard_that_started_it(wait_until: Callable[..., None]) -> None:
-    script = "from accel_engine.launch import WarmEngine; print(WarmEngine().pid, flush=True); input()"
-    dashboard = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert dashboard.stdout is not None
-    pid = int(dashboard.stdout.readline())
-    assert psutil.pid_exists(pid)
-    dashboard.kill()
-    dashboard.communicate()
-    wait_until(lambda: not psutil.pid_exists(pid), "the engine to end", timeout=60)
 
 
 def test_run_that_was_removed_cannot_be_started() -> None:

@@ -1,0 +1,28 @@
+"""The installed program, and an end for every engine that a test leaves behind."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from accel_engine.run import list_runs
+
+
+@pytest.fixture
+def program() -> Path:
+    """The command as it was installed."""
+    path = Path(sys.executable).with_name("accel-tui")
+    assert path.is_file(), "install the project first: pip install -e '.[cpu,dev]'"
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_engine_stays(home: Path) -> Iterator[None]:
+    yield
+    for run in list_runs():
+        if run.info and run.info.status.live and run.info.pid:
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(run.info.pid).kill()

@@ -1,0 +1,118 @@
+"""The installed command without a screen: from the shell's side."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.run import RunReader, Status, find
+
+LONG = ("--model", "mlp", "--epochs", "100000", "--validation", "off", "--xla", "off")
+"""A run that goes on until it is ended."""
+
+
+def run(program: Path, *arguments: str, timeout: float = 240.0) -> "subprocess.CompletedProcess[str]":
+    """Run the command to its end."""
+    return subprocess.run(
+        [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def lines(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_digits_with_cnn_generalises_within_its_default_epochs(program: Path) -> None:
+    done = run(program, "train", "--model", "cnn", "--data", "digits", "--json")
+    assert done.returncode == 0, done.stderr
+    told = lines(done.stdout)
+    validated = [line for line in told if line["event"] == "validated"]
+    assert len(validated) == 10
+    assert max(line["accuracy"] for line in validated) >= 0.97
+    ended = told[-1]
+    assert (ended["event"], ended["outcome"]) == ("run_ended", "finished")
+    assert ended["validation_accuracy"] >= 0.97
+    steps = [line for line in told if line["event"] == "steps"]
+    assert [line["first_step"] for line in steps] == sorted(line["first_step"] for line in steps)
+    losses = [loss for line in steps for loss in line["loss"]]
+    assert len(losses) == ended["steps"]
+    assert sum(losses[-20:]) < sum(losses[:20]) / 4
+
+
+def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
+    program: Path, wait_until: Callable[..., None]
+) -> None:
+    detached = run(program, "train", *LONG, "--detach")
+    assert detached.returncode == 0, detached.stderr
+    directory = find(detached.stdout.strip())
+    reader = RunReader(directory)
+    kinds: list[str] = []
+
+    def checkpoints() -> int:
+        kinds.extend(event.kind() for event in reader.poll().events)
+        assert "run_ended" not in kinds, (directory / "log.txt").read_text()
+        return kinds.count("checkpoint_saved")
+
+    wait_until(lambda: checkpoints() >= 2, "two checkpoints", timeout=120)
+    pid = reader.info().pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: reader.info().status is Status.LOST, "the run to count as lost")
+    reader.close()
+
+    (listed,) = json.loads(run(program, "runs", "--json").stdout)
+    assert listed["status"] == "lost"
+    assert listed["steps"] > 0
+    watched = run(program, "watch", "last", "--plain")
+    assert watched.returncode == 1
+    assert "lost" in watched.stdout
+    asked = run(program, "stop", "last")
+    assert asked.returncode == 1
+    assert "lost" in asked.stderr
+
+    resumed = run(program, "train", "--resume", "last", "--epochs", "3", "--json")
+    assert resumed.returncode in (0, 1), resumed.stderr
+    started = next(line for line in lines(resumed.stdout) if line["event"] == "run_started")
+    assert started["first_step"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("train", "--model", "nlp"), "did you mean mlp"),
+        (("train", "--data", "digit"), "did you mean digits"),
+        (("train", "--strategy", "mirrord"), "did you mean mirrored"),
+        (("train", "--strategy", "mirrored"), "--virtual-cpus 2"),
+        (("train", "--batch-size", "0"), "at least 1"),
+        (("train", "nowhere.toml"), "nowhere.toml"),
+        (("watch", "last"), "no runs yet"),
+        (("trian",), "did you mean train"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_words(program: Path, arguments: tuple[str, ...], told: str) -> None:
+    done = run(program, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_place_for_runs_that_cannot_be_written_is_told(program: Path, home: Path) -> None:
+    home.write_text("a file where the directory should be")
+    done = run(program, "train", "--model", "mlp")
+    assert done.returncode == 1
+    assert "ACCEL_TUI_HOME" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_terminal_the_dashboard_points_to_train(program: Path) -> None:
+    done = run(program)
+    assert done.returncode == 2
+    assert "terminal" in done.stderr
+    assert "accel-tui train" in done.stderr
+    assert done.stdout == ""
