@@ -12,7 +12,7 @@ import psutil
 
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
-_FIRST_LOOK = "is known from the second reading on"
+_FIRST_LOOK = "known from the second reading on"
 _NO_TIME_COUNTED = "the system has counted no time since the last reading"
 
 _NAME_KEYS = ("model name", "Model", "Hardware")
