@@ -71,7 +71,7 @@ class Sampler:
         self._beat.start()
 
     def stop(self) -> None:
-        """End sampling; no batch comes after this has returned."""
+        """End sampling; after this has returned no batch is begun."""
         with self._news:
             self._stopping = True
             self._news.notify_all()
