@@ -168,7 +168,12 @@ def test_a_failed_run_says_why_and_what_to_do(engines, run_command):
     engines.act = act
     result = run_command("train --json")
     assert result.status == 1
-    assert result.err == f"accel-tui: run {engines.started[0].name} failed: out of memory\ntake a smaller batch\n"
+    directory = engines.started[0]
+    assert result.err.splitlines() == [
+        f"accel-tui: run {directory.name} failed: out of memory",
+        "take a smaller batch",
+        f"Its log: {directory / 'log.txt'}",
+    ]
     assert json.loads(result.lines[-1])["outcome"] == "failed"
 
 

@@ -59,8 +59,13 @@ def follow(reader: RunReader, view: View, interrupts: Interrupts | None = None) 
     if info.status is Status.LOST:
         say(_loss(info, steps))
     elif info.status is Status.FAILED and ended:
-        say("\n".join(filter(None, (f"run {info.id} failed: {ended.reason}", ended.hint))))
+        say(_failure(info, ended))
     return int(info.status in (Status.LOST, Status.FAILED))
+
+
+def _failure(info: RunInfo, ended: RunEnded) -> str:
+    lines = (f"run {info.id} failed: {ended.reason}", ended.hint, f"Its log: {info.directory / 'log.txt'}")
+    return "\n".join(filter(None, lines))
 
 
 def _loss(info: RunInfo, steps: int) -> str:
