@@ -29,7 +29,7 @@ class Follower:
         on_problem: Called in the following thread with words when the run cannot be read.
     """
 
-    def __init__(self, directory: Path, on_news: Callable[[], None], on_problem: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, on_news: Callable[[], object], on_problem: Callable[[str], object]) -> None:
         self._directory = directory
         self._on_news = on_news
         self._on_problem = on_problem

@@ -138,7 +138,7 @@ def fold(state: RunState, update: Update) -> RunState:
 def _after_event(state: RunState, event: Event) -> RunState:
     match event:
         case RunStarted():
-            state = _truncated(state, event.first_step)
+            state = _cut(_forgotten(state, event.first_step), event.first_step)
             planned = event.plan.get("learning_rate")
             rate = state.learning_rate if event.first_step else planned
             pace = state.pace.restarted(event.time)
@@ -183,7 +183,7 @@ def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
 def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     """Add chunks that follow one another; the first of them may go back to an earlier step."""
     first = chunks[0].first_step
-    state = _truncated(state, first)
+    state = _cut(state, first)
     curves = dict(state.curves)
     for name in dict.fromkeys(name for chunk in chunks for name in chunk.series):
         curves[name] = _extended(curves.get(name, Curve()), first, _column(chunks, name))
@@ -212,14 +212,19 @@ def _extended(curve: Curve, first_step: int, values: npt.NDArray[np.float32]) ->
     return curve.extend(values)
 
 
-def _truncated(state: RunState, step: int) -> RunState:
-    """Forget what came after a step, because training goes on from there once more."""
+def _forgotten(state: RunState, step: int) -> RunState:
+    """Forget what was found out after a step, because training goes on from there once more."""
     if state.validated and state.validated.step > step:
         kept = {name: tuple(point for point in points if point[0] <= step) for name, points in state.validation.items()}
         state = replace(state, validation=kept, validated=None)
     if state.epoch and state.epoch.step > step:
         state = replace(state, epoch=None)
-    if state.step > step:
-        curves = {name: curve.truncate(step) for name, curve in state.curves.items()}
-        state = replace(state, step=step, curves=curves, throughput=state.throughput.truncate(step))
     return state
+
+
+def _cut(state: RunState, step: int) -> RunState:
+    """Forget the steps from ``step`` on, where there are any."""
+    if state.step <= step:
+        return state
+    curves = {name: curve.truncate(step) for name, curve in state.curves.items()}
+    return replace(state, step=step, curves=curves, throughput=state.throughput.truncate(step))

@@ -1,0 +1,68 @@
+"""The end of a growing text file."""
+
+from pathlib import Path
+
+import pytest
+
+from accel_tui import tail
+from accel_tui.tail import Tail
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log.txt"
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_lines_come_once_they_are_whole(log: Path) -> None:
+    reader = Tail(log)
+    assert reader.read() == []
+    append(log, b"one\ntw")
+    assert reader.read() == ["one"]
+    assert reader.read() == []
+    append(log, b"o\nthree\n")
+    assert reader.read() == ["two", "three"]
+
+
+def test_a_long_file_is_read_from_near_its_end(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "REACH", 20)
+    append(log, b"".join(b"line %d\n" % number for number in range(100)))
+    assert Tail(log).read() == ["line 98", "line 99"]
+
+
+def test_what_is_added_at_once_comes_in_pieces_and_nothing_is_lost(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "REACH", 20)
+    reader = Tail(log)
+    append(log, b"first\n")
+    lines = reader.read()
+    append(log, b"".join(b"line %d\n" % number for number in range(50)))
+    while more := reader.read():
+        lines += more
+    assert lines == ["first", *(f"line {number}" for number in range(50))]
+
+
+def test_a_file_that_was_cut_is_read_anew(log: Path) -> None:
+    reader = Tail(log)
+    append(log, b"one\ntwo\n")
+    reader.read()
+    log.write_bytes(b"new\n")
+    assert reader.read() == ["new"]
+
+
+def test_a_progress_bar_leaves_its_last_form(log: Path) -> None:
+    reader = Tail(log)
+    append(log, b"10%\r20%")
+    assert reader.read() == []
+    append(log, b"\r100%\r")
+    assert reader.read() == []
+    append(log, b"\nwindows\r\n")
+    assert reader.read() == ["100%", "windows"]
+
+
+def test_nothing_that_a_terminal_would_obey_comes_through(log: Path) -> None:
+    append(log, b"\x1b[31mred\x1b[0m\x07 \x1b]0;title\x07plain\xff\n\tindented\n")
+    assert Tail(log).read() == ["red plain\N{REPLACEMENT CHARACTER}", "        indented"]

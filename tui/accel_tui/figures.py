@@ -1,0 +1,30 @@
+"""Durations, rates and metrics as people read them. Amounts are in ``units``."""
+
+import math
+
+
+def duration(seconds: float) -> str:
+    """A length of time: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``."""
+    minutes, second = divmod(max(0, int(seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days}d {hour:02}h"
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def compact(number: float) -> str:
+    """A number in three digits and a decimal prefix: ``7.25``, ``648``, ``62.3k``, ``1.24M``."""
+    prefixes = ["T", "G", "M", "k", ""]
+    while abs(number) >= 999.5 and len(prefixes) > 1:
+        prefixes.pop()
+        number /= 1000
+    whole = 3 if abs(number) >= 99.95 else 2 if abs(number) >= 9.995 else 1
+    return f"{number:.{3 - whole}f}{prefixes[-1]}"
+
+
+def metric(value: float) -> str:
+    """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-05``."""
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.2g}"
+    return f"{value:.4f}" if abs(value) < 10 or not math.isfinite(value) else f"{value:.4g}"

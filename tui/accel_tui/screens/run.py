@@ -1,0 +1,345 @@
+"""A run, live or ended: its curves, its devices, and the keys that steer it."""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widgets import Footer, Label
+from textual.worker import Worker, WorkerState
+
+from accel_engine.errors import RunError
+from accel_engine.events import CommandAnswered, Outcome, Warned
+from accel_engine.run import Status, request
+from accel_tui import figures
+from accel_tui.curve import Curve
+from accel_tui.follow import Follower
+from accel_tui.hardware import inventory_of
+from accel_tui.screens.ask import Answer, AskScreen
+from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
+from accel_tui.state import RunState
+from accel_tui.widgets.chart import Chart, Series
+from accel_tui.widgets.device_panel import DevicePanel
+from accel_tui.widgets.facts import RunFacts
+from accel_tui.widgets.log_view import LogView
+from accel_tui.widgets.notices import Notices
+from accel_tui.widgets.outcome import RunOutcome, results
+from accel_tui.widgets.phase_line import PhaseLine
+from accel_tui.widgets.progress_line import ProgressLine
+from accel_tui.widgets.run_title import RunTitle
+
+if TYPE_CHECKING:
+    from accel_tui.app import AccelApp
+
+STAY = Answer("stay", "Stay", "escape")
+DETACH = Answer("detach", "Detach", "d")
+STOP = Answer("stop", "Stop and keep", "s")
+STOP_NOW = Answer("stop_now", "Stop now", "n", grave=True)
+GO_ON = Answer("stay", "Go on", "escape")
+
+
+class RunScreen(Screen[None]):
+    """Follows a run.
+
+    Args:
+        directory: The run's.
+    """
+
+    CSS_PATH = "run.tcss"
+
+    BINDING_GROUP_TITLE = "Run"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Wait between two steps, keeping everything"),
+        Binding("p,space", "go_on", "Go on", id="run.go-on", tooltip="Go on training after a pause"),
+        Binding("s", "stop", "Stop", id="run.stop", tooltip="End the run, with or without a last checkpoint"),
+        Binding("r", "learning_rate", "Rate", id="run.learning-rate", tooltip="Change the learning rate"),
+        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Write a checkpoint now"),
+        Binding("R", "take_up", "Resume", id="run.resume", tooltip="Train on from the last checkpoint"),
+        Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
+        Binding("i", "details", "Info", id="run.details", tooltip="Show or hide what is trained, and the notices"),
+        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it goes on"),
+        Binding("escape", "leave", "Back", id="run.back", tooltip="Leave the run for where you came from"),
+        Binding("q", "quit", "Quit", id="run.quit", tooltip="Leave the program"),
+    ]
+
+    state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
+    """The run as far as it was followed."""
+
+    asked: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    """Commands that the engine has not answered yet."""
+
+    problem: reactive[str] = reactive("", repaint=False, init=False)
+    """Why the run cannot be read."""
+
+    _loss = getters.query_one("#loss", Chart)
+    _second = getters.query_one("#second", Chart)
+    _throughput = getters.query_one("#throughput", Chart)
+    _devices = getters.query_one(DevicePanel)
+
+    class News(Message):
+        """There is a newer state to take."""
+
+    @dataclass
+    class Unreadable(Message):
+        """The run cannot be read."""
+
+        words: str
+
+    @dataclass
+    class Refused(Message):
+        """A command could not be handed to the engine."""
+
+        command: str
+        words: str
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+        self._follower = Follower(
+            directory,
+            on_news=lambda: self.post_message(self.News()),
+            on_problem=lambda words: self.post_message(self.Unreadable(words)),
+        )
+
+    @property
+    def _host(self) -> "AccelApp":
+        return cast("AccelApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """What, how far and how fast; charts beside details; log; devices; keys."""
+        yield RunTitle().data_bind(RunScreen.state)
+        yield PhaseLine().data_bind(RunScreen.state, RunScreen.asked)
+        yield ProgressLine().data_bind(RunScreen.state)
+        yield RunOutcome().data_bind(RunScreen.state, RunScreen.problem)
+        with Horizontal(id="middle"):
+            with Vertical(id="charts"):
+                yield Chart("loss", id="loss")
+                yield Chart("accuracy", id="second")
+                yield Chart("steps/s", id="throughput")
+            with VerticalScroll(id="details", can_focus=False):
+                yield RunFacts().data_bind(RunScreen.state)
+                yield Label("Notices", classes="heading")
+                yield Notices().data_bind(RunScreen.state)
+        yield LogView(self.directory / "log.txt")
+        yield DevicePanel()
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.title = self.directory.name
+        self._throughput.format = figures.compact
+        self._follow()
+
+    def on_unmount(self) -> None:
+        """Let the follower end."""
+        self._follower.stop()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
+    def _follow(self) -> None:
+        self._follower.run()
+
+    @on(News)
+    def _take_news(self, message: News) -> None:
+        message.stop()
+        self.problem = ""
+        self.state = self._follower.take()
+
+    @on(Unreadable)
+    def _tell_problem(self, message: Unreadable) -> None:
+        message.stop()
+        self.problem = message.words
+
+    @on(Worker.StateChanged)
+    def _tell_failure(self, event: Worker.StateChanged) -> None:
+        if event.worker.group == "follow" and event.state is WorkerState.ERROR:
+            self.problem = f"run {self.directory.name} cannot be followed: {event.worker.error}"
+
+    @on(Refused)
+    def _tell_refusal(self, message: Refused) -> None:
+        message.stop()
+        self._forget(message.command)
+        self.notify(message.words, severity="error", markup=False)
+
+    def watch_state(self, before: RunState, state: RunState) -> None:
+        """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
+        self._draw(state)
+        local = state.info is not None and state.info.host == socket.gethostname()
+        self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
+        self._devices.meters = state.meters
+        if before.info is None:
+            self.refresh_bindings()  # what was said before anybody looked is not told again
+            return
+        self._tell_notices(before, state)
+        if before.live and not state.live:
+            self.asked = ()
+            self._tell_end(state)
+        if (before.live, before.paused) != (state.live, state.paused):
+            self.refresh_bindings()
+
+    def watch_asked(self) -> None:
+        """What was asked for is not offered again."""
+        self.refresh_bindings()
+
+    def _draw(self, state: RunState) -> None:
+        names = list(state.built.series if state.built else state.curves)[:2] or ["loss", "accuracy"]
+        for chart, name in zip((self._loss, self._second), names, strict=False):
+            chart.title = name
+            points = state.validation.get(name, ())
+            series = (Series("training", state.curves.get(name, Curve())),)
+            chart.series = (*series, Series("validation", points=points, style="secondary")) if points else series
+            chart.end = state.total_steps
+        self._second.set_class(len(names) < 2, "-absent")
+        self._throughput.series = (Series("steps/s", state.throughput, style="success"),)
+        self._throughput.end = state.total_steps
+
+    def _tell_notices(self, before: RunState, state: RunState) -> None:
+        fresh = state.noticed - before.noticed
+        for notice in state.notices[-fresh:] if fresh else ():
+            match notice:
+                case CommandAnswered():
+                    self._forget(notice.command)
+                    self.notify(notice.answer, severity="information" if notice.obeyed else "error", markup=False)
+                case Warned():
+                    self.notify(notice.message, severity="warning", markup=False, timeout=10)
+
+    def _tell_end(self, state: RunState) -> None:
+        if state.ended is None or state.ended.outcome is Outcome.FAILED:
+            words = state.ended.reason if state.ended else "the engine died without a word"
+            self.notify(words, title="Training failed" if state.ended else "Run lost", severity="error", markup=False)
+        else:
+            self.notify(results(state.ended.metrics), title=f"Training {state.ended.outcome}", markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what can be done with the run as it stands."""
+        del parameters
+        state = self.state
+        match action:
+            case "pause":
+                return state.live and not state.paused and "pause" not in self.asked
+            case "go_on":
+                return state.paused and "resume" not in self.asked
+            case "stop" | "learning_rate" | "checkpoint" | "detach":
+                return state.live
+            case "take_up":
+                return state.info is not None and state.info.status in (Status.STOPPED, Status.FAILED, Status.LOST)
+        return True
+
+    def action_pause(self) -> None:
+        """Ask for a pause."""
+        self._ask("pause")
+
+    def action_go_on(self) -> None:
+        """Ask to go on."""
+        self._ask("resume")
+
+    def action_checkpoint(self) -> None:
+        """Ask for a checkpoint."""
+        self._ask("checkpoint")
+
+    def action_stop(self) -> None:
+        """Ask how to stop, and stop."""
+
+        def stop(answer: str | None) -> None:
+            if answer in ("stop", "stop_now"):
+                self._ask(answer)
+
+        self.app.push_screen(
+            AskScreen(
+                "Stop training?",
+                "Stop and keep writes a checkpoint first, from which the run can be resumed. "
+                "Stop now loses the steps since the last one.",
+                (STOP, STOP_NOW, GO_ON),
+            ),
+            stop,
+        )
+
+    def action_learning_rate(self) -> None:
+        """Ask for a learning rate, and set it."""
+
+        def change(rate: float | None) -> None:
+            if rate is not None:
+                self._ask("learning_rate", rate)
+
+        self.app.push_screen(AskLearningRateScreen(self.state.learning_rate), change)
+
+    def action_take_up(self) -> None:
+        """Train on from the last checkpoint."""
+        self._host.resume_run(self.directory)
+
+    def action_log(self) -> None:
+        """Show or hide the log."""
+        self.toggle_class("-log")
+
+    def action_details(self) -> None:
+        """Show or hide the details, which are there by default where there is room."""
+        self.toggle_class("-details")
+
+    def action_detach(self) -> None:
+        """Leave; the run goes on."""
+        self.notify(f"accel-tui watch {self.directory.name}", title="Training goes on", markup=False)
+        self._go_back()
+
+    def action_leave(self) -> None:
+        """Leave for where one came from; asks what becomes of a run that is live."""
+        self._leave(self._go_back)
+
+    def action_quit(self) -> None:
+        """Leave the program; asks what becomes of a run that is live."""
+        self._leave(self.app.exit)
+
+    def _go_back(self) -> None:
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+        else:
+            self._host.show_runs()
+
+    def _leave(self, leave: Callable[[], object]) -> None:
+        if not self.state.live:
+            leave()
+            return
+
+        def go(answer: str | None) -> None:
+            if answer == "stop":
+                # By the app, because this screen and its workers are about to go.
+                self.app.run_worker(self._stop_behind, thread=True, exit_on_error=False, group="stop")
+            if answer in ("stop", "detach"):
+                leave()
+
+        self.app.push_screen(
+            AskScreen(
+                "The run goes on. What shall become of it?",
+                "Detach leaves it training: come back with accel-tui watch "
+                f"{self.directory.name}. Stop and keep ends it with a checkpoint.",
+                (STAY, DETACH, STOP),
+            ),
+            go,
+        )
+
+    def _stop_behind(self) -> None:
+        try:
+            request(self.directory, "stop")
+        except RunError as error:
+            self.app.notify(str(error), severity="error", markup=False)
+
+    def _ask(self, command: str, argument: float | None = None) -> None:
+        self.asked = (*self.asked, command)
+        self._request(command, argument)
+
+    def _forget(self, command: str) -> None:
+        self.asked = tuple(name for name in self.asked if name != command)
+
+    @work(thread=True, exit_on_error=False, group="request")
+    def _request(self, command: str, argument: float | None) -> None:
+        try:
+            request(self.directory, command, argument)
+        except RunError as error:
+            self.post_message(self.Refused(command, str(error)))

@@ -1,0 +1,63 @@
+"""What the plan came to."""
+
+import time
+
+from textual.content import Content
+
+from accel_engine.events import DevicesFound, ModelBuilt
+from accel_tui import units
+from accel_tui.state import RunState
+from accel_tui.widgets.run_text import RunText
+
+_LABEL = 15
+
+
+class RunFacts(RunText):
+    """A table of what is trained, on what, and how."""
+
+    DEFAULT_CSS = """
+    RunFacts {
+        height: auto;
+    }
+    """
+
+    def words(self, state: RunState) -> Content:
+        """A line for each fact that is known."""
+        facts: list[tuple[str, str]] = []
+        if built := state.built:
+            facts += _model(built)
+        if state.learning_rate is not None:
+            facts.append(("learning rate", f"{state.learning_rate:.4g}"))
+        if state.devices:
+            facts += _devices(state.devices)
+        if saved := state.checkpoint:
+            at = time.strftime("%H:%M:%S", time.localtime(saved.time))
+            facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
+        if not facts:
+            return Content.styled("not built yet", "$text-muted")
+        return Content("\n").join(
+            Content.assemble((f"{label:<{_LABEL}}", "$text-muted"), value) for label, value in facts
+        )
+
+
+def _model(built: ModelBuilt) -> list[tuple[str, str]]:
+    batch = f"{built.global_batch:,}"
+    if built.replicas > 1:
+        batch += f" = {built.replicas} × {built.per_replica_batch:,}"  # noqa: RUF001
+    facts = [
+        ("parameters", f"{built.parameters:,} in {built.layers} layers"),
+        ("data", f"{built.examples:,} of {units.shape(built.input_shape)}"),
+        ("classes", f"{built.classes:,}"),
+        ("batch", batch),
+        ("precision", built.precision),
+        ("step", f"{'XLA' if built.xla else 'no XLA'}, data {built.feed}"),
+        ("optimizer", built.optimizer),
+    ]
+    if built.dropped_examples:
+        facts.insert(4, ("left out", f"{built.dropped_examples:,} examples an epoch"))
+    return facts
+
+
+def _devices(found: DevicesFound) -> list[tuple[str, str]]:
+    names = ", ".join(device["name"] for device in found.devices)
+    return [("strategy", found.strategy), ("devices", names)]

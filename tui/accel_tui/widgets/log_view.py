@@ -1,0 +1,78 @@
+"""The engine's log, followed while somebody looks at it."""
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on, work
+from textual.message import Message
+from textual.widgets import Log
+
+from accel_tui.tail import Tail
+
+LINES = 5000
+"""How many lines are kept."""
+
+POLL_SECONDS = 0.25
+
+
+class LogView(Log):
+    """Follows a run's ``log.txt``; while it is hidden it reads and keeps nothing.
+
+    Args:
+        path: The log.
+    """
+
+    DEFAULT_CSS = """
+    LogView {
+        height: 1fr;
+        padding: 0 1;
+        overflow: auto;
+        background: $background;
+        scrollbar-size: 1 1;
+        &:focus { background-tint: $foreground 0%; }
+    }
+    """
+
+    @dataclass
+    class Grown(Message):
+        """The log has new lines."""
+
+        lines: list[str]
+        source: threading.Event
+
+    def __init__(self, path: Path, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+        super().__init__(max_lines=LINES, id=id)
+        self._path = path
+        self._hidden = threading.Event()
+        self._hidden.set()
+
+    def on_show(self) -> None:
+        """Begin to follow."""
+        if self._hidden.is_set():
+            self._hidden = threading.Event()
+            self._follow(self._hidden)
+
+    def on_hide(self) -> None:
+        """Read no more, and forget what was read."""
+        self._hidden.set()
+        self.clear()
+
+    def on_unmount(self) -> None:
+        """Let the thread end."""
+        self._hidden.set()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="log")
+    def _follow(self, hidden: threading.Event) -> None:
+        tail = Tail(self._path)
+        while not hidden.is_set():
+            if lines := tail.read():
+                self.post_message(self.Grown(lines, hidden))
+            else:
+                hidden.wait(POLL_SECONDS)
+
+    @on(Grown)
+    def _show(self, message: Grown) -> None:
+        message.stop()
+        if not message.source.is_set():
+            self.write_lines(message.lines)

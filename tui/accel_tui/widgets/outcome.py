@@ -1,0 +1,85 @@
+"""How a run ended, and what can be done about it."""
+
+from textual.content import Content
+from textual.reactive import reactive
+
+from accel_engine.events import Outcome
+from accel_tui import figures
+from accel_tui.state import RunState
+from accel_tui.widgets.run_text import RunText
+
+_STYLES = {Outcome.FINISHED: "-finished", Outcome.STOPPED: "-stopped", Outcome.FAILED: "-failed"}
+
+
+class RunOutcome(RunText):
+    """The end of a run: outcome, final metrics, reason and hint. Hidden while the run goes on."""
+
+    DEFAULT_CSS = """
+    RunOutcome {
+        display: none;
+        height: auto;
+        max-height: 10;
+        padding: 0 1;
+        margin: 0 1;
+        border-left: outer $success;
+        background: $success 12%;
+        &.-stopped { border-left: outer $warning; background: $warning 12%; }
+        &.-failed, &.-lost { border-left: outer $error; background: $error 12%; }
+    }
+    """
+
+    problem: reactive[str] = reactive("", repaint=False, init=False)
+    """Why the run cannot be read."""
+
+    def watch_problem(self) -> None:
+        """Say why the run cannot be read."""
+        self.tell()
+
+    def tell(self) -> None:
+        """Say how the run ended, in the colour of its outcome."""
+        ended = self.state.ended if not self.state.live else None
+        self.display = ended is not None or self.state.lost or bool(self.problem)
+        for outcome, name in _STYLES.items():
+            self.set_class(ended is not None and ended.outcome is outcome, name)
+        self.set_class(self.state.lost or bool(self.problem), "-lost")
+        super().tell()
+
+    def words(self, state: RunState) -> Content:
+        """What became of the run, in two or three lines."""
+        if self.problem:
+            return Content(self.problem)
+        if state.lost:
+            return _lost(state)
+        if state.ended is None:
+            return Content("")
+        ended = state.ended
+        head = f"{ended.outcome.capitalize()} after {ended.steps:,} steps"
+        if ended.epochs:
+            head += f" and {ended.epochs:,} epoch{'s' if ended.epochs > 1 else ''}"
+        speed = f", {figures.compact(ended.steps_per_second)} steps/s" if ended.steps_per_second else ""
+        lines = [Content.assemble((head, "bold"), f" in {figures.duration(ended.seconds)}{speed}")]
+        if ended.reason:
+            lines.append(Content(ended.reason))
+        if ended.hint:
+            lines.append(Content.styled(ended.hint, "bold"))
+        if ended.metrics:
+            lines.append(Content(results(ended.metrics)))
+        return Content("\n").join(lines)
+
+
+def results(metrics: dict[str, float]) -> str:
+    """Means in a line: ``loss 0.0313, accuracy 0.9911, validation loss 0.0520``."""
+    return ", ".join(f"{name.replace('_', ' ')} {figures.metric(value)}" for name, value in metrics.items())
+
+
+def _lost(state: RunState) -> Content:
+    saved = state.checkpoint
+    rest = (
+        f"R goes on from the checkpoint at step {saved.step:,}."
+        if saved
+        else "There is no checkpoint yet: R starts it over."
+    )
+    return Content.assemble(
+        (f"Lost: the engine died without a word, at step {state.step:,}", "bold"),
+        f"\n{rest} What it said last is in the log (l).",
+    )

@@ -1,0 +1,40 @@
+"""How much of the run is done, and how long the rest will take."""
+
+import time
+
+from textual.content import Content
+
+from accel_tui import figures
+from accel_tui.state import RunState
+from accel_tui.widgets.run_text import RunText
+
+
+class ProgressLine(RunText):
+    """One line: a bar over all epochs, the share that is done, and the time to the end."""
+
+    DEFAULT_CSS = """
+    ProgressLine {
+        height: 1;
+        padding: 0 1;
+    }
+    """
+
+    def on_mount(self) -> None:
+        """Let the time go on while nothing else happens."""
+        super().on_mount()
+        self.set_interval(1.0, self.tell)
+
+    def words(self, state: RunState) -> Content:
+        """The bar and its figures; an empty bar before the number of steps is known."""
+        share = state.step / state.total_steps if state.total_steps else 0.0
+        # Never 100 % before the last step.
+        tail = f" {int(share * 100):3}%"
+        if state.live and state.started:
+            tail += f"   {figures.duration(time.time() - state.started.time)} gone"
+            if (left := state.remaining) is not None:
+                tail += f"   {figures.duration(left)} left"
+        width = max(0, self.size.width - len(tail))
+        halves = int(share * width * 2)
+        style = "$warning" if state.paused else "$error" if state.lost else "$primary"
+        done = "━" * (halves // 2) + "╸" * (halves % 2)
+        return Content.assemble((done, style), ("─" * (width - len(done)), "$foreground 20%"), tail)

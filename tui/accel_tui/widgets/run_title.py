@@ -1,0 +1,35 @@
+"""Which run this is."""
+
+from textual.content import Content
+
+from accel_tui.state import RunState
+from accel_tui.widgets.run_text import RunText, row
+
+
+class RunTitle(RunText):
+    """One line: the run's id, what it trains, and where."""
+
+    DEFAULT_CSS = """
+    RunTitle {
+        height: 1;
+        padding: 0 1;
+        background: $surface;
+    }
+    """
+
+    def words(self, state: RunState) -> Content:
+        """The run's id and what it trains at the left, the machine at the right."""
+        info = state.info
+        if info is None:
+            return Content("")
+        values = info.values
+        name = values.get("name")
+        trains = f"{values.get('model')} on {values.get('data')}, {values.get('strategy')}"
+        left = Content.assemble(
+            ("accel-tui", "bold $accent"),
+            (f"  {info.id}", "bold"),
+            f"  {name}" if name else "",
+            (f"  {trains}", "$text-muted"),
+        )
+        where = f"{info.host}, process {info.pid}" if info.pid and info.status.live else info.host
+        return row(left, Content.styled(where, "$text-muted"), self.size.width)
