@@ -41,7 +41,9 @@ def assert_same(curve: Curve, values: np.ndarray) -> None:
     np.testing.assert_array_equal(curve.high, [bucket.max() if bucket.size else math.nan for bucket in finite])
     np.testing.assert_array_equal(curve.finite, [bucket.size for bucket in finite])
     np.testing.assert_allclose(curve.total, [bucket.sum() for bucket in finite], rtol=1e-9, atol=1e-6)
-    np.testing.assert_allclose(curve.means, [bucket.mean() if bucket.size else math.nan for bucket in finite], atol=1e-9)
+    np.testing.assert_allclose(
+        curve.means, [bucket.mean() if bucket.size else math.nan for bucket in finite], atol=1e-9
+    )
     assert curve.gaps == np.count_nonzero(~np.isfinite(values))
     known = values[np.isfinite(values)]
     assert curve.last == (pytest.approx(float(known[-1])) if known.size else pytest.approx(math.nan, nan_ok=True))

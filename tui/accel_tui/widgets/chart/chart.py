@@ -37,11 +37,14 @@ class Chart(Widget):
         & > .chart--label { color: $text-muted; }
         & > .chart--axis { color: $foreground 30%; }
         & > .chart--grid { color: $foreground 15%; }
+        &:ansi > .chart--note, &:ansi > .chart--label { text-style: dim; }
+        &:ansi > .chart--axis, &:ansi > .chart--grid { color: ansi_bright_black; }
     """
         + "".join(
             f"""
         & > .chart--{colour} {{ color: ${colour}; }}
         & > .chart--{colour}-band {{ color: ${colour} 45%; }}
+        &:ansi > .chart--{colour}-band {{ text-style: dim; }}
     """
             for colour in COLOURS
         )
@@ -116,11 +119,14 @@ class Chart(Widget):
 
     @property
     def _shown(self) -> bool:
-        return bool(self.is_mounted and self.size and self.screen.is_current and self.is_on_screen)
+        if not (self.is_mounted and self.size and self.is_on_screen):
+            return False
+        # Textual counts the screen below the top one as current even where that covers it wholly.
+        screen = self.screen
+        return screen.is_active or (screen.is_current and self.app.screen.styles.background.a < 1)
 
     def _picture(self) -> Frame:
-        count = max((series.curve.count for series in self.series), default=0)
-        x = step_axis(count, self.end)
+        x = step_axis(_steps(self.series), self.end)
         low, high = _extremes(self.series)
         self._y = value_axis(low, high, self.y_bounds, self._y)
         return render(
@@ -140,6 +146,12 @@ class Chart(Widget):
         if name not in self._palette:
             self._palette[name] = self.get_component_rich_style(f"chart--{name}")
         return self._palette[name]
+
+
+def _steps(series: tuple[Series, ...]) -> int:
+    """How many steps the longest series spans."""
+    ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
+    return max([*ends, *(one.curve.count for one in series)], default=0)
 
 
 def _extremes(series: tuple[Series, ...]) -> tuple[float, float]:

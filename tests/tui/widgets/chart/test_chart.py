@@ -1,0 +1,181 @@
+"""The widget in a running app: what it paints, and how little."""
+
+import numpy as np
+import pytest
+from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.geometry import Region
+from textual.screen import ModalScreen, Screen
+
+from accel_tui.curve import Curve
+from accel_tui.widgets.chart import Chart, Series
+from accel_tui.widgets.chart import chart as chart_module
+
+
+class Stage(App[None]):
+    CSS = "Chart { border: solid $primary; padding: 1 2; }"
+
+    def compose(self) -> ComposeResult:
+        yield Chart("loss")
+
+    @property
+    def chart(self) -> Chart:
+        return self.screen_stack[0].query_one(Chart)
+
+
+def falling(count: int, start: int = 0) -> np.ndarray:
+    steps = np.arange(start, start + count)
+    noise = np.random.default_rng(start).standard_normal(count)
+    return (2 * np.exp(-steps / 4000) * np.exp(0.2 * noise)).astype(np.float32)
+
+
+def on_screen(chart: Chart) -> list[str]:
+    """What the terminal shows where the chart's content is."""
+    place = chart.content_region
+    strips = chart.screen._compositor.render_strips()
+    return [strip.crop(place.x, place.right).text for strip in strips[place.y : place.bottom]]
+
+
+def wanted(chart: Chart) -> list[str]:
+    return [chart._picture().text(row) for row in range(chart.size.height)]
+
+
+def spy(chart: Chart, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Region, ...]]:
+    """Record what the chart asks to have repainted."""
+    asked: list[tuple[Region, ...]] = []
+    refresh = chart.refresh
+
+    def recorded(*regions: Region, **options: bool) -> Chart:
+        asked.append(regions)
+        return refresh(*regions, **options)
+
+    monkeypatch.setattr(chart, "refresh", recorded)
+    return asked
+
+
+async def test_an_empty_chart_waits_and_a_first_step_is_painted() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert any("waiting for the first step" in line for line in on_screen(app.chart))
+        app.chart.series = (Series("training", Curve().extend(falling(1))),)
+        await pilot.pause()
+        assert on_screen(app.chart) == wanted(app.chart)
+        assert on_screen(app.chart)[0].startswith("loss ━━ ")
+
+
+async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Stage()
+    async with app.run_test(size=(120, 40)) as pilot:
+        chart = app.chart
+        curve = Curve().extend(falling(5100))
+        chart.series = (Series("training", curve),)
+        await pilot.pause()
+        asked = spy(chart, monkeypatch)
+        for start in range(5100, 7000, 100):
+            curve = curve.extend(falling(100, start))
+            chart.series = (Series("training", curve),)
+            await pilot.pause()
+            assert on_screen(chart) == wanted(chart)
+        assert len(asked) == 19
+        assert all(asked)
+        cells = [sum(region.area for region in regions) for regions in asked]
+        assert np.median(cells) < 40 < chart.size.area / 50
+        assert all(region in chart.size.region for regions in asked for region in regions)
+
+
+async def test_the_same_picture_is_not_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Stage()
+    async with app.run_test() as pilot:
+        curve = Curve().extend(falling(300))
+        app.chart.series = (Series("training", curve),)
+        await pilot.pause()
+        asked = spy(app.chart, monkeypatch)
+        app.chart.series = (Series("another name", curve),)
+        app.chart.empty = "nothing yet"
+        assert asked == []
+
+
+async def test_every_setting_shows() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        chart.series = (Series("training", Curve().extend(falling(90))),)
+        chart.title = "error"
+        chart.y_bounds = (0, 50)
+        chart.end = 94
+        chart.format = "{:.1f} %".format
+        await pilot.pause()
+        shown = on_screen(chart)
+        assert shown == wanted(chart)
+        assert shown[0].startswith("error ━━ ")
+        assert shown[0].rstrip().endswith("%")
+        assert shown[1].split("┤")[0].strip() == "50"
+        assert shown[-1].split()[-1] == "80"
+
+
+class Cover(Screen[None]):
+    pass
+
+
+class Veil(ModalScreen[None]):
+    CSS = "Veil { align: right bottom; background: transparent; }"
+
+
+async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        drawn: list[object] = []
+        render = chart_module.render
+        monkeypatch.setattr(chart_module, "render", lambda view: drawn.append(view) or render(view))
+
+        async def feed(count: int) -> None:
+            for steps in range(count, count + 30, 10):
+                chart.series = (Series("training", Curve().extend(falling(steps))),)
+                await pilot.pause()
+
+        chart.display = False
+        await pilot.pause()
+        await feed(100)
+        assert drawn == []
+        chart.display = True
+        await pilot.pause()
+        assert on_screen(chart) == wanted(chart)
+
+        await app.push_screen(Cover())
+        drawn.clear()
+        await feed(200)
+        assert drawn == []
+        await app.pop_screen()
+        await pilot.pause()
+        assert on_screen(chart) == wanted(chart)
+
+        await app.push_screen(Veil())
+        drawn.clear()
+        await feed(300)
+        assert drawn  # it can be seen behind the dialog, so it goes on
+        await app.pop_screen()
+
+
+async def test_a_resized_chart_is_drawn_anew() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.series = (Series("training", Curve().extend(falling(400))),)
+        for size in ((100, 30), (40, 30), (40, 12), (8, 6), (3, 2), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert on_screen(app.chart) == wanted(app.chart)
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light"])
+async def test_colours_are_the_themes(theme: str) -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        chart.series = (Series("training", Curve().extend(falling(3)), style="error"),)
+        await pilot.pause()
+        app.theme = theme
+        await pilot.pause()
+        mark = next(segment for segment in chart.render_line(0) if "━━" in segment.text)
+        assert mark.style is not None
+        assert mark.style.color == Color.parse(app.theme_variables["error"]).rich_color

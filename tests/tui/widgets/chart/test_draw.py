@@ -1,0 +1,137 @@
+"""Whole charts as text."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accel_tui.curve import Curve
+from accel_tui.widgets.chart import Series
+from accel_tui.widgets.chart.axes import Axis, step_axis
+from accel_tui.widgets.chart.draw import View, render
+from accel_tui.widgets.chart.frame import STYLES, Frame
+
+GAP = math.nan
+
+
+def curve(*values: float) -> Curve:
+    return Curve().extend(np.array(values, dtype=np.float32))
+
+
+def picture(*series: Series, columns: int = 40, rows: int = 9, x: Axis | None = None, y: Axis | None = None) -> Frame:
+    steps = max((one.curve.count for one in series), default=0)
+    return render(View(columns, rows, x or step_axis(steps), y or Axis(0, 2), series, "loss", "waiting"))
+
+
+def lines(frame: Frame) -> list[str]:
+    return [frame.text(row).rstrip() for row in range(len(frame.characters))]
+
+
+FALLING = Series("training", curve(*[2 / (1 + step / 4) for step in range(20)]))
+VALIDATIONS = Series("validation", points=((5, 0.9), (10, 0.7), (20, 0.5)), style="secondary")
+
+
+def test_a_line_and_its_validations() -> None:
+    assert lines(picture(FALLING, VALIDATIONS)) == [
+        "loss ━━ 0.3478  ● 0.5000",
+        "   2 ┤⠣⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │ ⠑⢄",
+        "     │   ⠉⠒⠤⡀",
+        "   1 ┤┈┈┈┈┈┈⠈⠉●⠒⠤⢄⣀⣀┈┈┈●┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │              ⠉⠉⠉⠑⠒⠒⠒⠢⠤⠤⠤⠤⠤⠤⣀⣀⣀⣀⡀●",
+        "   0 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     └┬────────────────┬───────────────┬",
+        "      0               10              20",
+    ]
+
+
+def test_gaps_stay_open_and_are_counted() -> None:
+    assert lines(picture(Series("loss", curve(2, 1, GAP, 1, GAP, GAP, 0, 2, 1, 1)))) == [
+        "loss ━━ 1.000                     3 gaps",
+        "   2 ┤⢣┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡜⢄┈┈┈┈┈┈┈┈┈",
+        "     │ ⢣                    ⢠⠃⠈⢆",
+        "     │  ⢣                   ⡎   ⢣",
+        "   1 ┤┈┈┈⠁┈┈┈┈┈┈⠁┈┈┈┈┈┈┈┈┈┈⡸┈┈┈┈┈⠉⠉⠉⠉┈┈┈",
+        "     │                    ⢀⠇",
+        "   0 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡜┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     └┬────────────────┬───────────────┬",
+        "      0                5              10",
+    ]
+
+
+def test_validations_too_close_to_tell_apart_are_joined() -> None:
+    wave = Series("validation", points=tuple((step, 1 + math.sin(step / 3)) for step in range(30)))
+    assert lines(picture(wave, x=Axis(0, 30))) == [
+        "loss ● 0.7605",
+        "   2 ┤┈┈⢀⠔⠊⠉⠒⢄┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡠⠒⠉⠑⠢⡀┈┈┈┈",
+        "     │ ⡠⠃     ⠱⡀            ⢀⠜     ⠘⢄",
+        "     │⡰⠁       ⠘⡄          ⢠⠊       ⠈⢆",
+        "   1 ┤┈┈┈┈┈┈┈┈┈┈⠈⢆┈┈┈┈┈┈┈┈⡠⠃┈┈┈┈┈┈┈┈┈┈⠣┈",
+        "     │           ⠈⠢⡀    ⢀⠔⠁",
+        "   0 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈⠈⠢⣀⣀⠔⠊┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     └┬──────────┬──────────┬──────────┬",
+        "      0         10         20         30",
+    ]
+
+
+def test_names_are_told_where_there_is_room() -> None:
+    assert lines(picture(FALLING, VALIDATIONS, columns=60))[0] == "loss ━━ training 0.3478  ● validation 0.5000"
+    assert lines(picture(FALLING, VALIDATIONS, columns=20))[0] == "loss ━━ 0.3478"
+
+
+@pytest.mark.parametrize(
+    ("series", "message"),
+    [((), "waiting"), ((Series("loss"),), "waiting"), ((Series("loss", curve(GAP, GAP)),), "no finite value so far")],
+)
+def test_without_a_value_there_are_words_and_no_made_up_axes(series: tuple[Series, ...], message: str) -> None:
+    frame = picture(*series, rows=3)
+    assert lines(frame)[1] == " " * ((40 - len(message)) // 2) + message
+    assert lines(frame)[2] == ""
+
+
+def test_small_charts_lose_step_labels_first_and_value_labels_next() -> None:
+    assert lines(picture(FALLING, columns=20, rows=5)) == [
+        "loss ━━ 0.3478",
+        "   2 ┤⢣┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │⠈⠢⡄",
+        "     │  ⠈⠉⠢⠤⢄⣀⣀⡀",
+        "   0 ┤┈┈┈┈┈┈┈┈┈⠈⠉⠉⠉⠁",
+    ]
+    assert lines(picture(FALLING, columns=10, rows=3)) == [
+        "loss",
+        "⠑⢄",
+        "  ⠉⠉⠒⠒⠒⠢⠤⠤",
+    ]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 11, 17, 18])
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7])
+def test_no_size_is_too_small(columns: int, rows: int) -> None:
+    assert picture(FALLING, VALIDATIONS, columns=columns, rows=rows).characters.shape == (rows, columns)
+
+
+def test_one_step_is_a_dot() -> None:
+    assert lines(picture(Series("loss", curve(1)), columns=12, rows=3))[1:] == ["", "⠁"]
+
+
+def test_a_spike_among_many_steps_is_a_dim_mark_above_the_mean() -> None:
+    values = np.full(100_000, 0.9, np.float32)
+    values[50_000] = 2
+    frame = picture(Series("loss", Curve().extend(values)))
+    column = 6 + 34 // 2
+    marked = [row for row in range(1, 7) if frame.characters[row, column] >= 0x2800]
+    assert marked == [1, 2, 3, 4]
+    assert [STYLES[frame.styles[row, column]] for row in marked] == [*["primary-band"] * 3, "primary"]
+
+
+def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
+    flat = curve(*[1.0] * 10)
+    frame = picture(
+        Series("points", points=((5, 1.0),), style="error"),
+        Series("below", flat),
+        Series("above", flat, style="success"),
+        y=Axis(0, 2),
+    )
+    styles = {chr(frame.characters[4, x]): STYLES[frame.styles[4, x]] for x in range(6, 36)}
+    assert styles["●"] == "error"
+    assert {style for character, style in styles.items() if character not in "●┈"} == {"success"}

@@ -1,0 +1,76 @@
+"""Braille, drawn small."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accel_tui.widgets.chart import raster
+
+GAP = math.nan
+
+
+def drawn(low: list[float], high: list[float], rows: int) -> list[str]:
+    patterns = raster.trace(np.array(low), np.array(high), rows)
+    return ["".join(chr(raster.BLANK + int(cell)) if cell else " " for cell in row) for row in patterns]
+
+
+def test_every_dot_has_its_place() -> None:
+    for place, character in enumerate("⠁⠈⠂⠐⠄⠠⡀⢀"):
+        dots = np.zeros((4, 2), dtype=bool)
+        dots.flat[place] = True
+        assert chr(raster.BLANK + int(raster.pack(dots)[0, 0])) == character
+
+
+def test_a_slope() -> None:
+    rising = [step / 15 for step in range(16)]
+    assert drawn(rising, rising, 2) == [
+        "    ⣀⠤⠒⠉",
+        "⣀⠤⠒⠉    ",
+    ]
+
+
+def test_neighbours_far_apart_are_joined() -> None:
+    zigzag = [0.0, 1.0] * 4
+    assert drawn(zigzag, zigzag, 2) == [
+        "⢸⢸⢸⢸",
+        "⡇⡇⡇⡇",
+    ]
+
+
+def test_a_gap_stays_open() -> None:
+    broken = [0, 0.2, GAP, GAP, 0.8, GAP, 1, 1]
+    assert drawn(broken, broken, 1) == ["⡠ ⠂⠉"]
+
+
+def test_a_band_is_filled() -> None:
+    assert drawn([0, 0.2, 0.3, 0.3, 0.2, 0], [0.5, 0.7, 1, 1, 0.8, 0.5], 2) == [
+        "⢠⣿⡆",
+        "⡿⠛⢿",
+    ]
+
+
+def test_what_is_outside_is_drawn_at_the_edge() -> None:
+    far = [-5, 0.5, 5, 0.5]
+    assert drawn(far, far, 2) == [
+        "⢀⢇",
+        "⡜⠈",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_line_has_no_holes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    line = rng.random(60)
+    line[rng.random(60) < 0.1] = GAP
+    patterns = raster.trace(line, line, 6)
+    dots = np.zeros((24, 60), dtype=bool)
+    for y, pair in enumerate(((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))):
+        for x, weight in enumerate(pair):
+            dots[y::4, x::2] = patterns & weight > 0
+    for column in range(60):
+        rows = np.flatnonzero(dots[:, column])
+        assert rows.size == 0 if np.isnan(line[column]) else np.all(np.diff(rows) == 1)
+        if column and rows.size and (before := np.flatnonzero(dots[:, column - 1])).size:
+            assert rows[0] <= before[-1] + 1
+            assert before[0] <= rows[-1] + 1

@@ -1,0 +1,206 @@
+"""Draws a chart: what is seen of it, as a pure function of its data, its axes and its size."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart.axes import Axis, labels, significant
+from accel_tui.widgets.chart.frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.series import Series
+
+_POINT = "●"
+_LINE = "━━"
+_SPARSE = np.uint8(0b10010101)  # every other dot: the mean stands out from the band that it runs through
+_CELLS_A_POINT = 3  # where validations come closer than this, they are joined to a line
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a chart's picture depends on.
+
+    Attributes:
+        columns: Width in cells.
+        rows: Height in cells.
+        x: Range of steps.
+        y: Range of values.
+        series: What is drawn, the last on top.
+        title: First words of the first line.
+        empty: Said in the middle while there is nothing to draw.
+        value: How the latest values are written.
+    """
+
+    columns: int
+    rows: int
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...] = ()
+    title: str = ""
+    empty: str = ""
+    value: Callable[[float], str] = significant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scaffold:
+    """The parts of a chart that stay while its axes and its size do: shared, so never drawn on.
+
+    Attributes:
+        frame: Axes, labels and grid.
+        gutter: Columns left of the plot.
+        height: Rows of the plot; it begins in the second row.
+    """
+
+    frame: Frame
+    gutter: int
+    height: int
+
+
+def render(view: View) -> Frame:
+    """Draw a chart. What does not fit is left out: first the step labels, then the value labels, then the plot."""
+    if not any(_drawable(series) for series in view.series):
+        frame = Frame.blank(view.columns, view.rows)
+        counted = any(series.curve.count for series in view.series)
+        message = "no finite value so far" if counted else view.empty
+        frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
+        _head(frame, view)
+        return frame
+    scaffold = _scaffold(view.columns, view.rows, view.x, view.y)
+    frame = scaffold.frame.copy()
+    _head(frame, view)
+    width = view.columns - scaffold.gutter
+    if scaffold.height > 0 and width > 0:
+        plot = frame.part(scaffold.gutter, 1, width, scaffold.height)
+        for series in view.series:
+            _line(plot, view, series, width, scaffold.height)
+        for series in view.series:
+            _points(plot, view, series, width, scaffold.height)
+    return frame
+
+
+def _drawable(series: Series) -> bool:
+    return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
+
+
+@lru_cache(maxsize=32)
+def _scaffold(columns: int, rows: int, x: Axis, y: Axis) -> _Scaffold:
+    frame = Frame.blank(columns, rows)
+    foot = 2 if rows >= 6 else 0
+    height = max(0, rows - 1 - foot)
+    ticks = y.ticks(max(2, min((height + 1) // 2, max(6, height // 4))))
+    texts = labels(ticks)
+    gutter = max((4, *map(len, texts))) + 2
+    if columns < gutter + 12:
+        gutter = 0
+    if gutter and height:
+        _value_axis(frame, y, height, gutter, ticks, texts)
+    if foot:
+        _step_axis(frame, x, height + 1, gutter)
+    return _Scaffold(frame, gutter, height)
+
+
+def _head(frame: Frame, view: View) -> None:
+    """Write title, latest values and gaps; without the names of the series where they do not fit."""
+    gaps = sum(series.curve.gaps for series in view.series)
+    note = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
+    entries = _legend(view, named=len(view.series) > 1)
+    if len(view.title) + sum(map(_length, entries)) + len(note) > view.columns:
+        entries = _legend(view, named=False)
+    frame.write(0, 0, view.title, "title")
+    x = len(view.title)
+    for entry in entries:
+        if x + _length(entry) > view.columns:
+            break
+        for text, style in entry:
+            frame.write(x, 0, text, style)
+            x += len(text)
+    if x + len(note) < view.columns:
+        frame.write(view.columns - len(note), 0, note, "warning")
+
+
+def _legend(view: View, *, named: bool) -> list[list[tuple[str, str]]]:
+    """What is said of each series that has a value: pieces of text with their styles."""
+    space = " " if view.title else ""
+    return [
+        [
+            (f"{space}{_LINE if series.curve.count else _POINT} ", series.style),
+            (f"{series.name} " if named else "", "note"),
+            (f"{view.value(value)} ", "title"),
+        ]
+        for series in view.series
+        if not math.isnan(value := _latest(series))
+    ]
+
+
+def _length(entry: list[tuple[str, str]]) -> int:
+    return sum(len(text) for text, _ in entry)
+
+
+def _latest(series: Series) -> float:
+    if series.curve.count:
+        return series.curve.last
+    return series.points[-1][1] if series.points else math.nan
+
+
+def _value_axis(frame: Frame, axis: Axis, height: int, gutter: int, ticks: list[float], texts: list[str]) -> None:
+    for y in range(1, height + 1):
+        frame.write(gutter - 1, y, "│", "axis")
+    rows = raster.dot_rows(axis.fraction(np.array(ticks)), height) // 4
+    for row, text in zip(rows.tolist(), texts, strict=True):
+        frame.write(gutter - 2 - len(text), row + 1, text, "label")
+        frame.write(gutter - 1, row + 1, "┤", "axis")
+        frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
+
+
+def _step_axis(frame: Frame, axis: Axis, y: int, gutter: int) -> None:
+    columns = frame.characters.shape[1]
+    width = columns - gutter
+    frame.write(gutter, y, "─" * width, "axis")
+    if gutter:
+        frame.write(gutter - 1, y, "└", "axis")
+    ticks = axis.ticks(max(2, width // 8))
+    free = 0
+    for fraction, text in zip(axis.fraction(np.array(ticks)).tolist(), labels(ticks), strict=True):
+        x = gutter + min(int(fraction * width), width - 1)
+        start = max(0, min(x - len(text) // 2, columns - len(text)))
+        if start >= free:
+            frame.write(x, y, "┬", "axis")
+            frame.write(start, y + 1, text, "label")
+            free = start + len(text) + 1
+
+
+def _line(plot: Frame, view: View, series: Series, width: int, height: int) -> None:
+    """Draw a curve's mean, and behind it all that lies between its extremes."""
+    if series.curve.count:
+        low, high, mean = (
+            view.y.fraction(values) for values in series.curve.columns(view.x.low, view.x.high, 2 * width)
+        )
+        _paint(plot, raster.trace(low, high, height) & _SPARSE, f"{series.style}-band")
+        _paint(plot, raster.trace(mean, mean, height), series.style)
+
+
+def _points(plot: Frame, view: View, series: Series, width: int, height: int) -> None:
+    """Mark points; where there is no room for so many, draw the line that joins them."""
+    if not series.points:
+        return
+    steps, values = np.array(series.points, dtype=np.float64).T
+    x, y = view.x.fraction(steps), view.y.fraction(values)
+    shown = (x >= 0) & (x <= 1) & ~np.isnan(y)
+    x, y = x[shown], y[shown]
+    if len(x) * _CELLS_A_POINT > width:
+        line = np.interp((np.arange(2 * width) + 0.5) / (2 * width), x, y, left=math.nan, right=math.nan)
+        _paint(plot, raster.trace(line, line, height), series.style)
+        return
+    columns = np.minimum((x * width).astype(np.int64), width - 1)
+    rows = raster.dot_rows(y, height) // 4
+    plot.characters[rows, columns] = ord(_POINT)
+    plot.styles[rows, columns] = STYLE_ID[series.style]
+
+
+def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
+    """Put braille over what is there, where it has dots."""
+    mask = patterns > 0
+    plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
+    plot.styles[mask] = STYLE_ID[style]
