@@ -41,7 +41,8 @@ def worded(event: Event, state: RunState) -> str:
             return f"{phase} {event.detail}".rstrip()
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
-            return f"training on {names} ({event.strategy})"
+            strategy = state.started.plan.get("strategy") if state.started else event.strategy
+            return f"training on {names} ({strategy})"
         case ModelBuilt():
             return (
                 f"{event.parameters:,} parameters; {event.epochs} epochs of {event.steps_per_epoch:,} steps "

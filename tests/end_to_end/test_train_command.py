@@ -1,0 +1,121 @@
+"""``accel-tui train`` with real engines: what a script reads, and steering from another terminal."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.events import KINDS
+from accel_engine.run import RunReader, Status, find
+
+TRAIN = ("train", "--model", "mlp", "--data", "digits", "--xla", "off", "--json")
+
+
+def check_lines(lines: list[dict[str, Any]]) -> None:
+    """Check that these are the lines of a run from its start to its end: their fields, their order, every step."""
+    assert lines[0]["event"] == "run_started"
+    assert lines[-1]["event"] == "run_ended"
+    times = [line["time"] for line in lines]
+    assert times == sorted(times)
+    step = lines[0]["first_step"]
+    for line in lines:
+        if line["event"] == "steps":
+            assert line["first_step"] == step
+            assert line["count"] == len(line["loss"]) == len(line["accuracy"]) > 0
+            step += line["count"]
+        else:
+            expected = {field.name for field in fields(KINDS[line["event"]])} - {"metrics"}
+            assert expected <= line.keys(), line
+        if line["event"] in ("epoch_ended", "validated"):
+            assert line["step"] == step
+            assert {"loss", "accuracy"} <= line.keys()
+    assert lines[-1]["steps"] == step
+
+
+def numbers(lines: list[dict[str, Any]], kind: str, name: str) -> list[Any]:
+    return [line[name] for line in lines if line["event"] == kind]
+
+
+def test_a_script_reads_every_step_of_a_run(program: Path) -> None:
+    done = subprocess.run([program, *TRAIN, "--epochs", "2"], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    check_lines(lines)
+    (built,) = (line for line in lines if line["event"] == "model_built")
+    assert lines[-1]["outcome"] == "finished"
+    assert lines[-1]["steps"] == 2 * built["steps_per_epoch"]
+    assert numbers(lines, "epoch_ended", "epoch") == numbers(lines, "validated", "epoch") == [1, 2]
+    phases = numbers(lines, "phase_changed", "phase")
+    for phase in ("importing", "building", "training", "validating", "checkpointing"):
+        assert phase in phases
+    losses = [loss for line in lines if line["event"] == "steps" for loss in line["loss"]]
+    assert sum(losses[-5:]) < sum(losses[:5])
+
+
+class Foreground:
+    """``accel-tui train`` in the foreground of another terminal, read line by line."""
+
+    def __init__(self, program: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [program, *TRAIN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.lines: list[dict[str, Any]] = []
+
+    def read_until(self, kind: str, **values: Any) -> dict[str, Any]:
+        """Read on to the next line of a kind with these values."""
+        assert self.process.stdout is not None
+        for text in self.process.stdout:
+            line: dict[str, Any] = json.loads(text)
+            self.lines.append(line)
+            if line["event"] == kind and all(line[name] == value for name, value in values.items()):
+                return line
+        pytest.fail(f"no {kind} with {values} before the end")
+
+
+@pytest.fixture
+def foreground(program: Path) -> Iterator[Foreground]:
+    watched = Foreground(program, "--epochs", "100000", "--validation", "off", "--name", "long")
+    yield watched
+    watched.process.kill()
+    watched.process.communicate()
+
+
+def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: Path, foreground: Foreground) -> None:
+    def ask(*words: str) -> str:
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def status() -> Status:
+        with closing(RunReader(find("long"))) as reader:
+            return reader.info().status
+
+    foreground.read_until("steps")
+    assert status() is Status.RUNNING
+    ask("pause", "long")
+    foreground.read_until("phase_changed", phase="paused")
+    assert "learning rate" in ask("set", "long", "--learning-rate", "0.0005").lower()
+    changed = foreground.read_until("learning_rate_changed")
+    assert changed["learning_rate"] == pytest.approx(0.0005)
+    ask("resume", "long")
+    assert foreground.read_until("steps")["first_step"] == changed["step"]
+    ask("checkpoint", "long")
+    saved = foreground.read_until("checkpoint_saved")
+    foreground.process.send_signal(signal.SIGINT)
+    ended = foreground.read_until("run_ended")
+    assert foreground.process.wait(60) == 0
+    assert ended["outcome"] == "stopped"
+    check_lines(foreground.lines)
+    assert numbers(foreground.lines, "checkpoint_saved", "step")[-1] == ended["steps"] >= saved["step"]
+    assert foreground.process.stderr is not None
+    assert "a checkpoint keeps the work" in foreground.process.stderr.read()
+    assert status() is Status.STOPPED
+    answered = [line for line in foreground.lines if line["event"] == "command_answered"]
+    assert [line["command"] for line in answered] == ["pause", "learning_rate", "resume", "checkpoint", "stop"]
+    assert all(line["obeyed"] for line in answered)
