@@ -4,13 +4,18 @@ What reads them is in the modules beside this one; only the engine process impor
 """
 
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accel_engine.data.entry import DataEntry
 from accel_engine.errors import PlanError
 from accel_engine.registry import suggestion
 
-__all__ = ["CATALOGUE", "DataEntry", "find", "parse_size"]
+if TYPE_CHECKING:
+    from accel_engine.data.dataset import Dataset
+
+__all__ = ["CATALOGUE", "DataEntry", "find", "load", "parse_size", "survey"]
 
 CATALOGUE: dict[str, DataEntry] = {
     entry.name: entry
@@ -33,10 +38,14 @@ CATALOGUE: dict[str, DataEntry] = {
             10_000,
             1_000,
         ),
-        DataEntry("mnist", "Handwritten digits, 28x28", "keras", (28, 28, 1), 10, 60_000, 10_000),
-        DataEntry("fashion_mnist", "Articles of clothing, 28x28", "keras", (28, 28, 1), 10, 60_000, 10_000),
-        DataEntry("cifar10", "Colour photographs of 10 things, 32x32", "keras", (32, 32, 3), 10, 50_000, 10_000),
-        DataEntry("cifar100", "Colour photographs of 100 things, 32x32", "keras", (32, 32, 3), 100, 50_000, 10_000),
+        DataEntry("mnist", "Handwritten digits, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DataEntry("fashion_mnist", "Articles of clothing, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DataEntry(
+            "cifar10", "Colour photographs of 10 things, 32x32", "keras_dataset", (32, 32, 3), 10, 50_000, 10_000
+        ),
+        DataEntry(
+            "cifar100", "Colour photographs of 100 things, 32x32", "keras_dataset", (32, 32, 3), 100, 50_000, 10_000
+        ),
     )
 }
 """Every dataset that can be asked for by name."""
@@ -68,6 +77,53 @@ def find(spec: str) -> DataEntry:
     if "/" in spec or path.exists():
         raise PlanError("data", spec, "is neither an .npz file nor a folder of images")
     raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
+
+
+def survey(entry: DataEntry, image_size: str | None) -> DataEntry:
+    """Complete what is known of a dataset by looking into the user's file or folder, not reading its examples.
+
+    Args:
+        entry: What :func:`find` found.
+        image_size: Size that a folder's images are brought to, as in a plan.
+
+    Returns:
+        The entry with its shape, classes and counts.
+
+    Raises:
+        DataError: The file or folder, or what was seen of it, cannot be used.
+        PlanError: A size is given to data other than a folder of images.
+    """
+    from accel_engine.data import folder_tree, npz  # not above: listing what there is should not load NumPy
+
+    _check_size(entry, image_size)
+    if entry.reader == "npz":
+        return npz.survey(entry)
+    if entry.reader == "folder":
+        return folder_tree.survey(entry, image_size)
+    return entry
+
+
+def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
+    """Read a dataset; for the engine process only, as it may import TensorFlow.
+
+    Args:
+        spec: What a plan's ``data`` may be.
+        image_size: Size that a folder's images are brought to, as in a plan.
+        seed: Decides what is split off for validation, and what ``synthetic`` looks like.
+
+    Raises:
+        PlanError: There is no such dataset, or a size is given to data other than a folder of images.
+        DataError: It cannot be read, or is not what it should be.
+    """
+    entry = find(spec)
+    _check_size(entry, image_size)
+    dataset: Dataset = import_module(f"accel_engine.data.{entry.reader}").read(entry, image_size=image_size, seed=seed)
+    return dataset
+
+
+def _check_size(entry: DataEntry, image_size: str | None) -> None:
+    if image_size is not None and entry.reader != "folder":
+        raise PlanError("image_size", image_size, f"is for a folder of images only; data is {entry.name}")
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -1,0 +1,35 @@
+"""The 1,797 handwritten digits that scikit-learn carries too, 8x8 pixels of 17 shades of grey.
+
+Test set of "Optical Recognition of Handwritten Digits" by E. Alpaydin and C. Kaynak (1998), UCI Machine
+Learning Repository, https://doi.org/10.24432/C50P49, licensed under Creative Commons Attribution 4.0
+(CC BY 4.0). ``digits.npz`` holds them unchanged: ``images``, uint8 ``[1797, 8, 8]`` from 0 to 16, and
+``labels``, uint8 ``[1797]``.
+"""
+
+from importlib.resources import files
+
+import numpy as np
+
+from accel_engine.data.arrays import from_arrays
+from accel_engine.data.dataset import Dataset
+from accel_engine.data.entry import DataEntry
+
+TRAIN = 1437
+"""Digits to train on; the other 360 are for validation."""
+
+_SHADES = np.rint(np.arange(17) * 255 / 16).astype(np.uint8)
+"""The byte of each shade, so that the digits have the range that images of bytes have."""
+
+
+def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+    """Read the digits; the split is always the same, so that results can be compared across seeds."""
+    del image_size
+    with files("accel_engine.data").joinpath("digits.npz").open("rb") as file, np.load(file) as arrays:
+        images, labels = _SHADES[arrays["images"]][..., np.newaxis], arrays["labels"]
+    order = np.random.default_rng(0).permutation(len(labels))
+    train, test = np.sort(order[:TRAIN]), np.sort(order[TRAIN:])
+    return from_arrays(
+        entry.name,
+        {"x_train": images[train], "y_train": labels[train], "x_test": images[test], "y_test": labels[test]},
+        seed,
+    )

@@ -1,0 +1,108 @@
+"""Images in a folder per class, decoded by TensorFlow."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.dataset import Dataset, Split, fits_in_memory
+from accel_engine.data.entry import DataEntry
+from accel_engine.data.folder_tree import Part, grow
+from accel_engine.errors import DataError
+
+THREADS = 8
+"""Images decoded at the same time."""
+
+
+class ImageFiles:
+    """Images that are read and decoded whenever they are asked for.
+
+    Args:
+        files: Their paths.
+        shape: Height, width and channels that all are brought to.
+    """
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, files: Sequence[Path], shape: tuple[int, int, int]) -> None:
+        self.shape = (len(files), *shape)
+        self._files = files
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all images would take."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
+        """Decode the images of these rows.
+
+        Raises:
+            DataError: One cannot be read; it is named.
+        """
+        images = np.empty((len(indices), *self.shape[1:]), np.uint8)
+
+        def fill(place: int) -> None:
+            images[place] = self._decode(self._files[indices[place]])
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            for _ in pool.map(fill, range(len(indices))):
+                pass  # only asked for, so that an error is raised here
+        return images
+
+    def _decode(self, path: Path) -> npt.NDArray[np.uint8]:
+        height, width, channels = self.shape[1:]
+        try:
+            with tf.device("/CPU:0"):
+                # What a file has for channels differs from format to format; three can be had of all.
+                image = tf.io.decode_image(path.read_bytes(), channels=3, expand_animations=False)
+                if channels == 1:
+                    image = image[:, :, :1]
+                if image.shape[:2] != (height, width):
+                    image = tf.image.resize(image, (height, width), antialias=True)
+                    image = tf.cast(tf.round(image), tf.uint8)
+                decoded: npt.NDArray[np.uint8] = image.numpy()
+                return decoded
+        except OSError as error:
+            raise DataError(f"cannot read the image {path}: {error.strerror or error}") from error
+        except (tf.errors.OpError, ValueError) as error:
+            raise DataError(f"cannot decode the image {path}: {str(error).splitlines()[0]}") from error
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+    """Read a folder of images; held in memory when they fit there, else read as they are needed.
+
+    Args:
+        entry: Has the folder's path.
+        image_size: ``HEIGHTxWIDTH`` that images are brought to; the most common size when left out.
+        seed: Decides what is split off for validation where the folder brings no split along.
+
+    Raises:
+        DataError: It is no folder with a folder of images per class, or an image cannot be read.
+    """
+    tree = grow(entry, image_size)
+
+    def split(part: Part) -> Split:
+        lazy = ImageFiles(part.files, tree.shape)
+        held = fits_in_memory(lazy.nbytes)
+        return Split(
+            lazy.take(np.arange(len(lazy))) if held else lazy,
+            np.array(part.labels, np.int32),
+        )
+
+    train, validation = tree.split(seed)
+    return Dataset(
+        entry.name,
+        split(train),
+        split(validation) if validation is not None else None,
+        len(tree.class_names),
+        tree.class_names,
+        scale=1 / 255,
+        notes=tree.notes,
+    )

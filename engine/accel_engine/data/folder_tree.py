@@ -1,0 +1,172 @@
+"""What a folder of images holds, found from names and headers alone: classes, splits, sizes."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data import parse_size
+from accel_engine.data.dataset import split_off, validation_count
+from accel_engine.data.entry import DataEntry
+from accel_engine.data.image_header import SUFFIXES, read_header
+from accel_engine.errors import DataError
+
+LOOKED_AT = 64
+"""Images whose headers are read to find the size and the channels of all."""
+
+_TRAIN = ("train", "training")
+_VALIDATION = ("validation", "valid", "val", "test")
+"""Names of subfolders that bring a split along, the preferred ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The images of a split.
+
+    Attributes:
+        files: In a fixed order.
+        labels: The index of the class of each.
+    """
+
+    files: tuple[Path, ...]
+    labels: tuple[int, ...]
+
+    def chosen(self, rows: npt.NDArray[np.intp]) -> "Part":
+        """The images of these rows."""
+        return Part(tuple(self.files[row] for row in rows), tuple(self.labels[row] for row in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder of images by class.
+
+    Attributes:
+        class_names: Names of the classes' folders, sorted.
+        train: All images, where the folder brings no split along.
+        validation: The images of the split that the folder brings along.
+        shape: Height, width and channels that images are brought to.
+        notes: What the user should be told.
+    """
+
+    class_names: tuple[str, ...]
+    train: Part
+    validation: Part | None
+    shape: tuple[int, int, int]
+    notes: tuple[str, ...]
+
+    def split(self, seed: int) -> tuple[Part, Part | None]:
+        """The images to train on and to validate on."""
+        if self.validation is not None:
+            return self.train, self.validation
+        chosen, apart = split_off(len(self.train.files), seed)
+        return self.train.chosen(chosen), self.train.chosen(apart) if len(apart) else None
+
+
+def survey(entry: DataEntry, image_size: str | None) -> DataEntry:
+    """Find shape and counts.
+
+    Raises:
+        DataError: It is no folder with a folder of images per class.
+    """
+    tree = grow(entry, image_size)
+    examples = len(tree.train.files)
+    if tree.validation is not None:
+        validation = len(tree.validation.files)
+    else:
+        validation = validation_count(examples)
+        examples -= validation
+    return replace(
+        entry,
+        shape=tree.shape,
+        classes=len(tree.class_names),
+        examples=examples,
+        validation_examples=validation,
+    )
+
+
+def grow(entry: DataEntry, image_size: str | None) -> Tree:
+    """Look through a folder.
+
+    Args:
+        entry: Has the folder's path.
+        image_size: ``HEIGHTxWIDTH`` to bring images to; the most common size when left out.
+
+    Raises:
+        DataError: It is no folder with a folder of images per class.
+        PlanError: The size is none.
+    """
+    root = Path(entry.path or ".")
+    children = {path.name.lower(): path for path in _folders(root)}
+    train_root = next((children[name] for name in _TRAIN if name in children), None)
+    names, train = _part(train_root or root, ())
+    validation, notes = None, []
+    if train_root is not None:
+        validation_root = next((children[name] for name in _VALIDATION if name in children), None)
+        if validation_root is not None:
+            _, validation = _part(validation_root, names)
+            if validation_root.name.lower() == "test":
+                notes.append(f"validated on {validation_root}, since there is no folder of validation images")
+    if validation is None:
+        count, total = validation_count(len(train.files)), len(train.files)
+        notes.append(f"{count} of {total} images are split off for validation")
+    shape, note = _shape(train.files, image_size)
+    return Tree(names, train, validation, shape, (*notes, *note))
+
+
+def _part(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], Part]:
+    """The images below a folder with a folder per class; with known classes, no others may be there."""
+    folders = _folders(root)
+    layout = "it should have a folder for each class, with images in it"
+    if not folders:
+        raise DataError(f"{root} has no folders; {layout}")
+    names = tuple(known) or tuple(path.name for path in folders)
+    if len(names) < 2:
+        raise DataError(f"{root} has one folder only, {names[0]}: there is nothing to tell apart; {layout}")
+    files: list[Path] = []
+    labels: list[int] = []
+    for folder in folders:
+        if folder.name not in names:
+            raise DataError(f"{root} has the class {folder.name}, which the training images have not")
+        found = _images(folder)
+        if not found and not known:
+            raise DataError(f"{folder} has no images ({', '.join(SUFFIXES)}); {layout}")
+        files += found
+        labels += [names.index(folder.name)] * len(found)
+    if not files:
+        raise DataError(f"{root} has no images ({', '.join(SUFFIXES)})")
+    return names, Part(tuple(files), tuple(labels))
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
+
+
+def _images(folder: Path) -> list[Path]:
+    """All images below a folder, but none that is hidden."""
+    return sorted(
+        Path(parent, name)
+        for parent, _, names in os.walk(folder)
+        for name in names
+        if name.lower().endswith(SUFFIXES) and not name.startswith(".")
+    )
+
+
+def _shape(files: Sequence[Path], image_size: str | None) -> tuple[tuple[int, int, int], list[str]]:
+    headers = [read_header(files[row]) for row in np.linspace(0, len(files) - 1, LOOKED_AT).astype(int)]
+    channels = max(header.channels for header in headers)
+    sizes = Counter((header.height, header.width) for header in headers)
+    (height, width), _ = sizes.most_common(1)[0]
+    if image_size is not None:
+        return (*parse_size(image_size), channels), []
+    if len(sizes) == 1:
+        return (height, width, channels), []
+    return (height, width, channels), [
+        f"images are of several sizes: brought to {height}x{width}, the most common one; image_size sets another"
+    ]

@@ -1,0 +1,109 @@
+"""The user's own arrays in an ``.npz`` file, in the form in which Keras keeps its datasets."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accel_engine.data.arrays import check_classes, check_lengths, example_shape, from_arrays, sparse_labels
+from accel_engine.data.dataset import Dataset, validation_count
+from accel_engine.data.entry import DataEntry
+from accel_engine.errors import DataError
+
+_NAMES = {
+    frozenset({"x_train", "y_train", "x_test", "y_test"}): ("x_train", "y_train", "x_test", "y_test"),
+    frozenset({"x_train", "y_train"}): ("x_train", "y_train"),
+    frozenset({"x", "y"}): ("x", "y"),
+}
+"""The names of arrays that make a dataset, fullest first."""
+
+_IN_KERAS_FORM = {"x": "x_train", "y": "y_train"}
+
+
+def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+    """Read the arrays.
+
+    Args:
+        entry: Has the file's path.
+        image_size: Not used; arrays are taken as they are.
+        seed: Decides what is split off for validation where there is no ``x_test``.
+
+    Raises:
+        DataError: The file or what is in it cannot be used.
+    """
+    del image_size
+    path = _path(entry)
+    with _explained(path), np.load(path, allow_pickle=False) as file:
+        arrays = {_IN_KERAS_FORM.get(name, name): file[name] for name in _names(set(file.files))}
+        return from_arrays(entry.name, arrays, seed)
+
+
+def survey(entry: DataEntry) -> DataEntry:
+    """Find shape and counts from the file's headers and its labels, without reading its examples.
+
+    Raises:
+        DataError: The file or what was seen of it cannot be used.
+    """
+    path = _path(entry)
+    with _explained(path), np.load(path, allow_pickle=False) as file:
+        names = _names(set(file.files))
+        shape = _shape(path, names[0])
+        labels = file[names[1]]
+        check_lengths(shape, labels.shape, *names[:2])
+        _, classes = sparse_labels(labels, names[1])
+        check_classes(classes, names[1])
+        if len(names) == 4:
+            train, validation = shape[0], _shape(path, names[2])[0]
+        else:
+            validation = validation_count(shape[0])
+            train = shape[0] - validation
+    return replace(entry, shape=example_shape(shape), classes=classes, examples=train, validation_examples=validation)
+
+
+def _path(entry: DataEntry) -> Path:
+    assert entry.path is not None  # noqa: S101 (such an entry has one)
+    return entry.path
+
+
+def _names(there: set[str]) -> tuple[str, ...]:
+    for wanted, names in _NAMES.items():
+        if wanted <= there:
+            return names
+    found = f"it has {', '.join(sorted(there))}" if there else "it is empty"
+    raise DataError(f"must have x_train and y_train, with x_test and y_test or without, or x and y; {found}")
+
+
+def _shape(path: Path, name: str) -> tuple[int, ...]:
+    """The shape of an array, from its header alone."""
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        read_header: Any = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read_header is None:
+            raise ValueError(f"{name} has a header of an unknown version {version}")
+        shape: tuple[int, ...] = read_header(file)[0]
+        return shape
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say of every way in which a file can be broken that it is, and how."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except MemoryError as error:
+        raise DataError(f"{path} does not fit in memory") from error
+    except ValueError as error:
+        if "allow_pickle" in str(error):
+            raise DataError(f"{path} holds Python objects, which are not read because they could run code") from error
+        raise DataError(f"{path} is broken, or no .npz file: {error}") from error
+    except (OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path} is broken, or no .npz file: {error or type(error).__name__}") from error

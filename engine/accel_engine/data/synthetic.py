@@ -1,0 +1,102 @@
+"""Made-up examples of any shape that can be learned, for measuring.
+
+Every class has a prototype of coarse blocks. An example is its class' prototype, a fainter one of any
+class, and noise, so that learning takes some steps and its curves look like real ones.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.dataset import Dataset, Split, fits_in_memory
+from accel_engine.data.entry import DataEntry
+
+BLOCKS = 4
+"""Blocks of a prototype along each side."""
+
+NOISES = 64
+"""Different images of noise, which examples share."""
+
+_OWN, _OTHER, _NOISE = 96, 64, 96
+"""Parts of 256 that an example takes from its class, from another one and from noise."""
+
+_AT_A_TIME = 1 << 22
+"""Numbers made at a time."""
+
+
+class SyntheticExamples:
+    """Examples that are made from their row numbers whenever they are asked for.
+
+    Args:
+        prototypes: uint8 ``[classes, blocks, ...]``.
+        noises: uint8 ``[noises, ...]``, in the shape of an example.
+        labels: The class of each example, int32 ``[examples]``.
+        rng: Decides the rest of each example.
+    """
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(
+        self,
+        prototypes: npt.NDArray[np.uint8],
+        noises: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.int32],
+        rng: np.random.Generator,
+    ) -> None:
+        self.shape = (len(labels), *noises.shape[1:])
+        self._prototypes, self._noises = prototypes, noises
+        self._own = labels
+        self._other = rng.integers(0, len(prototypes), len(labels))
+        self._noise = rng.integers(0, len(noises), len(labels))
+        # The block that each place of an example lies in, along every side.
+        blocks = zip(noises.shape[1:], prototypes.shape[1:], strict=True)
+        self._blocks = np.ix_(*(np.arange(side) * count // side for side, count in blocks))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all examples would take."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
+        """Make the examples of these rows."""
+        made = np.empty((len(indices), *self.shape[1:]), np.uint8)
+        step = max(1, _AT_A_TIME // int(np.prod(self.shape[1:])))
+        for first in range(0, len(indices), step):
+            made[first : first + step] = self._make(indices[first : first + step])
+        return made
+
+    def _make(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
+        # The parts add up to 256, so that a sum of 16 bits cannot overflow.
+        coarse = self._prototypes[self._own[rows]].astype(np.uint16) * _OWN
+        coarse += self._prototypes[self._other[rows]].astype(np.uint16) * _OTHER
+        fine = self._noises[self._noise[rows]].astype(np.uint16) * _NOISE
+        fine += coarse[(slice(None), *self._blocks)]
+        made: npt.NDArray[np.uint8] = (fine >> 8).astype(np.uint8)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+
+def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+    """Make the dataset that an entry describes; held in memory when it fits there, else made as it is needed."""
+    del image_size
+    shape, classes = entry.shape or (), entry.classes or 0
+    rng = np.random.default_rng(seed)
+    prototypes = rng.integers(0, 256, (classes, *(min(BLOCKS, side) for side in shape)), np.uint8)
+    noises = rng.integers(0, 256, (NOISES, *shape), np.uint8)
+
+    def split(examples: int) -> Split:
+        labels = rng.permutation(np.arange(examples, dtype=np.int32) % classes)
+        lazy = SyntheticExamples(prototypes, noises, labels, rng)
+        return Split(lazy.take(np.arange(examples)) if fits_in_memory(lazy.nbytes) else lazy, labels)
+
+    return Dataset(
+        entry.name,
+        split(entry.examples or 0),
+        split(entry.validation_examples or 0),
+        classes,
+        tuple(map(str, range(classes))),
+        scale=1 / 255,
+    )
