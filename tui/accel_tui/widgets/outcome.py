@@ -1,5 +1,7 @@
 """How a run ended, and what can be done about it."""
 
+from collections.abc import Mapping
+
 from textual.content import Content
 from textual.reactive import reactive
 
@@ -7,6 +9,8 @@ from accel_engine.events import Outcome
 from accel_tui import figures
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText
+
+_VALIDATION = "validation_"
 
 _STYLES = {Outcome.FINISHED: "-finished", Outcome.STOPPED: "-stopped", Outcome.FAILED: "-failed"}
 
@@ -67,9 +71,15 @@ class RunOutcome(RunText):
         return Content("\n").join(lines)
 
 
-def results(metrics: dict[str, float]) -> str:
-    """Means in a line: ``loss 0.0313, accuracy 0.9911, validation loss 0.0520``."""
-    return ", ".join(f"{name.replace('_', ' ')} {figures.metric(value)}" for name, value in metrics.items())
+def results(metrics: Mapping[str, float]) -> str:
+    """Means in a line: ``loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861``."""
+    validation = {name: value for name, value in metrics.items() if name.startswith(_VALIDATION)}
+    training = {name: value for name, value in metrics.items() if name not in validation}
+    parts = [
+        ", ".join(f"{name.removeprefix(_VALIDATION)} {figures.metric(value)}" for name, value in part.items())
+        for part in (training, validation)
+    ]
+    return "; validation ".join(part for part in parts if part)
 
 
 def _lost(state: RunState) -> Content:

@@ -23,7 +23,8 @@ class RunTitle(RunText):
         if info is None:
             return Content("")
         values = info.values
-        name = values.get("name")
+        # A name that is fit for one is the id's second half already.
+        name = values.get("name") if not info.id.endswith(f"-{values.get('name')}") else ""
         trains = f"{values.get('model')} on {values.get('data')}, {values.get('strategy')}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),

@@ -1,0 +1,350 @@
+"""The screen of a run, driven as a user does, on runs that a stand-in for the engine writes."""
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from accel_engine.devices.reading import Device, Inventory
+from accel_engine.events import Outcome, Phase
+from accel_engine.plan import Plan
+from accel_engine.run.schema import SCHEMA_VERSION, connect
+from accel_tui import app, follow
+from accel_tui.app import AccelApp
+from accel_tui.screens.ask import AskScreen
+from accel_tui.screens.run import RunScreen
+from accel_tui.widgets.chart import Chart
+from accel_tui.widgets.device_panel import DevicePanel
+from accel_tui.widgets.log_view import LogView
+from accel_tui.widgets.notices import Notices
+from tui.fake_engine import FakeEngine, dead_pid
+
+SMALL, WIDE = (80, 24), (120, 40)
+
+
+class StillSampler:
+    """A sampler of a machine on which nothing happens."""
+
+    inventory = Inventory((Device("cpu:0", "cpu", "AMD EPYC 7B13"),))
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class RunApp(AccelApp):
+    """The real app on a machine of stand-ins, that notes where it was sent."""
+
+    CSS_PATH = [Path(app.__file__).parent / sheet for sheet in AccelApp.CSS_PATH]  # noqa: RUF012
+
+    def __init__(self, directory: Path) -> None:
+        def no_engine(_: Callable[[], None]) -> Any:
+            raise AssertionError("a run on screen needs no other engine")
+
+        super().__init__(directory, make_engine=no_engine, make_sampler=lambda _: StillSampler())  # type: ignore[arg-type, return-value]
+        self.went: list[str] = []
+        self.resumed: list[Path] = []
+
+    def show_runs(self) -> None:
+        self.went.append("runs")
+
+    def resume_run(self, directory: Path) -> None:
+        self.resumed.append(directory)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    one = FakeEngine(Plan(name="first-try", epochs=4))
+    one.begin().build()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def obedient(engine: FakeEngine) -> Iterator[FakeEngine]:
+    """An engine that answers commands."""
+    until = threading.Event()
+    thread = engine.obey_in_background(until)
+    yield engine
+    until.set()
+    thread.join(10)
+
+
+@asynccontextmanager
+async def opened(directory: Path, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
+    app = RunApp(directory)
+    async with app.run_test(size=size) as pilot:
+        yield pilot
+
+
+def app_of(pilot: Pilot[None]) -> RunApp:
+    assert isinstance(pilot.app, RunApp)
+    return pilot.app
+
+
+def screen_of(pilot: Pilot[None]) -> RunScreen:
+    return next(screen for screen in pilot.app.screen_stack if isinstance(screen, RunScreen))
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
+    for _ in range(1000):
+        await pilot.pause(0.01)
+        if condition():
+            return
+    pytest.fail(f"waited in vain for {what}; on screen:\n{text_of(pilot)}")
+
+
+def text_of(pilot: Pilot[None]) -> str:
+    """What is on screen, as text."""
+    width, height = pilot.app.size
+    screen = pilot.app.screen
+    lines = screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in line)[:width] for line in lines[:height])
+
+
+async def shows(pilot: Pilot[None], *words: str) -> None:
+    for word in words:
+        await until(pilot, lambda word=word: word in text_of(pilot), repr(word))  # type: ignore[misc]
+
+
+def told(pilot: Pilot[None]) -> str:
+    """The words of all notifications."""
+    return " | ".join(notification.message for notification in pilot.app._notifications)
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
+async def test_a_live_run_is_on_screen_and_its_loss_falls(engine: FakeEngine, size: tuple[int, int]) -> None:
+    engine.sample(37.0)
+    engine.train(50)
+    async with opened(engine.directory, size) as pilot:
+        await shows(pilot, engine.directory.name, "cnn on digits", "training", "step 50/400", "epoch 1/4", "12%", "37%")
+        loss = screen_of(pilot).query_one("#loss", Chart)
+        first = loss.series[0].curve.last
+        engine.train(150)
+        engine.end_epoch(loss=0.5, accuracy=0.8)
+        await shows(pilot, "step 200/400", "50%", "left", "validation 0.5000", "epoch 3/4", "steps/s")
+        assert loss.series[0].curve.last < first
+        assert loss.series[1].points == ((200, 0.5),)
+        # Everything is there: both charts with their axes, the devices, the keys.
+        for widget in (loss, screen_of(pilot).query_one("#second", Chart), screen_of(pilot).query_one(DevicePanel)):
+            assert widget.region.height >= (7 if isinstance(widget, Chart) else 1)
+            assert pilot.app.screen.region.contains_region(widget.region)
+        assert screen_of(pilot).query_one("#details").display is (size != SMALL)
+        assert screen_of(pilot).query_one("#throughput").display is (size != SMALL)
+
+
+async def test_pause_and_resume_are_asked_and_their_answers_shown(obedient: FakeEngine) -> None:
+    obedient.train(20)
+    async with opened(obedient.directory) as pilot:
+        await shows(pilot, "training", "p Pause")
+        await pilot.press("p")
+        await shows(pilot, "paused", "p Go on")
+        await until(pilot, lambda: "pause at step 20" in told(pilot), "the answer")
+        await pilot.press("space")
+        await shows(pilot, "training", "p Pause")
+        await until(pilot, lambda: "resume at step 20" in told(pilot), "the answer")
+    connection = connect(obedient.directory, read_only=True)
+    names = [row[0] for row in connection.execute("SELECT name FROM command ORDER BY id")]
+    connection.close()
+    assert names == ["pause", "resume"]
+
+
+async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training", "c Save")
+        await pilot.press("c")
+        await shows(pilot, "asked to checkpoint")
+        await until(pilot, lambda: engine.obey(obeyed=False) == ["checkpoint"], "the command")
+        await until(pilot, lambda: "not now" in told(pilot), "the refusal")
+        await until(pilot, lambda: "asked to" not in text_of(pilot), "the end of the asking")
+
+
+async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
+    async with opened(obedient.directory, WIDE) as pilot:
+        await shows(pilot, "learning rate  0.001")
+        await pilot.press("r")
+        await shows(pilot, "It is 0.001")
+        await pilot.press("x", "0", ".", "5")
+        await shows(pilot, "enter sets 0.0005")
+        await pilot.press("enter")
+        await shows(pilot, "learning rate  0.0005")
+
+
+@pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop_now")])
+async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
+    obedient.train(20)
+    async with opened(obedient.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press(keys[0])
+        await shows(pilot, "Stop training?")
+        await pilot.press(keys[1])
+        await shows(pilot, "Stopped after 20 steps", f"{command} asked by", "R Resume")
+        await pilot.press("R")
+        assert app_of(pilot).resumed == [obedient.directory]
+
+
+async def test_leaving_a_live_run_asks_and_staying_is_the_default(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        for key in ("escape", "q"):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen), "the question")
+            assert pilot.app.screen.query(Button).first().has_focus
+            await pilot.press("enter")
+            await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
+        assert app_of(pilot).went == []
+        assert not engine.writer.commands()
+
+
+async def test_leaving_can_detach(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("escape", "d")
+        await until(pilot, lambda: app_of(pilot).went == ["runs"], "the list of runs")
+        assert not engine.writer.commands()
+
+
+async def test_leaving_can_stop_and_keep_the_work(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("q", "s")
+        await until(pilot, lambda: [command.name for command in engine.writer.commands()] == ["stop"], "the command")
+        await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end of the program")
+
+
+async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "d Detach")
+        await pilot.press("d")
+        assert app_of(pilot).went == ["runs"]
+        assert f"accel-tui watch {engine.directory.name}" in told(pilot)
+
+
+async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(engine: FakeEngine) -> None:
+    engine.train(400)
+    engine.warn("said long ago")
+    engine.end()
+    async with opened(engine.directory) as pilot:
+        await shows(
+            pilot,
+            "finished",
+            "Finished after 400 steps and 4 epochs",
+            "validation loss 0.0520, accuracy 0.9861",
+            "100%",
+        )
+        assert "Pause" not in text_of(pilot)
+        assert "Resume" not in text_of(pilot)
+        assert not told(pilot)
+        await pilot.press("escape")
+        assert app_of(pilot).went == ["runs"]
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_a_failed_run_shows_why_and_what_to_do(engine: FakeEngine, size: tuple[int, int]) -> None:
+    engine.train(30)
+    async with opened(engine.directory, size) as pilot:
+        await shows(pilot, "training")
+        engine.end(Outcome.FAILED, "out of memory", "Try a smaller batch")
+        await shows(pilot, "failed", "Failed after 30 steps", "out of memory", "Try a smaller batch", "R Resume")
+        assert "out of memory" in told(pilot)
+
+
+async def test_a_run_whose_engine_was_killed_is_lost_at_its_last_step() -> None:
+    engine = FakeEngine(pid=dead_pid())
+    engine.begin().build().train(130)
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "lost", "at step 130", "There is no checkpoint", "R Resume")
+        engine.save()
+        await shows(pilot, "checkpoint at step 130")
+    engine.close()
+
+
+async def test_a_run_that_is_resumed_goes_on_from_its_checkpoint(engine: FakeEngine) -> None:
+    engine.train(150)
+    engine.end(Outcome.STOPPED, "stop asked")
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "stopped", "step 150/400")
+        engine.begin(first_step=100).build()
+        await shows(pilot, "training", "step 100/400", "p Pause")
+        assert "stop asked" not in text_of(pilot)
+        engine.train(10)
+        await shows(pilot, "step 110/400")
+        assert screen_of(pilot).query_one("#loss", Chart).series[0].curve.count == 110
+
+
+async def test_phases_are_shown_before_there_are_steps(engine: FakeEngine) -> None:
+    engine.enter(Phase.TRACING, "compiling with XLA")
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "tracing", "compiling with XLA", "waiting for the first step")
+
+
+async def test_a_newer_run_is_refused_in_words(engine: FakeEngine) -> None:
+    connection = connect(engine.directory)
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
+    connection.close()
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "newer accel-tui")
+        await pilot.press("escape")
+        assert app_of(pilot).went == ["runs"]
+
+
+async def test_two_dashboards_on_one_run_see_and_steer_the_same(obedient: FakeEngine) -> None:
+    async with opened(obedient.directory) as one, opened(obedient.directory, WIDE) as other:
+        await shows(one, "training")
+        await shows(other, "training")
+        await one.press("p")
+        await shows(one, "paused")
+        await shows(other, "paused")
+        await until(other, lambda: "pause at step 0" in told(other), "the answer to the other")
+        await other.press("p")
+        await shows(one, "training")
+
+
+async def test_warnings_are_told_as_they_come_and_listed(engine: FakeEngine) -> None:
+    async with opened(engine.directory, WIDE) as pilot:
+        await shows(pilot, "training")
+        engine.warn("the loss of step 7 is not a number")
+        await until(pilot, lambda: "step 7" in told(pilot), "the warning")
+        await until(pilot, lambda: "step 7" in str(screen_of(pilot).query_one(Notices).content), "the list")
+
+
+async def test_the_log_is_followed_only_while_it_is_shown(engine: FakeEngine) -> None:
+    log = engine.directory / "log.txt"
+    log.write_text("TensorFlow has spoken\n")
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        view = screen_of(pilot).query_one(LogView)
+        assert not view.lines
+        await pilot.press("l")
+        await shows(pilot, "TensorFlow has spoken")
+        with log.open("a") as file:
+            file.write("and again\n")
+        await shows(pilot, "and again")
+        await pilot.press("l")
+        await until(pilot, lambda: not view.lines, "the log to be forgotten")
+        await until(pilot, lambda: not any(w.group == "log" and w.is_running for w in pilot.app.workers), "the thread")
+
+
+async def test_details_are_a_key_away_where_there_is_no_room(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        assert "61,706" not in text_of(pilot)
+        await pilot.press("i")
+        await shows(pilot, "61,706 in 12 layers", "OneDeviceStrategy")
+
+
+async def test_what_cannot_be_read_of_a_device_says_why(engine: FakeEngine) -> None:
+    engine.sample(None)
+    async with opened(engine.directory, WIDE) as pilot:
+        await shows(pilot, "not supported")
