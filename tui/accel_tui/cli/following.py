@@ -60,6 +60,8 @@ def follow(reader: RunReader, view: View, interrupts: Interrupts | None = None) 
         say(_loss(info, steps))
     elif info.status is Status.FAILED and ended:
         say(_failure(info, ended))
+    elif info.status is Status.STOPPED and interrupts:
+        say(f"go on with: accel-tui train --resume {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
 
 

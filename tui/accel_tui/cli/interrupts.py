@@ -57,7 +57,7 @@ class Interrupts:
 
 def _stop(info: RunInfo) -> str:
     request(info.directory, "stop")
-    return "stopping; a checkpoint keeps the work (Ctrl-C again stops now, without one)"
+    return "stopping, with a checkpoint (Ctrl-C again: at once, without one)"
 
 
 def _stop_now(info: RunInfo) -> str:
@@ -74,7 +74,7 @@ def _terminate(info: RunInfo) -> str:
 def _kill(info: RunInfo) -> str:
     for process in _engine(info):
         process.kill()
-    return "the engine does not end: killed its process (KILL); the last checkpoint stays"
+    return "the engine does not end: killed it (KILL); the last checkpoint stays"
 
 
 def _engine(info: RunInfo) -> list[psutil.Process]:

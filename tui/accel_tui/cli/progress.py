@@ -14,6 +14,9 @@ from accel_tui.state import RunState, fold
 EVERY = 5.0
 """Seconds between two lines on the progress of an epoch."""
 
+TEXT_WIDTH = 62
+"""Columns that the text beside a bar takes at most, as a rule."""
+
 
 class Log:
     """Shows a run as lines: one for each thing that happens seldom, and in between one every few seconds.
@@ -94,13 +97,14 @@ class Bar(Log):
         state = self.state
         if state.ended or state.phase is None:
             return ""
-        width = self._width() - 1  # a full line would wrap, and could not be painted over
+        width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps:
             return f"{state.phase.phase} {duration(time.time() - state.phase.time)}"[:width]
         text = progress(state)
-        room = width - len(text) - 2
-        if room < 4:
+        if width < TEXT_WIDTH // 2:
             return text[:width]
+        room = min(max(width - TEXT_WIDTH, 4), 40)  # whatever the text, so that the bar holds still
+        text = text[: width - room - 2]
         done = round(room * min(state.step / state.total_steps, 1.0))
         full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
         if not self._has_colour:
@@ -115,7 +119,7 @@ def progress(state: RunState) -> str:
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
     elif state.pace.rate:
-        parts.append(f"{state.pace.rate:,.0f} steps/s")
+        parts.append(f"{state.pace.rate:,.0f}/s")
         if state.remaining is not None:
             parts.append(f"{duration(state.remaining)} left")
     return "  ".join(filter(None, parts))

@@ -10,7 +10,6 @@ from accel_engine.events import (
     Event,
     LearningRateChanged,
     ModelBuilt,
-    Outcome,
     Phase,
     PhaseChanged,
     RunEnded,
@@ -83,7 +82,7 @@ def number(value: float, name: str = "") -> str:
         return str(value)
     if name.endswith("accuracy"):
         return f"{value:.3f}"
-    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 or value == 0 else f"{value:.2e}"
+    return f"{value:.4f}" if 0.001 <= abs(value) < 1000 or value == 0 else f"{value:.2e}"
 
 
 def _is_validated(state: RunState) -> bool:
@@ -94,7 +93,4 @@ def _is_validated(state: RunState) -> bool:
 
 def _ending(event: RunEnded) -> str:
     speed = f", {event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
-    line = f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}{speed}"
-    if event.outcome is Outcome.STOPPED and event.reason:
-        line += f" ({event.reason})"
-    return line
+    return f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}{speed}"
