@@ -104,9 +104,10 @@ def _activation(operation: Any) -> str:
 
 def _traced_activation(model: keras.Model) -> str:
     """The TensorFlow operation that a model ends in, seen in its graph."""
-    shape = model.get_build_config()["input_shape"]
-    graph = tf.function(lambda x: model(x, training=False)).get_concrete_function(tf.TensorSpec(shape))
-    operation = graph.outputs[0].op
+    inputs = getattr(model, "inputs", None)
+    shape = inputs[0].shape if inputs else model.get_build_config()["input_shape"]
+    graph = tf.function(lambda x: model(x, training=False), autograph=False)
+    operation = graph.get_concrete_function(tf.TensorSpec(shape)).outputs[0].op
     while operation.type in _PASSING:
         operation = operation.inputs[0].op
     return str(operation.type)

@@ -1,0 +1,106 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine import models
+from accel_engine.errors import ModelError
+from accel_engine.models.build import build
+from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
+
+
+def trainable(model: keras.Model) -> int:
+    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
+
+
+def batch_normalised(kernel: int, inputs: int, outputs: int) -> int:
+    """Weights of a convolution without bias and of the gamma and beta after it."""
+    return kernel * kernel * inputs * outputs + 2 * outputs
+
+
+def test_mlp_is_784_128_10() -> None:
+    model = build("mlp", (28, 28, 1), 10)
+    assert model.count_params() == (784 * 128 + 128) + (128 * 10 + 10) == 101_770
+    assert [type(layer).__name__ for layer in model.layers] == ["Flatten", "Dense", "Dense"]
+
+
+def test_fashion_cnn_is_the_published_network() -> None:
+    model = build("fashion-cnn", (28, 28, 1), 10)
+    assert [type(layer).__name__ for layer in model.layers] == ["Conv2D", "MaxPooling2D", "ReLU", "Flatten", "Dense"]
+    convolution, pooling = model.layers[:2]
+    assert convolution.activation is keras.activations.linear
+    assert (convolution.kernel_size, convolution.padding) == ((3, 3), "valid")
+    assert (pooling.pool_size, pooling.strides) == ((2, 2), (2, 2))
+    assert model.count_params() == (9 * 64 + 64) + (13 * 13 * 64 * 10 + 10) == 108_810
+
+
+def test_resnet20_has_twenty_layers_and_0_27_million_weights() -> None:
+    model = build("resnet20", (32, 32, 3), 10)
+    by_hand = batch_normalised(3, 3, 16) + 6 * batch_normalised(3, 16, 16)
+    by_hand += batch_normalised(3, 16, 32) + 5 * batch_normalised(3, 32, 32)
+    by_hand += batch_normalised(3, 32, 64) + 5 * batch_normalised(3, 64, 64)
+    by_hand += 64 * 10 + 10
+    assert trainable(model) == by_hand == 269_722
+    assert sum(isinstance(layer, keras.layers.Conv2D | keras.layers.Dense) for layer in model.layers) == 20
+
+
+def test_resnet20_halves_odd_sides_alike_on_both_paths() -> None:
+    assert build("resnet20", (29, 31, 1), 4).output_shape == (None, 4)
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "fashion-cnn", "resnet20", "MobileNetV2", "EfficientNetB0"])
+def test_what_the_catalogue_says_is_so(name: str) -> None:
+    entry = models.CATALOGUE[name]
+    shape = (entry.minimum_size or 5, entry.minimum_size or 7, 3)
+    with tf.Graph().as_default():  # declares weights and makes none, as for describing a plan
+        model = build(name, shape, 7)
+        assert not model.compiled
+        assert preprocesses(model) == entry.preprocesses
+        assert output_units(model, shape) == 7
+        assert not returns_logits(model)
+        assert not overrides_train_step(model)
+    keras.backend.clear_session()
+
+
+def test_every_application_of_this_keras_is_listed_and_has_a_builder() -> None:
+    made_by_keras = {name for name in dir(keras.applications) if name[0].isupper()}
+    listed = {entry.name for entry in models.APPLICATIONS}
+    assert listed == made_by_keras
+    from accel_engine.models import keras_application
+
+    assert all(callable(getattr(keras_application, name)) for name in listed)
+    with pytest.raises(AttributeError, match="NoSuchNet"):
+        _ = keras_application.NoSuchNet
+
+
+def test_probabilities_are_float32_under_mixed_precision() -> None:
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        for name in ("mlp", "cnn", "fashion-cnn", "resnet20", "MobileNet"):
+            with tf.Graph().as_default():
+                assert build(name, (32, 32, 3), 5).outputs[0].dtype == "float32"
+    finally:
+        keras.config.set_dtype_policy("float32")
+        keras.backend.clear_session()
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "fashion-cnn"])
+def test_outputs_are_probabilities(name: str) -> None:
+    outputs = build(name, (8, 8, 1), 3)(np.random.default_rng(0).random((4, 8, 8, 1), np.float32)).numpy()
+    assert outputs.shape == (4, 3)
+    np.testing.assert_allclose(outputs.sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "words"),
+    [
+        ("cnn", (784,), "model cnn takes images of at least 8x8; data has 784"),
+        ("cnn", (4, 4, 1), "model cnn takes images of at least 8x8; data has 4x4x1"),
+        ("MobileNetV2", (8, 8, 1), "model MobileNetV2 takes images of at least 32x32; data has 8x8x1"),
+    ],
+)
+def test_data_that_does_not_fit_is_explained(name: str, shape: tuple[int, ...], words: str) -> None:
+    with pytest.raises(ModelError, match=f"^{words}$"):
+        build(name, shape, 10)

@@ -1,0 +1,97 @@
+import keras
+import pytest
+from keras import layers, ops
+
+from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
+
+SHAPE = (8, 8, 3)
+
+
+def sequential(*parts: keras.Layer) -> keras.Model:
+    return keras.Sequential([keras.Input(SHAPE), *parts])
+
+
+class Subclassed(keras.Model):
+    def __init__(self, activation: str | None = None, *, rescales: bool = False) -> None:
+        super().__init__()
+        self.rescale = layers.Rescaling(1 / 255) if rescales else layers.Identity()
+        self.flatten = layers.Flatten()
+        self.dense = layers.Dense(3, activation=activation)
+
+    def call(self, x: keras.KerasTensor) -> keras.KerasTensor:
+        return self.dense(self.flatten(self.rescale(x)))
+
+
+def built(model: keras.Model) -> keras.Model:
+    model(keras.KerasTensor((None, *SHAPE)))
+    return model
+
+
+def arithmetic() -> keras.Model:
+    inputs = keras.Input(SHAPE)
+    return keras.Model(inputs, layers.Flatten()(inputs / 127.5 - 1))
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (lambda: sequential(layers.Conv2D(4, 3), layers.Rescaling(1 / 255)), False),
+        (lambda: sequential(layers.Rescaling(1 / 255), layers.Conv2D(4, 3)), True),
+        (lambda: sequential(layers.RandomFlip(), layers.Resizing(4, 4), layers.Normalization()), True),
+        (lambda: sequential(keras.Sequential([layers.RandomFlip()]), layers.Flatten(), layers.Dense(3)), False),
+        (lambda: sequential(keras.Sequential([layers.Rescaling(1 / 255), layers.Flatten()]), layers.Dense(3)), True),
+        (lambda: sequential(layers.Lambda(lambda x: x / 255), layers.Flatten()), True),
+        (lambda: sequential(layers.BatchNormalization(), layers.Flatten()), False),
+        (arithmetic, True),
+        (lambda: built(Subclassed(rescales=True)), True),
+        (lambda: built(Subclassed()), False),
+    ],
+)
+def test_own_preprocessing_is_seen(model, expected: bool) -> None:
+    assert preprocesses(model()) is expected
+
+
+def functional(end) -> keras.Model:
+    inputs = keras.Input(SHAPE)
+    return keras.Model(inputs, end(layers.Dense(3)(layers.Flatten()(inputs))))
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (lambda: sequential(layers.Flatten(), layers.Dense(3)), True),
+        (lambda: sequential(layers.Flatten(), layers.Dense(3, activation="softmax")), False),
+        (lambda: sequential(layers.Flatten(), layers.Dense(1, activation="sigmoid")), False),
+        (lambda: sequential(layers.Flatten(), layers.Dense(3), layers.Softmax()), False),
+        (lambda: sequential(layers.Flatten(), layers.Dense(3), layers.Activation("softmax")), False),
+        (lambda: sequential(layers.Conv2D(3, 8, activation="softmax"), layers.Reshape((3,))), False),
+        (lambda: sequential(layers.Conv2D(3, 8), layers.Reshape((3,))), True),
+        (lambda: sequential(keras.Sequential([layers.Flatten(), layers.Dense(3, activation="softmax")])), False),
+        (lambda: functional(ops.softmax), False),
+        (lambda: functional(ops.relu), True),
+        (lambda: built(Subclassed("softmax")), False),
+        (lambda: built(Subclassed()), True),
+    ],
+)
+def test_logits_are_told_from_probabilities(model, expected: bool) -> None:
+    assert returns_logits(model()) is expected
+
+
+def test_units_of_the_output_are_counted() -> None:
+    assert output_units(built(Subclassed()), SHAPE) == 3
+    assert output_units(sequential(layers.Conv2D(3, 1)), SHAPE) == 0
+    inputs = keras.Input(SHAPE)
+    assert output_units(keras.Model(inputs, [layers.Flatten()(inputs), inputs]), SHAPE) == 0
+
+
+def test_own_train_step_is_seen() -> None:
+    class Own(keras.Sequential):
+        def train_step(self, data: object) -> dict[str, float]:
+            return {}
+
+    assert overrides_train_step(Own())
+    assert not overrides_train_step(built(Subclassed()))
+    assert not overrides_train_step(sequential(layers.Flatten()))
+    patched = sequential(layers.Flatten())
+    patched.train_step = lambda data: {}
+    assert overrides_train_step(patched)
