@@ -98,7 +98,8 @@ class Conductor:
             self._tensorflow.wait()
             from accel_engine.training.trainer import Trainer
 
-            trainer = Trainer(plan, self._writer, self._mailbox, self._sampler.inventory, self._first_step)
+            inventory = self._sampler.inventory
+            trainer = Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began)
             self._ended = trainer.train()
         except AccelError as error:
             self._ended = self._result(Outcome.FAILED, str(error))

@@ -63,7 +63,7 @@ class Assembly:
     @property
     def learning_rate(self) -> float:
         """The learning rate of the next step."""
-        rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
+        rate = tf.convert_to_tensor(self.model.optimizer.learning_rate)
         return float(f"{float(rate):.7g}")  # float32, so no more digits than it has
 
 

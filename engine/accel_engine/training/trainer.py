@@ -46,6 +46,7 @@ class Trainer:
         mailbox: Where commands arrive.
         inventory: The machine's devices.
         first_step: The step of the checkpoint that training goes on from; 0 for none.
+        began: When the engine took the run up, by ``time.monotonic()``; now, unless it is given.
     """
 
     _assembly: Assembly
@@ -53,7 +54,15 @@ class Trainer:
     _loop: Loop
     _validation: Validation | None
 
-    def __init__(self, plan: Plan, run: RunWriter, mailbox: Mailbox, inventory: Inventory, first_step: int = 0) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        run: RunWriter,
+        mailbox: Mailbox,
+        inventory: Inventory,
+        first_step: int = 0,
+        began: float | None = None,
+    ) -> None:
         self._plan = plan
         self._run = run
         self._mailbox = mailbox
@@ -61,7 +70,7 @@ class Trainer:
         self._step = first_step
         self._epochs = 0
         self._saved_step = first_step
-        self._began = time.monotonic()
+        self._began = time.monotonic() if began is None else began
         self._means = Means()
         self._metrics: dict[str, float] = {}
         self._timed_steps, self._timed_seconds = 0, 0.0
@@ -216,8 +225,10 @@ class Trainer:
         self._say(CheckpointSaved, epoch=self._epochs, step=self._step, path=path, seconds=time.perf_counter() - began)
 
     def _save_model(self) -> None:
+        written, final = (self._run.directory / name for name in ("partial.keras", "model.keras"))
         try:
-            self._assembly.model.save(self._run.directory / "model.keras")
+            self._assembly.model.save(written)
+            written.replace(final)
         except Exception as error:  # noqa: BLE001 (a user's own layers may refuse; the checkpoints are there)
             self._say(Warned, message=f"the model could not be saved as model.keras: {error}")
 

@@ -187,7 +187,6 @@ class Halved(keras.Model):
 
 def own_step():
     model = Halved()
-    model.build((None, 8, 8, 1))
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
 
