@@ -12,6 +12,7 @@ from accel_engine.run import RunReader, Status
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui import follow
 from accel_tui.follow import Follower
+from accel_tui.meter import HISTORY
 from accel_tui.state import RunState
 from tui.fake_engine import FakeEngine, dead_pid
 
@@ -140,8 +141,12 @@ def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine
         engine.writer._connection.execute("BEGIN")
     for _ in range(3000):
         engine.train(10, seconds=0.001)
+        engine.writer._connection.execute(
+            "INSERT INTO sample (time, device, readings) VALUES (0, 'cpu:0', '{\"utilization\": [5.0, \"%\"]}')"
+        )
     engine.writer._connection.execute("COMMIT")
     engine.end()
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 30_000)
         assert watched.latest().curves["loss"].count == 30_000
+        assert watched.latest().meters["cpu:0"].history == (5.0,) * HISTORY

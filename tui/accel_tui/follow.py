@@ -17,6 +17,9 @@ POLL_SECONDS = 0.1
 STATUS_SECONDS = 1.0
 """How often it is asked whether the run's engine still lives."""
 
+SAMPLES = 2000
+"""How many of the samples that were taken before are read: the last minutes, of many devices."""
+
 
 class Follower:
     """Folds what a run says into its state and tells when there is a newer one.
@@ -41,7 +44,7 @@ class Follower:
     def run(self) -> None:
         """Follow the run until :meth:`stop`; blocks."""
         try:
-            reader = RunReader(self._directory)
+            reader = RunReader(self._directory, most_samples=SAMPLES)
         except RunError as error:
             self._on_problem(str(error))
             return

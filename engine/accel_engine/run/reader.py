@@ -96,13 +96,16 @@ class RunReader:
 
     Args:
         directory: The run's.
+        most_samples: How many samples a poll reads at most, the latest; all of them when left out. A
+            long run has far more than a screen can show.
 
     Raises:
         RunError: There is no run there, or this program cannot read it.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, most_samples: int | None = None) -> None:
         self.directory = directory
+        self._most_samples = -1 if most_samples is None else most_samples
         self._connection = connect(directory, read_only=True)
         self._place = _Place()
 
@@ -149,17 +152,18 @@ class RunReader:
                 (place.chunk,),
             ).fetchall()
             samples = self._connection.execute(
-                "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id", (place.sample,)
+                "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id DESC LIMIT ?",
+                (place.sample, self._most_samples),
             ).fetchall()
         finally:
             self._connection.execute("COMMIT")
         place.event = events[-1][0] if events else place.event
         place.chunk = chunks[-1][0] if chunks else place.chunk
-        place.sample = samples[-1][0] if samples else place.sample
+        place.sample = samples[0][0] if samples else place.sample
         return Update(
             tuple(from_json(kind, at, body) for _, kind, at, body in events if kind in KINDS),
             tuple(_chunk(row, names) for row in chunks),
-            tuple(Sample(at, device, _readings(body)) for _, at, device, body in samples),
+            tuple(Sample(at, device, _readings(body)) for _, at, device, body in reversed(samples)),
         )
 
 

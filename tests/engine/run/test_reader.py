@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.devices.reading import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
@@ -45,6 +46,16 @@ def test_event_that_only_a_later_program_knows_is_passed_over(
         connection.execute("INSERT INTO event (time, kind, body) VALUES (1.0, 'moon_landed', '{}')")
     writer.event(Warned(time=2.0, message="known"))
     assert [event.time for event in reader.poll().events] == [2.0]
+
+
+def test_of_many_samples_only_the_latest_are_read_where_that_is_asked(directory: Path, writer: RunWriter) -> None:
+    samples = [Sample(float(second), "cpu:0", {"utilization": Reading(1.0, "%")}) for second in range(10)]
+    writer.samples(samples)
+    with closing(RunReader(directory, most_samples=3)) as latest, closing(RunReader(directory)) as complete:
+        assert [sample.time for sample in latest.poll().samples] == [7, 8, 9]
+        assert [sample.time for sample in complete.poll().samples] == list(range(10))
+        writer.samples([Sample(10.0, "cpu:0")])
+        assert [sample.time for sample in latest.poll().samples] == [10]
 
 
 def test_heartbeat_alone_is_no_news(writer: RunWriter, reader: RunReader) -> None:

@@ -257,7 +257,16 @@ async def test_a_failed_run_shows_why_and_what_to_do(engine: FakeEngine, size: t
         await shows(pilot, "training")
         engine.end(Outcome.FAILED, "out of memory", "Try a smaller batch")
         await shows(pilot, "failed", "Failed after 30 steps", "out of memory", "Try a smaller batch", "R Resume")
-        assert "out of memory" in told(pilot)
+        assert not told(pilot)
+
+
+async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("r")
+        await shows(pilot, "It is 0.001")
+        engine.end(Outcome.FAILED, "out of memory")
+        await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
 
 
 async def test_a_run_whose_engine_was_killed_is_lost_at_its_last_step() -> None:

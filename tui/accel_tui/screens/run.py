@@ -172,6 +172,7 @@ class RunScreen(Screen[None]):
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
         self._draw(state)
+        self.set_class(not state.live, "-ended")
         local = state.info is not None and state.info.host == socket.gethostname()
         self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
         self._devices.meters = state.meters
@@ -181,7 +182,8 @@ class RunScreen(Screen[None]):
         self._tell_notices(before, state)
         if before.live and not state.live:
             self.asked = ()
-            self._tell_end(state)
+            if self.app.screen is not self:  # else it is said large enough
+                self._tell_end(state)
         if (before.live, before.paused) != (state.live, state.paused):
             self.refresh_bindings()
 
@@ -207,7 +209,9 @@ class RunScreen(Screen[None]):
             match notice:
                 case CommandAnswered():
                     self._forget(notice.command)
-                    self.notify(notice.answer, severity="information" if notice.obeyed else "error", markup=False)
+                    self.notify(
+                        notice.answer, severity="information" if notice.obeyed else "error", markup=False, timeout=3
+                    )
                 case Warned():
                     self.notify(notice.message, severity="warning", markup=False, timeout=10)
 

@@ -60,4 +60,4 @@ def _model(built: ModelBuilt) -> list[tuple[str, str]]:
 
 def _devices(found: DevicesFound) -> list[tuple[str, str]]:
     names = ", ".join(device["name"] for device in found.devices)
-    return [("strategy", found.strategy), ("devices", names)]
+    return [("strategy", found.strategy.lstrip("_")), ("devices", names)]

@@ -73,13 +73,14 @@ class RunOutcome(RunText):
 
 def results(metrics: Mapping[str, float]) -> str:
     """Means in a line: ``loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861``."""
-    validation = {name: value for name, value in metrics.items() if name.startswith(_VALIDATION)}
-    training = {name: value for name, value in metrics.items() if name not in validation}
+    training = [name for name in metrics if not name.startswith(_VALIDATION)]
+    validation = [name for name in metrics if name.startswith(_VALIDATION)]
     parts = [
-        ", ".join(f"{name.removeprefix(_VALIDATION)} {figures.metric(value)}" for name, value in part.items())
-        for part in (training, validation)
+        word + ", ".join(f"{name.removeprefix(_VALIDATION)} {figures.metric(metrics[name])}" for name in names)
+        for word, names in (("", training), ("validation ", validation))
+        if names
     ]
-    return "; validation ".join(part for part in parts if part)
+    return "; ".join(parts)
 
 
 def _lost(state: RunState) -> Content:

@@ -1,0 +1,51 @@
+"""What a run is busy with, in words."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.run import RunInfo, Status
+from accel_tui.state import RunState
+from accel_tui.widgets.phase_line import phase
+
+
+def state(status: Status, current: Phase | None = None, detail: str = "") -> RunState:
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=status)
+    entered = PhaseChanged(time=100.0, phase=current, detail=detail) if current else None
+    return RunState(info=info, phase=entered)
+
+
+@pytest.mark.parametrize("current", list(Phase))
+def test_every_phase_is_said_with_its_time(current: Phase) -> None:
+    words = phase(state(Status.RUNNING, current, "some detail"), now=165.0).plain
+    assert current in words
+    assert "1:05" in words
+    assert "some detail" in words
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_is_said_with_its_time(outcome: Outcome) -> None:
+    ended = RunEnded(time=9.0, outcome=outcome, steps=1, epochs=0, seconds=83.0, steps_per_second=1.0, metrics={})
+    words = phase(replace(state(Status(outcome), Phase.TRAINING), ended=ended), now=165.0).plain
+    assert outcome in words
+    assert "1:23" in words
+    assert "training" not in words
+
+
+def test_a_clock_that_was_set_back_gives_no_negative_time() -> None:
+    assert "0:00" in phase(state(Status.RUNNING, Phase.TRAINING), now=5.0).plain
+
+
+def test_lost_is_said_whatever_the_engine_did_last() -> None:
+    assert "lost" in phase(state(Status.LOST, Phase.TRAINING), now=165.0).plain
+
+
+def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None:
+    ended = RunEnded(
+        time=9.0, outcome=Outcome.STOPPED, steps=1, epochs=0, seconds=1.0, steps_per_second=1.0, metrics={}
+    )
+    started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=0, pid=1, host="h", versions={})
+    words = phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0).plain
+    assert "starting" in words
