@@ -38,7 +38,7 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
     """
     del image_size
     path = _path(entry)
-    with _explained(path), np.load(path, allow_pickle=False) as file:
+    with _opened(path) as file:
         arrays = {_IN_KERAS_FORM.get(name, name): file[name] for name in _names(set(file.files))}
         return from_arrays(entry.name, arrays, seed)
 
@@ -50,7 +50,7 @@ def survey(entry: DataEntry) -> DataEntry:
         DataError: The file or what was seen of it cannot be used.
     """
     path = _path(entry)
-    with _explained(path), np.load(path, allow_pickle=False) as file:
+    with _opened(path) as file:
         names = _names(set(file.files))
         shape = _shape(path, names[0])
         labels = file[names[1]]
@@ -74,8 +74,8 @@ def _names(there: set[str]) -> tuple[str, ...]:
     for wanted, names in _NAMES.items():
         if wanted <= there:
             return names
-    found = f"it has {', '.join(sorted(there))}" if there else "it is empty"
-    raise DataError(f"must have x_train and y_train, with x_test and y_test or without, or x and y; {found}")
+    found = f"the file has {', '.join(sorted(there))}" if there else "the file is empty"
+    raise DataError(f"there must be x_train and y_train, with x_test and y_test or without, or x and y; {found}")
 
 
 def _shape(path: Path, name: str) -> tuple[int, ...]:
@@ -93,10 +93,14 @@ def _shape(path: Path, name: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Say of every way in which a file can be broken that it is, and how."""
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file, and say of every way in which it can be broken that it is, and how."""
     try:
-        yield
+        with path.open("rb") as stream:
+            if not zipfile.is_zipfile(stream):  # NumPy would take it for a pickle
+                raise zipfile.BadZipFile("it is no complete ZIP archive")
+        with np.load(path, allow_pickle=False) as file:
+            yield file
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except MemoryError as error:

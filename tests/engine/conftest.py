@@ -1,0 +1,18 @@
+"""What tests with TensorFlow in this process share."""
+
+import os
+
+import pytest
+
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+@pytest.fixture(scope="session")
+def two_cpus() -> None:
+    """Two logical CPUs, fixed before TensorFlow's first use in this process, whichever test is first."""
+    import tensorflow as tf
+
+    host = tf.config.list_physical_devices("CPU")[0]
+    if tf.config.get_logical_device_configuration(host) is None:
+        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 2)

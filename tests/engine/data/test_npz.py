@@ -1,0 +1,109 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine import data
+from accel_engine.data.npz import read
+from accel_engine.errors import DataError, PlanError
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 256, (30, 9, 8)).astype(np.uint8)
+Y = np.arange(30) % 3
+
+
+@pytest.fixture
+def save(tmp_path: Path):
+    def save(**arrays: Any) -> str:
+        np.savez(tmp_path / "mine.npz", **arrays)
+        return str(tmp_path / "mine.npz")
+
+    return save
+
+
+def test_keras_form(save) -> None:
+    spec = save(x_train=X, y_train=Y, x_test=X[:6], y_test=Y[:6], extra=Y)
+    dataset = data.load(spec, image_size=None, seed=0)
+    assert (dataset.name, len(dataset.train), dataset.shape) == ("mine", 30, (9, 8, 1))
+    assert dataset.validation is not None
+    np.testing.assert_array_equal(dataset.validation.x[..., 0], X[:6])
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("x_train", "y_train"), ("x_train", "y_train", "x_test", "y_test")])
+def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
+    spec = save(**{name: X if name[0] == "x" else Y for name in names})
+    entry = data.survey(data.find(spec), None)
+    dataset = data.load(spec, image_size=None, seed=0)
+    assert dataset.validation is not None
+    assert entry.shape == dataset.shape
+    assert entry.classes == dataset.classes == 3
+    assert (entry.examples, entry.validation_examples) == (len(dataset.train), len(dataset.validation))
+
+
+def test_survey_leaves_the_catalogue_as_it_is() -> None:
+    assert data.survey(data.CATALOGUE["mnist"], None) is data.CATALOGUE["mnist"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({}, "there must be x_train and y_train, .* or x and y; the file is empty"),
+        ({"images": X, "y": Y}, "there must be x_train and y_train, .*; the file has images, y"),
+        ({"x": X, "y": Y[:4]}, "has 30 examples but y(_train)? has 4 labels"),
+        ({"x": X, "y": Y - 1}, r"\[0\] is -1"),
+        ({"x": X, "y": np.array([object()] * 30)}, "Python objects, which are not read because they could run code"),
+    ],
+)
+def test_bad_arrays_are_explained_with_the_files_name(save, arrays: dict[str, Any], words: str) -> None:
+    spec = save(**arrays)
+    with pytest.raises(DataError, match=f"mine.npz.*{words}"):
+        data.load(spec, image_size=None, seed=0)
+    with pytest.raises(DataError, match=f"mine.npz.*{words}"):
+        data.survey(data.find(spec), None)
+
+
+@pytest.mark.parametrize("keep", [0, 10, 2000, -300])
+def test_broken_file_is_said_to_be_broken(save, tmp_path: Path, keep: int) -> None:
+    whole = Path(save(x=X, y=Y)).read_bytes()
+    (tmp_path / "mine.npz").write_bytes(whole[:keep])
+    with pytest.raises(DataError, match=r"mine.npz is broken, or no .npz file: \S"):
+        data.load(str(tmp_path / "mine.npz"), image_size=None, seed=0)
+    with pytest.raises(DataError, match=r"mine.npz is broken, or no .npz file: \S"):
+        data.survey(data.find(str(tmp_path / "mine.npz")), None)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "y.npy"])
+def test_flipped_bits_are_noticed(save, tmp_path: Path, name: str) -> None:
+    path = Path(save(x=X, y=Y))
+    content = bytearray(path.read_bytes())
+    content[content.index(name.encode()) + 300] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="is broken"):
+        data.load(str(path), image_size=None, seed=0)
+
+
+def test_plain_array_is_no_npz_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    with path.open("wb") as file:
+        np.save(file, X)
+    with pytest.raises(DataError, match="is broken, or no"):
+        data.load(str(path), image_size=None, seed=0)
+    with pytest.raises(DataError, match="is broken, or no"):
+        data.survey(data.find(str(path)), None)
+
+
+def test_size_is_for_images_only(save) -> None:
+    spec = save(x=X, y=Y)
+    with pytest.raises(PlanError, match="is for a folder of images only; data is mine"):
+        data.load(spec, image_size="8x8", seed=0)
+    with pytest.raises(PlanError, match="is for a folder of images only"):
+        data.survey(data.find("digits"), "8x8")
+
+
+def test_file_that_vanishes_is_explained(save) -> None:
+    entry = data.find(save(x=X, y=Y))
+    assert entry.path is not None
+    entry.path.unlink()
+    with pytest.raises(DataError, match="No such file"):
+        read(entry, image_size=None, seed=0)
