@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.run import Chunk, Update
+from accel_engine.run import Chunk, RunInfo, Status, Update
 from accel_tui.state import NOTICES, RunState, fold
 
 
@@ -237,3 +239,11 @@ def test_meters_keep_the_latest_sample_and_the_past() -> None:
 def test_the_epoch_is_that_of_the_next_step(step: int, epoch: int) -> None:
     chunks = [chunk(0, [1.0] * step)] if step else []
     assert after(built(), chunks=chunks).current_epoch == epoch
+
+
+def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.FAILED)
+    state = replace(after(started()), info=info)
+    assert (state.live, state.lost, state.over) == (False, False, False)
+    end = RunEnded(time=1.0, outcome=Outcome.FAILED, steps=5, epochs=0, seconds=1.0, steps_per_second=5.0, metrics={})
+    assert after(end, state=state).over

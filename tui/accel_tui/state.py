@@ -90,6 +90,11 @@ class RunState:
         return self.info is not None and self.info.status is Status.LOST
 
     @property
+    def over(self) -> bool:
+        """Whether it is known how it came to its end; a moment later than that it did."""
+        return self.lost or (self.ended is not None and not self.live)
+
+    @property
     def paused(self) -> bool:
         """Whether the engine waits to be resumed."""
         return self.live and self.phase is not None and self.phase.phase is Phase.PAUSED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -19,14 +19,11 @@ from textual.worker import Worker, WorkerState
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Outcome, Warned
 from accel_engine.run import Status, request
-from accel_tui import figures
-from accel_tui.curve import Curve
 from accel_tui.follow import Follower
 from accel_tui.hardware import inventory_of
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
 from accel_tui.state import RunState
-from accel_tui.widgets.chart import Chart, Series
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.facts import RunFacts
 from accel_tui.widgets.log_view import LogView
@@ -34,6 +31,7 @@ from accel_tui.widgets.notices import Notices
 from accel_tui.widgets.outcome import RunOutcome, results
 from accel_tui.widgets.phase_line import PhaseLine
 from accel_tui.widgets.progress_line import ProgressLine
+from accel_tui.widgets.run_charts import RunCharts
 from accel_tui.widgets.run_title import RunTitle
 
 if TYPE_CHECKING:
@@ -80,9 +78,6 @@ class RunScreen(Screen[None]):
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
-    _loss = getters.query_one("#loss", Chart)
-    _second = getters.query_one("#second", Chart)
-    _throughput = getters.query_one("#throughput", Chart)
     _devices = getters.query_one(DevicePanel)
 
     class News(Message):
@@ -121,10 +116,7 @@ class RunScreen(Screen[None]):
         yield ProgressLine().data_bind(RunScreen.state)
         yield RunOutcome().data_bind(RunScreen.state, RunScreen.problem)
         with Horizontal(id="middle"):
-            with Vertical(id="charts"):
-                yield Chart("loss", id="loss")
-                yield Chart("accuracy", id="second")
-                yield Chart("steps/s", id="throughput")
+            yield RunCharts().data_bind(RunScreen.state)
             with VerticalScroll(id="details", can_focus=False):
                 yield RunFacts().data_bind(RunScreen.state)
                 yield Label("Notices", classes="heading")
@@ -136,7 +128,6 @@ class RunScreen(Screen[None]):
     def on_mount(self) -> None:
         """Begin to follow."""
         self.title = self.directory.name
-        self._throughput.format = figures.compact
         self._follow()
 
     def on_unmount(self) -> None:
@@ -171,7 +162,6 @@ class RunScreen(Screen[None]):
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
-        self._draw(state)
         self.set_class(not state.live, "-ended")
         local = state.info is not None and state.info.host == socket.gethostname()
         self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
@@ -180,7 +170,7 @@ class RunScreen(Screen[None]):
             self.refresh_bindings()  # what was said before anybody looked is not told again
             return
         self._tell_notices(before, state)
-        if before.live and not state.live:
+        if state.over and not before.over:
             self.asked = ()
             if self.app.screen is not self:  # else it is said large enough
                 self._tell_end(state)
@@ -190,18 +180,6 @@ class RunScreen(Screen[None]):
     def watch_asked(self) -> None:
         """What was asked for is not offered again."""
         self.refresh_bindings()
-
-    def _draw(self, state: RunState) -> None:
-        names = list(state.built.series if state.built else state.curves)[:2] or ["loss", "accuracy"]
-        for chart, name in zip((self._loss, self._second), names, strict=False):
-            chart.title = name
-            points = state.validation.get(name, ())
-            series = (Series("training", state.curves.get(name, Curve())),)
-            chart.series = (*series, Series("validation", points=points, style="secondary")) if points else series
-            chart.end = state.total_steps
-        self._second.set_class(len(names) < 2, "-absent")
-        self._throughput.series = (Series("steps/s", state.throughput, style="success"),)
-        self._throughput.end = state.total_steps
 
     def _tell_notices(self, before: RunState, state: RunState) -> None:
         fresh = state.noticed - before.noticed

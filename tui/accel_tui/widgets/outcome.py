@@ -41,8 +41,8 @@ class RunOutcome(RunText):
 
     def tell(self) -> None:
         """Say how the run ended, in the colour of its outcome."""
-        ended = self.state.ended if not self.state.live else None
-        self.display = ended is not None or self.state.lost or bool(self.problem)
+        ended = self.state.ended if self.state.over else None
+        self.display = self.state.over or bool(self.problem)
         for outcome, name in _STYLES.items():
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")

@@ -65,7 +65,7 @@ def phase(state: RunState, now: float) -> Content:
         return Content.styled("opening …", "$text-muted")
     if state.lost:
         return Content.styled("✗ lost", "bold $error")
-    if state.ended and not state.live:
+    if state.ended and state.over:
         sign, style = _ENDS[state.ended.outcome]
         return Content.assemble(
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
