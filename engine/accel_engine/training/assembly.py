@@ -8,6 +8,8 @@ import tensorflow as tf
 from accel_engine import data, models, registry, strategies
 from accel_engine.data.dataset import Dataset
 from accel_engine.errors import ModelError, PlanError
+from accel_engine.estimate import Schedule
+from accel_engine.estimate import schedule as lay_out
 from accel_engine.models.build import build
 from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
@@ -31,8 +33,7 @@ class Assembly:
         own_train_step: Whether the model brings its own ``train_step``.
         scale: What raw examples are multiplied with.
         xla: Whether the step is compiled by XLA.
-        steps_per_epoch: Optimizer updates in an epoch.
-        per_replica_batch: Examples a step on each replica.
+        schedule: How the data becomes steps.
         notes: What the user should be told of it.
     """
 
@@ -46,19 +47,13 @@ class Assembly:
     own_train_step: bool
     scale: float
     xla: bool
-    steps_per_epoch: int
-    per_replica_batch: int
+    schedule: Schedule
     notes: tuple[str, ...]
 
     @property
     def replicas(self) -> int:
         """Number of replicas."""
-        return int(self.strategy.num_replicas_in_sync)
-
-    @property
-    def global_batch(self) -> int:
-        """Examples that a step really takes, over all replicas."""
-        return self.per_replica_batch * self.replicas
+        return self.schedule.replicas
 
     @property
     def learning_rate(self) -> float:
@@ -85,10 +80,12 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     strategy = registry.load(strategies.find(plan.strategy).builder)(devices)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     notes = list(dataset.notes)
-    replicas = strategy.num_replicas_in_sync
-    per_replica_batch, note = _share_batch(plan, len(dataset.train.y), replicas)
-    notes += note
-    steps = plan.steps_per_epoch or len(dataset.train.y) // (per_replica_batch * replicas)
+    schedule = lay_out(plan, len(dataset.train), strategy.num_replicas_in_sync)
+    if schedule.global_batch < plan.batch_size:
+        notes.append(
+            f"a batch of {plan.batch_size} does not divide by {schedule.replicas} replicas: each takes "
+            f"{schedule.per_replica_batch}, so that a step has {schedule.global_batch} examples"
+        )
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
         own_train_step = overrides_train_step(model)
@@ -105,9 +102,8 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         classifies=units >= dataset.classes or (units == 1 and dataset.classes == 2),
         own_train_step=own_train_step,
         scale=1.0 if preprocesses(model) else dataset.scale,
-        xla=_use_xla(plan, devices, replicas),
-        steps_per_epoch=steps,
-        per_replica_batch=per_replica_batch,
+        xla=_use_xla(plan, devices, schedule.replicas),
+        schedule=schedule,
         notes=tuple(notes),
     )
 
@@ -117,29 +113,17 @@ def optimizer_name(model: keras.Model) -> str:
     return type(getattr(model.optimizer, "inner_optimizer", model.optimizer)).__name__
 
 
-def _share_batch(plan: Plan, examples: int, replicas: int) -> tuple[int, list[str]]:
-    if plan.batch_size > examples:
-        raise PlanError("batch_size", plan.batch_size, f"must be at most {examples}, the number of training examples")
-    share = plan.batch_size // replicas
-    if not share:
-        raise PlanError("batch_size", plan.batch_size, f"must be at least {replicas}, one example a replica")
-    if rest := plan.batch_size % replicas:
-        return share, [
-            f"a batch of {plan.batch_size} does not divide by {replicas} replicas: each takes {share}, "
-            f"so that a step has {plan.batch_size - rest} examples"
-        ]
-    return share, []
-
-
 def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[str]:
     """Compile a model that is not compiled yet; a compiled one keeps what the plan does not replace."""
     notes: list[str] = []
     if not model.compiled:
         entry = models.find(plan.model)
-        tuned = isinstance(entry, ModelEntry) and plan.optimizer in ("auto", "adam")
         loss = choose_loss(units, classes, logits=returns_logits(model))
-        model.compile(optimizer=_optimizer(plan, entry.learning_rate if tuned else None), loss=loss)
-        if not isinstance(entry, ModelEntry):
+        model.compile(optimizer=_optimizer(plan), loss=loss)
+        if isinstance(entry, ModelEntry):
+            if plan.learning_rate is None and plan.optimizer in ("auto", "adam"):
+                model.optimizer.learning_rate = entry.learning_rate
+        else:
             notes.append(f"the model is not compiled: training it with {loss.name} and {optimizer_name(model)}")
     elif plan.optimizer != "auto":
         notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's own {optimizer_name(model)}")
@@ -158,10 +142,10 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     return notes
 
 
-def _optimizer(plan: Plan, default_rate: float | None = None) -> keras.optimizers.Optimizer:
-    rate = plan.learning_rate or default_rate
+def _optimizer(plan: Plan) -> keras.optimizers.Optimizer:
     name = "adam" if plan.optimizer == "auto" else plan.optimizer
-    optimizer = keras.optimizers.get({"class_name": name, "config": {"learning_rate": rate} if rate else {}})
+    settings = {} if plan.learning_rate is None else {"learning_rate": plan.learning_rate}
+    optimizer = keras.optimizers.get({"class_name": name, "config": settings})
     # float16 gradients underflow unless the loss is scaled up; bfloat16 has the range of float32.
     return keras.optimizers.LossScaleOptimizer(optimizer) if plan.precision == "mixed_float16" else optimizer
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from accel_engine import data
+from accel_engine.errors import DataError
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 
@@ -27,6 +28,8 @@ def describe(plan: Plan) -> dict[str, Any]:
     """
     entry = data.survey(data.find(plan.data), plan.image_size)
     shape, classes = entry.shape, entry.classes
+    if shape is None or classes is None:
+        raise DataError(f"nothing is known of the data {plan.data}")
     try:
         with tf.Graph().as_default():
             model = build(plan.model, shape, classes)

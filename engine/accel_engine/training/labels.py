@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
@@ -65,7 +65,7 @@ def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
     return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
 
 
-Loss = str | Callable[..., Any] | keras.losses.Loss | None
+Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | None
 """A loss as it may be given to ``compile``; ``None`` for a model that brings its own."""
 
 

@@ -121,7 +121,7 @@ class Trainer:
         self._loop.trace(self._order(0))
 
     def _train_epochs(self) -> None:
-        steps = self._assembly.steps_per_epoch
+        steps = self._assembly.schedule.steps_per_epoch
         self._epochs = self._step // steps
         done = self._step % steps
         self._means.add(self._run.recorded(self._step - done, self._step))
@@ -237,10 +237,10 @@ class Trainer:
         return epoch_order(
             self._plan.seed,
             epoch,
-            len(assembly.dataset.train.y),
-            assembly.steps_per_epoch,
+            len(assembly.dataset.train),
+            assembly.schedule.steps_per_epoch,
             assembly.replicas,
-            assembly.per_replica_batch,
+            assembly.schedule.per_replica_batch,
         )
 
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
@@ -251,7 +251,7 @@ class Trainer:
             devices=placement.found(names, self._inventory),
             strategy=type(assembly.strategy).__name__,
         )
-        examples = len(dataset.train.y)
+        schedule = assembly.schedule
         self._say(
             ModelBuilt,
             parameters=model.count_params(),
@@ -259,14 +259,14 @@ class Trainer:
             layers=len(model.layers),
             input_shape=tuple(dataset.shape),
             classes=dataset.classes,
-            examples=examples,
-            validation_examples=len(dataset.validation.y) if dataset.validation else 0,
+            examples=len(dataset.train),
+            validation_examples=len(dataset.validation) if dataset.validation else 0,
             epochs=plan.epochs,
-            steps_per_epoch=assembly.steps_per_epoch,
-            global_batch=assembly.global_batch,
-            per_replica_batch=assembly.per_replica_batch,
-            dropped_examples=examples % assembly.global_batch if plan.steps_per_epoch is None else 0,
-            replicas=assembly.replicas,
+            steps_per_epoch=schedule.steps_per_epoch,
+            global_batch=schedule.global_batch,
+            per_replica_batch=schedule.per_replica_batch,
+            dropped_examples=schedule.dropped_examples,
+            replicas=schedule.replicas,
             optimizer=optimizer_name(model),
             loss=loss_name(model.loss),
             series=("loss", "accuracy") if assembly.classifies else ("loss",),

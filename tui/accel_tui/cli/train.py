@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 
-from accel_engine import launch
+from accel_engine import launch, preflight
 from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
 from accel_engine.plan import DEFAULTS, SPECS, Plan, Spec, flag, read_values
 from accel_engine.run import RunReader, create, find
 from accel_engine.run.writer import reopen
-from accel_engine.strategies import choose_devices
 from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say
@@ -88,8 +87,7 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
         directory, plan = _run_to_resume(resume, given)
     else:
         directory, plan = None, Plan.from_mapping((read_values(plan_file) if plan_file else {}) | given)
-    # Told before there is a run, and before TensorFlow is imported for nothing.
-    choose_devices(plan.strategy, detect().devices, plan.devices, plan.virtual_cpus)
+    preflight.check(plan, detect().devices)
     if problem := launch.installation().problem:
         raise EngineMissingError(problem)
     if directory is None:

@@ -1,0 +1,37 @@
+"""Everything about a plan that can be found wrong before TensorFlow is imported for nothing."""
+
+from collections.abc import Sequence
+
+from accel_engine import data, models
+from accel_engine.devices.reading import Device
+from accel_engine.errors import DataError, PlanError
+from accel_engine.estimate import Schedule, schedule
+from accel_engine.models import ModelEntry
+from accel_engine.plan import Plan
+from accel_engine.strategies import choose_devices
+
+
+def check(plan: Plan, devices: Sequence[Device]) -> Schedule:
+    """Check that devices, strategy, data, model and batch of a plan fit together.
+
+    The user's own models are left for the engine to check, since only it can build them.
+
+    Args:
+        plan: The plan.
+        devices: The devices of the machine.
+
+    Returns:
+        How the data becomes steps.
+
+    Raises:
+        PlanError: The plan asks for what the machine, the data or the model cannot give.
+        DataError: The user's file or folder cannot be read.
+    """
+    replicas = len(choose_devices(plan.strategy, devices, plan.devices, plan.virtual_cpus))
+    entry = data.survey(data.find(plan.data), plan.image_size)
+    if entry.shape is None or entry.examples is None:
+        raise DataError(f"nothing is known of the data {plan.data}")
+    model = models.find(plan.model)
+    if isinstance(model, ModelEntry) and (mismatch := model.mismatch(entry.shape)):
+        raise PlanError("model", plan.model, mismatch)
+    return schedule(plan, entry.examples, replicas)

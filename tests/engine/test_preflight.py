@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import pytest
+
+from accel_engine.devices.reading import Device
+from accel_engine.errors import AccelError, PlanError
+from accel_engine.plan import Plan
+from accel_engine.preflight import check
+
+HOST = (Device("cpu:0", "cpu", "a processor"),)
+
+
+def test_a_plan_that_fits_comes_to_a_schedule() -> None:
+    laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST)
+
+    assert (laid_out.replicas, laid_out.per_replica_batch, laid_out.steps_per_epoch) == (2, 32, 22)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"model": "MobileNetV2"}, "model", "takes images of at least 32x32"),
+        ({"batch_size": 1438}, "batch_size", "at most 1437"),
+        ({"strategy": "mirrored"}, "strategy", "needs two devices"),
+        ({"devices": ("gpu:0",)}, "devices", "gpu:0"),
+    ],
+)
+def test_what_does_not_fit_is_named(changes: dict[str, object], field: str, words: str) -> None:
+    with pytest.raises(PlanError, match=words) as caught:
+        check(Plan().replace(**changes), HOST)
+
+    assert caught.value.field == field
+
+
+def test_a_broken_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "broken.npz"
+    path.write_bytes(b"no archive")
+
+    with pytest.raises(AccelError, match=r"broken\.npz"):
+        check(Plan(data=str(path)), HOST)
