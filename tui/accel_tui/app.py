@@ -1,0 +1,309 @@
+"""The app: screens, and the few things that outlive them."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.message import Message
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from accel_engine.devices import Sampler
+from accel_engine.devices.reading import Inventory, Sample
+from accel_engine.errors import AccelError, EngineMissingError
+from accel_engine.launch import EngineState, WarmEngine
+from accel_engine.plan import Plan
+from accel_tui import starting
+from accel_tui.commands import KeyCommands
+from accel_tui.meter import Meter, record
+from accel_tui.screens.help import HelpScreen
+from accel_tui.screens.plan import PlanScreen
+from accel_tui.screens.run import RunScreen
+from accel_tui.screens.runs import RunsScreen
+from accel_tui.screens.too_small import TooSmallScreen, too_small
+from accel_tui.theme import DARK, LIGHT, THEMES
+from accel_tui.widgets.runs_table import RunsTable
+
+
+class AccelApp(App[None]):
+    """The dashboard.
+
+    It owns what outlives a screen: the sampler of devices, the warm engine, and the way from a plan to
+    a run. Whatever blocks is done in a thread that only posts messages.
+
+    Args:
+        open_run: Directory of a run to open at first, in place of the form.
+        make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
+        make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
+    """
+
+    TITLE = "accel-tui"
+    # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
+    CSS_PATH = ["app.tcss", "screens/plan.tcss", "screens/run.tcss"]  # noqa: RUF012 (as the base class has it)
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide"), (160, "-ultra")]  # noqa: RUF012 (as the base class has it)
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
+    COMMANDS = App.COMMANDS | {KeyCommands}
+    BINDING_GROUP_TITLE = "Everywhere"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
+        Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Change between dark and light"),
+        Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
+    ]
+
+    inventory: reactive[Inventory | None] = reactive(None)
+    """The machine's devices, once they were found."""
+
+    meters: reactive[Mapping[str, Meter]] = reactive(dict)
+    """What was last read of each device, by its id."""
+
+    engine_words: reactive[str] = reactive("")
+    """What the warm engine does, for the user."""
+
+    ready_engine: reactive[WarmEngine | None] = reactive(None)
+    """The warm engine, once it can be asked what a model is."""
+
+    is_starting: reactive[bool] = reactive(False)
+    """Whether a run is on its way."""
+
+    start_problem: reactive[str] = reactive("")
+    """Why the last run could not be started."""
+
+    @dataclass
+    class DevicesFound(Message):
+        """The machine was looked over."""
+
+        inventory: Inventory
+
+    @dataclass
+    class DevicesRead(Message):
+        """Devices were read."""
+
+        samples: tuple[Sample, ...]
+
+    @dataclass
+    class EngineChanged(Message):
+        """The warm engine came further, or could not be started."""
+
+        problem: str = ""
+
+    @dataclass
+    class RunHandedOver(Message):
+        """An engine has a run to train."""
+
+        directory: Path
+
+    @dataclass
+    class StartFailed(Message):
+        """A run could not be started."""
+
+        problem: str
+        engine: WarmEngine | None
+
+    def __init__(
+        self,
+        open_run: Path | None = None,
+        *,
+        make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
+        make_sampler: Callable[[Callable[[tuple[Sample, ...]], None]], Sampler] = Sampler,
+    ) -> None:
+        super().__init__()
+        self._open_run = open_run
+        self._make_engine = make_engine
+        self._make_sampler = make_sampler
+        self._sampler: Sampler | None = None
+        self._engine: WarmEngine | None = None
+        self._leaving = threading.Event()
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = DARK.name
+
+    def get_default_screen(self) -> "Screen[None]":
+        """The form, or the run that was asked for."""
+        return RunScreen(self._open_run) if self._open_run else self._make_plan_screen()
+
+    def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
+        """Of Textual's own, those that no key of ours does."""
+        ours = ("Theme", "Screenshot")
+        return (command for command in super().get_system_commands(screen) if command.title in ours)
+
+    def on_mount(self) -> None:
+        """Begin to look at the devices."""
+        self._sample_devices()
+
+    def on_unmount(self) -> None:
+        """Let go of what threads and processes there are."""
+        self._leaving.set()
+        if self._sampler:
+            self._sampler.stop()
+        if self._engine:
+            self._engine.close()
+
+    def on_resize(self, event: Resize) -> None:
+        """Say so where there is no room."""
+        told = isinstance(self.screen, TooSmallScreen)
+        if too_small(event.size) and not told:
+            self.push_screen(TooSmallScreen())
+        elif told and not too_small(event.size):
+            self.pop_screen()
+
+    @on(Worker.StateChanged)
+    def _worker_failed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR:
+            self.notify(f"{event.worker.group}: {event.worker.error}", title="This should not happen", severity="error")
+
+    def action_help(self) -> None:
+        """Explain the keys."""
+        self.push_screen(HelpScreen(self.screen))
+
+    def action_toggle_theme(self) -> None:
+        """Change between dark and light."""
+        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+
+    def action_show_runs(self) -> None:
+        """List the runs."""
+        self.show_runs()
+
+    # Screens: a stack in which there is at most one of each.
+
+    def show_plan(self, plan: Plan | None = None) -> None:
+        """Go to the form; fill it in from a plan if one is given."""
+        if not self._go_back_to(PlanScreen):
+            # Later, from the app's own message loop: only there can the screen be bound to the app's state.
+            self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
+        elif plan is not None and isinstance(self.screen, PlanScreen):
+            self.screen.load(plan)
+
+    def show_runs(self) -> None:
+        """Go to the list of runs."""
+        if not self._go_back_to(RunsScreen):
+            self.push_screen(RunsScreen())
+
+    def show_run(self, directory: Path) -> None:
+        """Go to a run."""
+        self._go_back_to(RunScreen)
+        shown = self.screen
+        if isinstance(shown, RunScreen) and shown.directory == directory:
+            return  # it follows on when the run is taken up again
+        if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
+            self.switch_screen(RunScreen(directory))
+        else:
+            self.push_screen(RunScreen(directory))  # the first screen of all cannot be switched
+
+    @on(RunsTable.Opened)
+    def _open_listed(self, event: RunsTable.Opened) -> None:
+        if event.run.info:
+            self.show_run(event.run.directory)
+        else:
+            self.notify(event.run.problem, title=event.run.id, severity="warning")
+
+    def _make_plan_screen(self, plan: Plan | None = None) -> PlanScreen:
+        return PlanScreen(plan).data_bind(
+            AccelApp.inventory,
+            AccelApp.meters,
+            AccelApp.engine_words,
+            AccelApp.ready_engine,
+            AccelApp.is_starting,
+            AccelApp.start_problem,
+        )
+
+    def _go_back_to(self, kind: "type[Screen[None]]") -> bool:
+        if not any(isinstance(screen, kind) for screen in self.screen_stack):
+            return False
+        while not isinstance(self.screen, kind):
+            self.pop_screen()
+        return True
+
+    # Devices
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
+    def _sample_devices(self) -> None:
+        self._sampler = self._make_sampler(lambda samples: self._post(self.DevicesRead(samples)))
+        self._sampler.start()
+        if self._leaving.is_set():
+            self._sampler.stop()
+        self._post(self.DevicesFound(self._sampler.inventory))
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
+    def _find_devices(self, sampler: Sampler) -> None:
+        self._post(self.DevicesFound(sampler.inventory))
+
+    @on(DevicesFound)
+    def _take_inventory(self, event: DevicesFound) -> None:
+        self.inventory = event.inventory
+
+    @on(DevicesRead)
+    def _take_samples(self, event: DevicesRead) -> None:
+        self.meters = record(self.meters, event.samples)
+        known = {device.id for device in self.inventory.devices} if self.inventory else set()
+        if self._sampler and known and any(sample.device not in known for sample in event.samples):
+            # A driver that was slow to answer has done so.
+            self._find_devices(self._sampler)
+
+    def _post(self, message: Message) -> None:
+        self.post_message(message)
+
+    # Engines
+
+    def warm_engine(self) -> None:
+        """Have an engine import TensorFlow, unless one does or did."""
+        if self._engine is None:
+            self._warm_up()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="engine")
+    def _warm_up(self) -> None:
+        try:
+            self._engine = self._make_engine(lambda: self._post(self.EngineChanged()))
+        except EngineMissingError as error:
+            self.post_message(self.EngineChanged(str(error)))
+            return
+        self.post_message(self.EngineChanged())
+        if self._leaving.is_set():
+            self._engine.close()
+
+    @on(EngineChanged)
+    def _show_engine(self, event: EngineChanged) -> None:
+        self.engine_words = starting.engine_words(self._engine) if self._engine else event.problem
+        self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
+
+    # Runs
+
+    def start_run(self, plan: Plan) -> None:
+        """Make a run of a plan, hand it to an engine, and open it."""
+        self._begin(partial(starting.start, plan))
+
+    def resume_run(self, directory: Path) -> None:
+        """Let a run that ended go on from its last checkpoint, and open it."""
+        self._begin(partial(starting.resume, directory))
+
+    def _begin(self, start: Callable[[WarmEngine | None], Path]) -> None:
+        if not self.is_starting:
+            self.is_starting, self.start_problem = True, ""
+            engine, self._engine = self._engine, None
+            self.ready_engine = None
+            self._hand_over(start, engine)
+
+    @work(thread=True, exit_on_error=False, group="start")
+    def _hand_over(self, start: Callable[[WarmEngine | None], Path], engine: WarmEngine | None) -> None:
+        try:
+            self.post_message(self.RunHandedOver(start(engine)))
+        except AccelError as error:
+            self.post_message(self.StartFailed(str(error), engine))
+
+    @on(RunHandedOver)
+    def _open(self, event: RunHandedOver) -> None:
+        self.is_starting = False
+        self.show_run(event.directory)
+
+    @on(StartFailed)
+    def _explain_failure(self, event: StartFailed) -> None:
+        self.is_starting, self.start_problem = False, event.problem
+        self._engine = event.engine
+        self.post_message(self.EngineChanged())

@@ -1,0 +1,83 @@
+"""What the command palette offers: every key of the screen, and what can be chosen on it."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from accel_engine.run import RunSummary
+from accel_tui import form
+from accel_tui.widgets.plan_form import PlanForm
+from accel_tui.widgets.runs_table import RunsTable
+
+Command = tuple[str, str, Callable[[], object]]
+"""A title, what it does, and the call."""
+
+
+class _Commands(Provider):
+    """Commands that are listed at once, and found by any part of their title."""
+
+    def commands(self) -> Iterator[Command]:
+        """What is there to do."""
+        raise NotImplementedError
+
+    async def discover(self) -> Hits:
+        """All of it."""
+        for title, about, call in self.commands():
+            yield DiscoveryHit(title, call, help=about)
+
+    async def search(self, query: str) -> Hits:
+        """What fits the query."""
+        matcher = self.matcher(query)
+        for title, about, call in self.commands():
+            if (score := matcher.match(title)) > 0:
+                yield Hit(score, matcher.highlight(title), call, help=about)
+
+
+class KeyCommands(_Commands):
+    """Whatever a key does on this screen, the palette does too."""
+
+    def commands(self) -> Iterator[Command]:
+        """One command for each action that has a description and is possible now."""
+        seen = set()
+        for active in self.screen.active_bindings.values():
+            binding = active.binding
+            if active.enabled and binding.description and active.tooltip and binding.action not in seen:
+                seen.add(binding.action)
+                yield (
+                    binding.description,
+                    f"{active.tooltip} ({self.app.get_key_display(binding)})",
+                    partial(self.app.run_action, binding.action, active.node),
+                )
+
+
+class PlanCommands(_Commands):
+    """Filling in the form by name: ``model: resnet20``."""
+
+    async def discover(self) -> Hits:
+        """Nothing: there is so much of it that it is for those who search."""
+        return
+        yield  # what makes this a generator
+
+    def commands(self) -> Iterator[Command]:
+        """One command for each possible choice of each field, and one to go to each field."""
+        plan_form = self.screen.query_one(PlanForm)
+        for field in plan_form.fields:
+            yield f"go to {form.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)
+            for choice in field.picker.choices:
+                if choice.possible and choice.value:
+                    title = f"{form.label(field.field)}: {choice.value}"
+                    yield title, choice.note or field.doc, partial(plan_form.set, field.field, choice.value)
+
+
+class RunsCommands(_Commands):
+    """Opening a run by its name."""
+
+    def commands(self) -> Iterator[Command]:
+        """One command for each run that can be opened."""
+        for run in self.screen.query_one(RunsTable).runs or ():
+            if run.info:
+                yield f"open {run.id}", f"{run.info.title}, {run.status}", partial(self._open, run)
+
+    def _open(self, run: RunSummary) -> None:
+        self.screen.post_message(RunsTable.Opened(run))

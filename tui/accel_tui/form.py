@@ -1,0 +1,222 @@
+"""What the plan's form knows: texts in, a plan or reasons out; no widgets.
+
+Everything comes from the plan's specs and the catalogues, so that a new field or model is on the
+screen as soon as it is there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accel_engine import data, estimate, models, strategies
+from accel_engine.data import DataEntry
+from accel_engine.devices.reading import Device
+from accel_engine.errors import PlanError
+from accel_engine.estimate import Schedule
+from accel_engine.models import ModelEntry
+from accel_engine.plan import SPECS, Plan
+from accel_tui import units
+
+WHAT = ("model", "data", "image_size", "name")
+WHERE = ("strategy", "devices", "virtual_cpus", "precision", "xla")
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "What": WHAT,
+    "Where": WHERE,
+    "How": tuple(name for name in SPECS if name not in WHAT + WHERE),
+}
+"""The fields of the form by the question that they answer; a field of no other group is a how."""
+
+_LABELS = {"xla": "XLA", "virtual_cpus": "virtual CPUs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something that a field can be set to.
+
+    Attributes:
+        value: The field's text.
+        note: What it is, in a line; why not, when it is not possible.
+        possible: Whether it can be chosen here.
+    """
+
+    value: str
+    note: str = ""
+    possible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A form as it is filled in.
+
+    Attributes:
+        plan: The plan of all fields that are right; the others are at their default.
+        errors: By field, what it may be instead.
+        devices: Ids of the devices that would train; none before the machine's are known.
+        entry: The data, as far as it is known.
+        schedule: Its steps; ``None`` when the number of examples or of devices is not known, or is wrong.
+    """
+
+    plan: Plan
+    errors: Mapping[str, str]
+    devices: tuple[str, ...]
+    entry: DataEntry
+    schedule: Schedule | None = None
+
+
+def label(name: str) -> str:
+    """A field's name on the screen."""
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def text_of(value: Any) -> str:
+    """A plan's value as the text of its field."""
+    if value is None:
+        return ""
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def parse(name: str, text: str) -> Any:
+    """Read a field's text.
+
+    Raises:
+        PlanError: It is no value of the field's type, or out of its bounds.
+    """
+    spec = SPECS[name]
+    value: Any = text.strip()
+    if not value and spec.optional:
+        return None
+    if spec.type in (int, float):
+        try:
+            value = spec.type(value.replace(",", ""))
+        except ValueError:
+            raise PlanError(name, text, f"must be {spec.allowed}") from None
+    return spec.check(name, value)
+
+
+def fill(
+    texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DataEntry | None = None
+) -> Filled:
+    """Read all fields; every one that is wrong says why.
+
+    Args:
+        texts: The fields' texts by name; those that are left out are at their default.
+        devices: The machine's devices; without them, what fits is not checked.
+        surveyed: What was last found in the user's own data, which may be other data by now.
+    """
+    plan, errors = _read(texts)
+    entry = data.find(plan.data)
+    if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
+        entry = surveyed
+    chosen: tuple[str, ...] = ()
+    laid_out = None
+    try:
+        if devices is not None:
+            chosen = strategies.choose_devices(plan.strategy, devices, plan.devices, plan.virtual_cpus)
+        if chosen and entry.examples is not None:
+            laid_out = estimate.schedule(plan, entry.examples, len(chosen))
+    except PlanError as error:
+        errors.setdefault(error.field, error.allowed)
+    model = models.find(plan.model)
+    if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
+        errors.setdefault("model", reason)
+    return Filled(plan, errors, chosen, entry, laid_out)
+
+
+def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
+    """Make a plan of the fields that are right; a plan names one wrong field at a time."""
+    values: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for name, text in texts.items():
+        try:
+            values[name] = parse(name, text)
+        except PlanError as error:
+            errors[name] = error.allowed
+    while True:
+        try:
+            return Plan.from_mapping(values), errors
+        except PlanError as error:
+            errors[error.field] = error.allowed
+            del values[error.field]
+
+
+def choices(name: str, filled: Filled, devices: Sequence[Device] = ()) -> tuple[Choice, ...]:
+    """What is offered for a field; nothing for one that takes any number or text.
+
+    Args:
+        name: The field.
+        filled: What else is chosen.
+        devices: The machine's.
+    """
+    match name:
+        case "model":
+            return tuple(_model(entry, filled.entry) for entry in models.CATALOGUE.values())
+        case "data":
+            return tuple(Choice(entry.name, f"{entry.summary}: {about(entry)}") for entry in data.CATALOGUE.values())
+        case "strategy":
+            return tuple(_strategy(entry, filled.plan, devices) for entry in strategies.CATALOGUE.values())
+        case "devices":
+            return _devices(filled.plan, devices)
+    return tuple(Choice(value) for value in SPECS[name].choices)
+
+
+def about(entry: DataEntry) -> str:
+    """Shape, classes and examples of a dataset, as far as they are known."""
+    parts = [
+        units.shape(entry.shape) if entry.shape is not None else "",
+        f"{entry.classes} classes" if entry.classes else "",
+        f"{units.count(entry.examples)} examples" if entry.examples else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def remark(name: str, filled: Filled) -> str:
+    """What a field's present value is, in a line, where that needs saying."""
+    match name:
+        case "model":
+            model = models.find(filled.plan.model)
+            return f"{model.summary}; takes {model.takes}" if isinstance(model, ModelEntry) else "your own"
+        case "data":
+            return "; ".join(part for part in (filled.entry.summary, about(filled.entry)) if part)
+        case "strategy":
+            return strategies.find(filled.plan.strategy).summary
+    return ""
+
+
+def empty(name: str, filled: Filled) -> str:
+    """What a field stands for when it is left empty."""
+    match name:
+        case "devices":
+            return f"auto: {','.join(filled.devices)}" if filled.devices and not filled.plan.devices else "auto"
+        case "steps_per_epoch":
+            return "all the data"
+        case "image_size":
+            return "as they are"
+        case "name":
+            return "none"
+    return "auto" if SPECS[name].optional else ""
+
+
+def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
+    reason = entry.mismatch(chosen.shape) if chosen.shape is not None else ""
+    return Choice(entry.name, reason or entry.summary, not reason)
+
+
+def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
+    # Which devices it may use is for the user to decide after the strategy; only what is there counts.
+    reason = strategies.misfit(entry.name, devices, (), plan.virtual_cpus) if devices else ""
+    return Choice(entry.name, reason or entry.summary, not reason)
+
+
+def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[Choice, ...]:
+    known = {device.id: device.name for device in devices if device.kind != "cpu"}
+    host = next((device.name for device in devices if device.kind == "cpu"), "")
+    for index in range(plan.virtual_cpus):
+        known[f"cpu:{index}"] = host if plan.virtual_cpus == 1 else f"a {plan.virtual_cpus}th of {host}"
+    gpus = [device.id for device in devices if device.kind == "gpu"]
+    several = (Choice(",".join(gpus), "all GPUs"),) if len(gpus) > 1 else ()
+    return (
+        Choice("", "all that the strategy can use"),
+        *several,
+        *(Choice(device, note) for device, note in known.items()),
+    )

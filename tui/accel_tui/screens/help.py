@@ -1,0 +1,60 @@
+"""The keys of the screen below, and what they do."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
+
+Row = tuple[str, str]
+"""Keys, and what they do."""
+
+
+class HelpScreen(ModalScreen[None]):
+    """Lists every binding that has a tooltip, by where it works.
+
+    Args:
+        about: The screen that is to be explained.
+    """
+
+    CSS_PATH = "help.tcss"
+    AUTO_FOCUS = "VerticalScroll"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,f1,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
+    ]
+
+    def __init__(self, about: "Screen[object]") -> None:
+        super().__init__()
+        self._about = about
+
+    def compose(self) -> ComposeResult:
+        """A heading and a table for each place."""
+        with VerticalScroll() as box:
+            box.border_title = "Keys"
+            box.border_subtitle = "esc closes"
+            for place, rows in self._places():
+                yield Static(place, classes="place", markup=False)
+                width = max(len(keys) for keys, _ in rows)
+                lines = [Content.assemble((f"{keys:>{width}}", "$accent"), "  ", does) for keys, does in rows]
+                yield Static(Content("\n").join(lines))
+
+    def _places(self) -> Iterator[tuple[str, list[Row]]]:
+        seen: set[type] = set()
+        for node in (self._about, *self._about.walk_children(), self.app):
+            if type(node) not in seen:
+                seen.add(type(node))
+                if rows := self._rows(node):
+                    yield node.BINDING_GROUP_TITLE or "Everywhere", rows
+
+    def _rows(self, node: DOMNode) -> list[Row]:
+        rows = []
+        for declared in type(node).BINDINGS:
+            if isinstance(declared, Binding) and declared.tooltip:
+                keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
+                rows.append((keys, declared.tooltip))
+        return rows

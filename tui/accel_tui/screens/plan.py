@@ -1,0 +1,285 @@
+"""The screen where a plan is made: devices, form, what it means, start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.events import DescendantFocus, ScreenResume
+from textual.getters import query_one
+from textual.message import Message
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Button, Footer, Input, Static
+
+from accel_engine import data
+from accel_engine.data import DataEntry
+from accel_engine.devices.reading import Inventory
+from accel_engine.errors import AccelError
+from accel_engine.launch import Description, WarmEngine
+from accel_engine.plan import SPECS, Plan
+from accel_tui import form, outlook
+from accel_tui.commands import PlanCommands
+from accel_tui.form import Filled
+from accel_tui.meter import Meter
+from accel_tui.widgets.device_panel import DevicePanel
+from accel_tui.widgets.field import Field
+from accel_tui.widgets.outlook_panel import OutlookPanel
+from accel_tui.widgets.plan_form import PlanForm
+from accel_tui.widgets.runs_table import RunsTable
+from accel_tui.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from accel_tui.app import AccelApp
+
+PATIENCE = 0.25
+"""Seconds without a key before an engine is asked what the plan's model is."""
+
+Subject = tuple[str, str, str | None]
+"""What a description depends on: model, data and image size."""
+
+
+def _subject(plan: Plan) -> Subject:
+    return plan.model, plan.data, plan.image_size
+
+
+class PlanScreen(Screen[None]):
+    """Asks what to train.
+
+    Args:
+        plan: What the form begins with; the defaults when left out.
+    """
+
+    CSS_PATH = "plan.tcss"
+    AUTO_FOCUS = "#start"
+    COMMANDS: ClassVar = {PlanCommands}
+    BINDING_GROUP_TITLE = "Plan"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s,ctrl+s", "start", "Start", id="plan.start", tooltip="Train this plan"),
+        Binding("r,ctrl+r", "app.show_runs", "Runs", id="plan.runs", tooltip="List the runs of the past and of now"),
+        Binding("c,f5", "copy", "Copy", id="plan.copy", tooltip="Copy the equivalent command"),
+        Binding("d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Fill in the defaults again"),
+        Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Go to the next field"),
+        Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Go to the field before"),
+        Binding("escape", "leave", "Leave", id="plan.leave", tooltip="Go back to Start, where letters are keys"),
+    ]
+
+    app: "AccelApp"
+
+    inventory: reactive[Inventory | None] = reactive(None, repaint=False)
+    """The machine's devices."""
+
+    meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
+    """What was last read of them."""
+
+    engine_words: reactive[str] = reactive("", repaint=False)
+    """What the warm engine does."""
+
+    ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
+    """Who can be asked what a model is."""
+
+    is_starting: reactive[bool] = reactive(False, repaint=False)
+    """Whether a run is on its way."""
+
+    start_problem: reactive[str] = reactive("", repaint=False)
+    """Why the last run could not be started."""
+
+    form = query_one(PlanForm)
+    outlook = query_one(OutlookPanel)
+
+    @dataclass
+    class Surveyed(Message):
+        """The user's own data was looked into."""
+
+        plan: Plan
+        entry: DataEntry | None
+        problem: str = ""
+
+    @dataclass
+    class Described(Message):
+        """An engine said what the plan's model is."""
+
+        subject: Subject
+        description: Description
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        super().__init__()
+        self._plan = plan
+        self._filled: Filled | None = None
+        self._described: tuple[Subject, Description] | None = None
+        self._pause: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom: devices; form and what it means; command and start."""
+        yield TopBar("Plan")
+        yield DevicePanel().data_bind(PlanScreen.inventory, PlanScreen.meters)
+        with VerticalScroll(id="body", can_focus=False):
+            yield PlanForm().data_bind(PlanScreen.inventory)
+            yield OutlookPanel()
+        yield RunsTable()
+        with Vertical(id="bottom"):
+            yield Static(id="hint", markup=False)
+            yield Static(id="command", markup=False)
+            with Horizontal(id="go"):
+                yield Button("▶ Start", id="start", compact=True)
+                yield Static(id="status", markup=False)
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Show what the engine does as it changes."""
+        self.query_one(RunsTable).border_title = "Runs of late"
+        if self._plan is not None:
+            self.form.load(self._plan)
+        for name in ("engine_words", "is_starting", "start_problem"):
+            self.watch(self.app, name, self._show_status, init=False)
+        self.watch(self.app, "engine_ready", self._ask, init=False)
+
+    def load(self, plan: Plan) -> None:
+        """Fill the form in from a plan."""
+        self.form.load(plan)
+
+    def watch_engine_words(self) -> None:
+        """Show it."""
+        self._show_status()
+
+    def watch_is_starting(self) -> None:
+        """Show it, and allow no second start meanwhile."""
+        self._show_status()
+
+    def watch_start_problem(self) -> None:
+        """Show it."""
+        self._show_status()
+
+    def watch_ready_engine(self) -> None:
+        """Ask it."""
+        self._ask()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A wrong plan has no command; a field can be left by who is in one."""
+        del parameters
+        if action == "copy":
+            return None if self._filled is None or self._filled.errors else True
+        return isinstance(self.focused, Input) if action == "leave" else True
+
+    def action_start(self) -> None:
+        """Train the plan, or go to the first field that is wrong."""
+        filled = self.form.filled
+        if filled.errors:
+            self.form.go_to(next(name for name in SPECS if name in filled.errors))
+        else:
+            self.app.start_run(filled.plan)
+
+    def action_copy(self) -> None:
+        """Put the command on the clipboard."""
+        self.app.copy_to_clipboard(self.form.filled.plan.command())
+        self.notify("Copied the command", timeout=2)
+
+    def action_defaults(self) -> None:
+        """Fill in the defaults."""
+        self.form.load(Plan())
+
+    def action_leave(self) -> None:
+        """Leave the field."""
+        self.query_one("#start").focus()
+
+    @on(Button.Pressed, "#start")
+    def _start(self) -> None:
+        self.action_start()
+
+    @on(ScreenResume)
+    def _warm_up(self) -> None:
+        self.app.warm_engine()
+        self.query_one(RunsTable).look()
+
+    @on(DescendantFocus)
+    def _explain(self, event: DescendantFocus) -> None:
+        """Say what the field in use is for."""
+        field = next((node for node in event.widget.ancestors if isinstance(node, Field)), None)
+        self.query_one("#hint", Static).update(field.doc if field else "")
+        self.refresh_bindings()
+
+    @on(RunsTable.Listed)
+    def _have_recent_runs(self, event: RunsTable.Listed) -> None:
+        self.set_class(bool(event.runs), "-ran")
+
+    @on(PlanForm.Changed)
+    def _changed(self, event: PlanForm.Changed) -> None:
+        self._filled = event.filled
+        self.app.start_problem = ""
+        self.query_one("#command", Static).update(self._command(event.filled))
+        self._show_status()
+        self._show_outlook()
+        self.refresh_bindings()
+        if self._pause:
+            self._pause.stop()
+        self._pause = self.set_timer(PATIENCE, self._ask)
+
+    def _command(self, filled: Filled) -> Content:
+        style = "$text-disabled" if filled.errors else "$foreground"
+        return Content.assemble(("$ ", "$text-disabled"), (filled.plan.command(), style))
+
+    def _show_status(self) -> None:
+        """At the bottom: what keeps the plan from being started, else what the engine does."""
+        if not self.is_mounted:
+            return
+        status, filled = self.query_one("#status", Static), self._filled
+        self.query_one("#start", Button).disabled = self.is_starting
+        if self.is_starting:
+            status.update(Content.styled("starting…", "$text-muted"))
+        elif self.start_problem:
+            status.update(Content.styled(self.start_problem, "$text-error"))
+        elif filled and filled.errors:
+            name, reason = next((name, filled.errors[name]) for name in SPECS if name in filled.errors)
+            status.update(Content.styled(f"{form.label(name)}: {reason}", "$text-error"))
+        else:
+            status.update(Content.styled(self.engine_words, "$text-muted"))
+
+    def _show_outlook(self) -> None:
+        if self._filled is None:
+            return
+        known = self._described
+        description = known[1] if known and known[0] == _subject(self._filled.plan) else None
+        pending = "counting…" if self.ready_engine else "when there is an engine"
+        self.outlook.choices = outlook.choices(self._filled)
+        self.outlook.facts = outlook.facts(self._filled, description, pending)
+        self.outlook.warnings = outlook.warnings(self._filled, description)
+
+    def _ask(self) -> None:
+        """Look into the user's data, and have the model counted, unless that is known already."""
+        filled = self._filled
+        if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
+            return
+        if filled.entry.path is not None:
+            self._survey(filled.plan)
+        known = self._described is not None and self._described[0] == _subject(filled.plan)
+        if self.ready_engine and not known:
+            self._describe(self.ready_engine, filled.plan)
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
+    def _survey(self, plan: Plan) -> None:
+        try:
+            entry = data.survey(data.find(plan.data), plan.image_size)
+        except AccelError as error:
+            self.post_message(self.Surveyed(plan, None, str(error)))
+        else:
+            self.post_message(self.Surveyed(plan, entry))
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
+    def _describe(self, engine: WarmEngine, plan: Plan) -> None:
+        self.post_message(self.Described(_subject(plan), engine.describe(plan)))
+
+    @on(Surveyed)
+    def _take_survey(self, event: Surveyed) -> None:
+        self.form.broken = (event.plan.data, event.problem) if event.problem else ("", "")
+        if event.entry is not None:
+            self.form.surveyed = event.entry
+
+    @on(Described)
+    def _take_description(self, event: Described) -> None:
+        self._described = (event.subject, event.description)
+        self._show_outlook()

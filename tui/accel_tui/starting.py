@@ -1,0 +1,76 @@
+"""From a plan to a run that an engine trains. All of it blocks: call it from a thread."""
+
+from pathlib import Path
+
+from accel_engine import launch
+from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.launch import EngineState, WarmEngine
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, create
+from accel_engine.run.writer import reopen
+
+
+def start(plan: Plan, engine: WarmEngine | None) -> Path:
+    """Make a run of a plan and hand it to an engine.
+
+    Args:
+        plan: What to train.
+        engine: A warm engine; without a usable one, a cold one is started.
+
+    Returns:
+        The run's directory.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be written, or the engine has ended.
+    """
+    _need_engine()
+    directory = create(plan)
+    _hand_over(directory, engine)
+    return directory
+
+
+def resume(directory: Path, engine: WarmEngine | None) -> Path:
+    """Let a run that ended or was lost go on from its last checkpoint.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be read or written, or is being trained already.
+    """
+    _need_engine()
+    reader = RunReader(directory)
+    try:
+        plan = reader.info().plan
+    finally:
+        reader.close()
+    if plan is None:
+        raise RunError(f"the plan of run {directory.name} cannot be read on this machine")
+    reopen(directory, plan)
+    _hand_over(directory, engine)
+    return directory
+
+
+def engine_words(engine: WarmEngine) -> str:
+    """What a warm engine does, for the user."""
+    match engine.state:
+        case EngineState.IMPORTING:
+            return "engine: importing TensorFlow…"
+        case EngineState.READY:
+            return f"engine: ready (TensorFlow {engine.versions.get('tensorflow', '?')})"
+        case EngineState.HANDED_OVER:
+            return "engine: training"
+        case EngineState.FAILED:
+            return engine.problem
+
+
+def _need_engine() -> None:
+    """Refuse before there is a run that nobody would train."""
+    if problem := launch.installation().problem:
+        raise EngineMissingError(problem)
+
+
+def _hand_over(directory: Path, engine: WarmEngine | None) -> None:
+    if engine is not None and engine.state in (EngineState.IMPORTING, EngineState.READY):
+        engine.train(directory)
+    else:
+        launch.start(directory)

@@ -1,0 +1,78 @@
+"""The program's own colours: quiet greys, one accent, and hues that mean a state."""
+
+from textual.theme import Theme
+
+DARK = Theme(
+    name="accel-dark",
+    dark=True,
+    primary="#56b3c4",
+    secondary="#d9a566",
+    accent="#56b3c4",
+    success="#86b870",
+    warning="#d9b95f",
+    error="#e0737d",
+    foreground="#c8d0d8",
+    background="#11151a",
+    surface="#1a2027",
+    panel="#1a2027",
+    variables={
+        # Textual's own are relative to a background that inline styles do not know, and come out white.
+        "text-muted": "#8b97a3",
+        "text-disabled": "#5b6672",
+        "border": "#2b343d",
+        "border-blurred": "#2b343d",
+        "block-cursor-background": "#24464f",
+        "block-cursor-foreground": "#eaf2f5",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "#1f2a31",
+        "block-hover-background": "#1f2a31",
+        "footer-background": "#11151a",
+        "footer-key-foreground": "#56b3c4",
+        "footer-description-foreground": "#8b97a3",
+        "input-cursor-background": "#56b3c4",
+        "input-selection-background": "#24464f",
+        "scrollbar": "#2b343d",
+        "scrollbar-hover": "#3a4651",
+        "scrollbar-background": "#11151a",
+        "scrollbar-background-hover": "#11151a",
+        "scrollbar-background-active": "#11151a",
+    },
+)
+
+LIGHT = Theme(
+    name="accel-light",
+    dark=False,
+    primary="#0f7488",
+    secondary="#a5641a",
+    accent="#0f7488",
+    success="#3f7d2c",
+    warning="#946800",
+    error="#b83244",
+    foreground="#2a323a",
+    background="#fbfaf7",
+    surface="#efeee9",
+    panel="#efeee9",
+    variables={
+        "text-muted": "#69737c",
+        "text-disabled": "#9aa2a9",
+        "border": "#d3d2cb",
+        "border-blurred": "#d3d2cb",
+        "block-cursor-background": "#c6e2e7",
+        "block-cursor-foreground": "#12262b",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "#e4e9e8",
+        "block-hover-background": "#e4e9e8",
+        "footer-background": "#fbfaf7",
+        "footer-key-foreground": "#0f7488",
+        "footer-description-foreground": "#69737c",
+        "input-cursor-background": "#0f7488",
+        "input-selection-background": "#c6e2e7",
+        "scrollbar": "#d3d2cb",
+        "scrollbar-hover": "#bbbab3",
+        "scrollbar-background": "#fbfaf7",
+        "scrollbar-background-hover": "#fbfaf7",
+        "scrollbar-background-active": "#fbfaf7",
+    },
+)
+
+THEMES = (DARK, LIGHT)

@@ -1,0 +1,36 @@
+"""The line at the top of every screen: the program, where one is in it, the machine."""
+
+import socket
+
+from textual.content import Content
+from textual.widget import Widget
+
+from accel_engine import __version__
+
+
+class TopBar(Widget):
+    """A header of one line.
+
+    Args:
+        place: What the screen is.
+    """
+
+    DEFAULT_CSS = """
+    TopBar {
+        dock: top;
+        height: 1;
+        padding: 0 1;
+        background: $surface;
+    }
+    """
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def render(self) -> Content:
+        """Program and place on the left, host and version on the right."""
+        left = Content.assemble(("accel-tui", "bold $accent"), ("  " + self._place, "bold"))
+        right = Content.assemble((socket.gethostname(), "$text-muted"), ("  " + __version__, "$text-disabled"))
+        gap = self.size.width - left.cell_length - right.cell_length
+        return Content.assemble(left, " " * gap, right) if gap > 1 else left
