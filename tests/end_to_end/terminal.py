@@ -28,9 +28,15 @@ KEYS = {
     "left": "\x1b[D",
     "ctrl+c": "\x03",
     "ctrl+q": "\x11",
+    "ctrl+s": "\x13",
+    "ctrl+u": "\x15",
+    "end": "\x1b[F",
     "space": " ",
 }
 """What a terminal sends for keys that are no characters."""
+
+TYPING_SECONDS = 0.02
+"""Between two keys, as a person's are: Textual drops text that arrives in one read with a control character."""
 
 SETTINGS = {
     "alternate screen": (1049, False),
@@ -85,7 +91,6 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self._news = threading.Condition()
         self._raw = bytearray()
-        self._closed = False
         self._master, self._slave = pty.openpty()
         self._set_size(columns, rows)
         self.modes_before = termios.tcgetattr(self._slave)
@@ -142,7 +147,25 @@ class Terminal:
     def send(self, *keys: str) -> None:
         """Type keys: names of :data:`KEYS`, or text as it is."""
         for key in keys:
+            time.sleep(TYPING_SECONDS)
             os.write(self._master, KEYS.get(key, key).encode())
+
+    def click(self, text: str, right: int = 0) -> None:
+        """Press and release the mouse's button on a text that is on the screen.
+
+        Args:
+            text: The text; its first appearance is taken.
+            right: How many cells to the right of its beginning.
+
+        Raises:
+            AssertionError: It is not there.
+        """
+        for row, line in enumerate(self.text.splitlines(), start=1):
+            if (column := line.find(text)) >= 0:
+                at = f"{column + 1 + right};{row}"
+                self.send(f"\x1b[<0;{at}M\x1b[<0;{at}m")
+                return
+        raise AssertionError(f"no {text!r} on the screen:\n{self.text}")
 
     def wait_for(self, wanted: str | Callable[[str], Any], timeout: float = 30.0) -> str:
         """Wait until a text is on the screen, or a function of the screen's text is true.
@@ -158,8 +181,9 @@ class Terminal:
         with self._news:
             while not there(text := self.text):
                 left = deadline - time.monotonic()
-                if left <= 0 or self._closed:
-                    why = "the program ended" if self._closed else f"waited {timeout:g} s"
+                ended = self.process.poll() is not None
+                if left <= 0 or ended:
+                    why = "the program ended" if ended else f"waited {timeout:g} s"
                     raise AssertionError(f"{why}; no {wanted!r} on the screen:\n{text}")
                 self._news.wait(min(left, 0.5))
             return text
@@ -221,9 +245,8 @@ class Terminal:
             with self._news:
                 if data:
                     self._raw += data
-                    self._stream.feed(data)
-                else:
-                    self._closed = True
+                    # pyte would print the end of what restores the keyboard's protocol.
+                    self._stream.feed(data.replace(b"\x1b[<u", b""))
                 self._news.notify_all()
             if not data:
                 return

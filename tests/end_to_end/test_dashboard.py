@@ -1,0 +1,209 @@
+"""The dashboard as a person meets it: the installed program in a real terminal, real engines, real bad luck."""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from accel_engine.events import CheckpointSaved, Event, Phase, PhaseChanged
+from accel_engine.run import RunReader, Status, find
+from accel_engine.run.listing import summarize
+from end_to_end.terminal import Terminal
+
+Wait = Callable[..., None]
+
+IMPORTING = 180.0
+"""Seconds that the import of TensorFlow and the first steps may take on a busy machine."""
+
+
+@pytest.fixture
+def open_terminal(program: Path) -> Iterator[Callable[..., Terminal]]:
+    """Open the program in a terminal of its own; all are closed at the end."""
+    terminals: list[Terminal] = []
+
+    def open_(*arguments: str, columns: int = 120, rows: int = 40) -> Terminal:
+        terminals.append(Terminal([program, *arguments], columns=columns, rows=rows))
+        return terminals[-1]
+
+    yield open_
+    for terminal in terminals:
+        terminal.close()
+
+
+def start_long_run(terminal: Terminal) -> Path:
+    """Fill the form in with mouse and keys so that training goes on until it is stopped; start it."""
+    terminal.wait_for("engine: ready", timeout=IMPORTING)
+    terminal.click("epochs", right=17)
+    terminal.send("end", "ctrl+u")
+    terminal.wait_for("must be a whole")
+    terminal.send("5000")
+    terminal.wait_for("accel-tui train --epochs 5000")
+    terminal.send("ctrl+s")
+    terminal.wait_for("● training", timeout=IMPORTING)
+    return find("last")
+
+
+def loss(text: str) -> float:
+    """The latest training loss that is on the screen."""
+    found = re.search(r"loss .*training ([0-9.]+)", text)
+    return float(found[1]) if found else float("inf")
+
+
+def steps(directory: Path) -> int:
+    return summarize(directory).steps
+
+
+def status(directory: Path) -> Status | None:
+    return summarize(directory).status
+
+
+def events(directory: Path) -> tuple[Event, ...]:
+    with closing(RunReader(directory)) as reader:
+        return reader.poll().events
+
+
+def assert_left_as_found(terminal: Terminal) -> None:
+    assert terminal.wait_closed() == 0
+    assert terminal.altered == []
+    assert terminal.modes == terminal.modes_before
+
+
+def test_open_see_the_cpu_train_pause_go_on_stop_and_leave(
+    open_terminal: Callable[..., Terminal], wait_until: Wait
+) -> None:
+    terminal = open_terminal()
+    terminal.wait_for(lambda text: re.search(r"cpu:0 .* \d+%", text))
+    directory = start_long_run(terminal)
+    terminal.wait_for(lambda text: loss(text) < 0.7)
+    losses = [float(value) for chunk in chunks(directory) for value in chunk]
+    assert sum(losses[:5]) / 5 > 1.5
+
+    terminal.send("p")
+    terminal.wait_for("‖ paused")
+    paused_at = steps(directory)
+    terminal.send("c")
+    wait_until(lambda: any(isinstance(event, CheckpointSaved) for event in events(directory)), "a checkpoint")
+    assert steps(directory) == paused_at
+
+    terminal.send("p")
+    terminal.wait_for("● training")
+    wait_until(lambda: steps(directory) > paused_at, "more steps")
+
+    terminal.send("s")
+    terminal.wait_for("Stop training?")
+    terminal.send("s")
+    terminal.wait_for("■ stopped")
+    terminal.wait_for("Stopped after")
+    assert status(directory) is Status.STOPPED
+
+    terminal.send("q")
+    assert_left_as_found(terminal)
+
+
+def chunks(directory: Path) -> list[list[float]]:
+    with closing(RunReader(directory)) as reader:
+        return [chunk.series["loss"].tolist() for chunk in reader.poll().chunks]
+
+
+def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
+    open_terminal: Callable[..., Terminal], wait_until: Wait
+) -> None:
+    first = open_terminal()
+    directory = start_long_run(first)
+    second = open_terminal("watch", "last", columns=80, rows=24)
+    second.wait_for("● training")
+
+    second.send("p")
+    first.wait_for("‖ paused")
+    first.send("p")
+    second.wait_for("● training")
+
+    first.kill()
+    after_death = steps(directory)
+    wait_until(lambda: steps(directory) > after_death, "more steps after the dashboard's death")
+    second.hang_up()
+    second.wait_closed()
+    assert status(directory) is Status.RUNNING
+
+    third = open_terminal("watch", "last")
+    third.wait_for("● training")
+    third.wait_for(lambda text: loss(text) < 2.0)
+    third.send("q")
+    third.wait_for("What shall become of it?")
+    third.send("d")
+    assert_left_as_found(third)
+    before_leaving = steps(directory)
+    wait_until(lambda: steps(directory) > before_leaving, "more steps after leaving")
+    assert status(directory) is Status.RUNNING
+
+
+def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
+    program: Path, open_terminal: Callable[..., Terminal], wait_until: Wait
+) -> None:
+    arguments = ("train", "--model", "mlp", "--epochs", "5000", "--xla", "off", "--validation", "off", "--detach")
+    subprocess.run([program, *arguments], check=True, capture_output=True, timeout=60)
+    directory = find("last")
+    terminal = open_terminal("watch", "last")
+    terminal.wait_for("● training", timeout=IMPORTING)
+    wait_until(lambda: any(isinstance(event, CheckpointSaved) for event in events(directory)), "a checkpoint")
+
+    with closing(RunReader(directory)) as reader:
+        pid = reader.info().pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    terminal.wait_for("✗ lost")
+    terminal.wait_for(r"R goes on from the checkpoint")
+    lost_at = steps(directory)
+
+    terminal.send("R")
+    wait_until(lambda: status(directory) is Status.RUNNING, "the run to be taken up", timeout=IMPORTING)
+    terminal.wait_for("● training", timeout=IMPORTING)
+    wait_until(lambda: steps(directory) > lost_at, "more steps than before", timeout=60)
+    with closing(RunReader(directory)) as reader:
+        starts = [event.first_step for event in reader.poll().events if event.kind() == "run_started"]  # type: ignore[attr-defined]
+    assert starts[0] == 0
+    assert 0 < starts[1] <= lost_at
+
+    terminal.send("q")
+    terminal.wait_for("What shall become of it?")
+    terminal.send("s")
+    assert_left_as_found(terminal)
+    wait_until(lambda: status(directory) is Status.STOPPED, "the run to stop")
+    assert not any(isinstance(event, PhaseChanged) and event.phase is Phase.VALIDATING for event in events(directory))
+
+
+def test_terminal_that_is_too_small_is_told_and_may_grow(open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal(columns=50, rows=12)
+    terminal.wait_for("80x24")
+    terminal.resize(80, 24)
+    terminal.wait_for("Start")
+    terminal.wait_for("cpu:0")
+    terminal.send("q")
+    assert_left_as_found(terminal)
+
+
+def test_losing_the_terminal_ends_the_dashboard_and_its_warm_engine(
+    open_terminal: Callable[..., Terminal], wait_until: Wait
+) -> None:
+    terminal = open_terminal()
+    terminal.wait_for("importing TensorFlow")
+    engines = psutil.Process(terminal.process.pid).children()
+    assert engines
+    terminal.hang_up()
+    terminal.wait_closed()
+    wait_until(lambda: not any(engine.is_running() for engine in engines), "the warm engine to end")
+
+
+def test_ending_it_from_outside_leaves_the_terminal_as_it_was(open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal()
+    terminal.wait_for("cpu:0")
+    terminal.process.send_signal(signal.SIGTERM)
+    terminal.wait_closed()
+    assert terminal.altered == []
+    assert terminal.modes == terminal.modes_before
