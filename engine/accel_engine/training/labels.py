@@ -84,7 +84,7 @@ def labels_for(loss: Loss, units: int, classes: int) -> Labels:
             getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
         )
         return Labels(BINARY, classes, threshold=0.0 if logits else 0.5)
-    return Labels(ONE_HOT, classes)
+    return Labels(ONE_HOT, max(units, classes))
 
 
 def loss_name(loss: Loss) -> str:
