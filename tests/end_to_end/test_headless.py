@@ -65,7 +65,7 @@ def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
     wait_until(lambda: reader.info().status is Status.LOST, "the run to count as lost")
     reader.close()
 
-    (listed,) = json.loads(run(program, "runs", "--json").stdout)
+    (listed,) = lines(run(program, "runs", "--json").stdout)
     assert listed["status"] == "lost"
     assert listed["steps"] > 0
     watched = run(program, "watch", "last", "--plain")
