@@ -194,7 +194,8 @@ class WarmEngine:
             reply = json.loads(line)
             if "versions" in reply:
                 self.versions = reply["versions"]
-                self._set(EngineState.READY)
+                if self.state is EngineState.IMPORTING:  # it may have been handed a run meanwhile
+                    self._set(EngineState.READY)
             else:
                 with self._news:
                     self._replies[reply.pop("number")] = reply

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +20,7 @@ from accel_engine.devices.reading import Inventory, Sample
 from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
-from accel_tui import starting
+from accel_tui import messages, starting
 from accel_tui.commands import KeyCommands
 from accel_tui.meter import Meter, record
 from accel_tui.screens.help import HelpScreen
@@ -47,7 +46,7 @@ class AccelApp(App[None]):
 
     TITLE = "accel-tui"
     # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
-    CSS_PATH = ["app.tcss", "screens/plan.tcss", "screens/run.tcss"]  # noqa: RUF012 (as the base class has it)
+    CSS_PATH = [Path(__file__).parent / name for name in ("app.tcss", "screens/plan.tcss", "screens/run.tcss")]  # noqa: RUF012
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide"), (160, "-ultra")]  # noqa: RUF012 (as the base class has it)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
     COMMANDS = App.COMMANDS | {KeyCommands}
@@ -75,37 +74,6 @@ class AccelApp(App[None]):
 
     start_problem: reactive[str] = reactive("")
     """Why the last run could not be started."""
-
-    @dataclass
-    class DevicesFound(Message):
-        """The machine was looked over."""
-
-        inventory: Inventory
-
-    @dataclass
-    class DevicesRead(Message):
-        """Devices were read."""
-
-        samples: tuple[Sample, ...]
-
-    @dataclass
-    class EngineChanged(Message):
-        """The warm engine came further, or could not be started."""
-
-        problem: str = ""
-
-    @dataclass
-    class RunHandedOver(Message):
-        """An engine has a run to train."""
-
-        directory: Path
-
-    @dataclass
-    class StartFailed(Message):
-        """A run could not be started."""
-
-        problem: str
-        engine: WarmEngine | None
 
     def __init__(
         self,
@@ -167,14 +135,16 @@ class AccelApp(App[None]):
         """Change between dark and light."""
         self.theme = LIGHT.name if self.current_theme.dark else DARK.name
 
+    def action_show_plan(self) -> None:
+        """Go to the form as it was left."""
+        self.show_plan()
+
     def action_show_runs(self) -> None:
         """List the runs."""
         self.show_runs()
 
-    # Screens: a stack in which there is at most one of each.
-
     def show_plan(self, plan: Plan | None = None) -> None:
-        """Go to the form; fill it in from a plan if one is given."""
+        """Go to the form; fill it in from a plan if one is given. There is at most one screen of each kind."""
         if not self._go_back_to(PlanScreen):
             # Later, from the app's own message loop: only there can the screen be bound to the app's state.
             self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
@@ -221,26 +191,24 @@ class AccelApp(App[None]):
             self.pop_screen()
         return True
 
-    # Devices
-
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def _sample_devices(self) -> None:
-        self._sampler = self._make_sampler(lambda samples: self._post(self.DevicesRead(samples)))
+        self._sampler = self._make_sampler(lambda samples: self._post(messages.DevicesRead(samples)))
         self._sampler.start()
         if self._leaving.is_set():
             self._sampler.stop()
-        self._post(self.DevicesFound(self._sampler.inventory))
+        self._post(messages.DevicesFound(self._sampler.inventory))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
     def _find_devices(self, sampler: Sampler) -> None:
-        self._post(self.DevicesFound(sampler.inventory))
+        self._post(messages.DevicesFound(sampler.inventory))
 
-    @on(DevicesFound)
-    def _take_inventory(self, event: DevicesFound) -> None:
+    @on(messages.DevicesFound)
+    def _take_inventory(self, event: messages.DevicesFound) -> None:
         self.inventory = event.inventory
 
-    @on(DevicesRead)
-    def _take_samples(self, event: DevicesRead) -> None:
+    @on(messages.DevicesRead)
+    def _take_samples(self, event: messages.DevicesRead) -> None:
         self.meters = record(self.meters, event.samples)
         known = {device.id for device in self.inventory.devices} if self.inventory else set()
         if self._sampler and known and any(sample.device not in known for sample in event.samples):
@@ -250,8 +218,6 @@ class AccelApp(App[None]):
     def _post(self, message: Message) -> None:
         self.post_message(message)
 
-    # Engines
-
     def warm_engine(self) -> None:
         """Have an engine import TensorFlow, unless one does or did."""
         if self._engine is None:
@@ -260,24 +226,23 @@ class AccelApp(App[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="engine")
     def _warm_up(self) -> None:
         try:
-            self._engine = self._make_engine(lambda: self._post(self.EngineChanged()))
+            self._engine = self._make_engine(lambda: self._post(messages.EngineChanged()))
         except EngineMissingError as error:
-            self.post_message(self.EngineChanged(str(error)))
+            self.post_message(messages.EngineChanged(str(error)))
             return
-        self.post_message(self.EngineChanged())
+        self.post_message(messages.EngineChanged())
         if self._leaving.is_set():
             self._engine.close()
 
-    @on(EngineChanged)
-    def _show_engine(self, event: EngineChanged) -> None:
+    @on(messages.EngineChanged)
+    def _show_engine(self, event: messages.EngineChanged) -> None:
         self.engine_words = starting.engine_words(self._engine) if self._engine else event.problem
         self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
 
-    # Runs
-
     def start_run(self, plan: Plan) -> None:
         """Make a run of a plan, hand it to an engine, and open it."""
-        self._begin(partial(starting.start, plan))
+        devices = self.inventory.devices if self.inventory else None
+        self._begin(partial(starting.start, plan, devices))
 
     def resume_run(self, directory: Path) -> None:
         """Let a run that ended go on from its last checkpoint, and open it."""
@@ -293,17 +258,17 @@ class AccelApp(App[None]):
     @work(thread=True, exit_on_error=False, group="start")
     def _hand_over(self, start: Callable[[WarmEngine | None], Path], engine: WarmEngine | None) -> None:
         try:
-            self.post_message(self.RunHandedOver(start(engine)))
+            self.post_message(messages.RunHandedOver(start(engine)))
         except AccelError as error:
-            self.post_message(self.StartFailed(str(error), engine))
+            self.post_message(messages.StartFailed(str(error), engine))
 
-    @on(RunHandedOver)
-    def _open(self, event: RunHandedOver) -> None:
+    @on(messages.RunHandedOver)
+    def _open(self, event: messages.RunHandedOver) -> None:
         self.is_starting = False
         self.show_run(event.directory)
 
-    @on(StartFailed)
-    def _explain_failure(self, event: StartFailed) -> None:
+    @on(messages.StartFailed)
+    def _explain_failure(self, event: messages.StartFailed) -> None:
         self.is_starting, self.start_problem = False, event.problem
         self._engine = event.engine
-        self.post_message(self.EngineChanged())
+        self.post_message(messages.EngineChanged())

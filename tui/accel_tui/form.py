@@ -140,6 +140,11 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
             del values[error.field]
 
 
+def offers(name: str) -> bool:
+    """Whether there is something to choose from for a field."""
+    return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices")
+
+
 def choices(name: str, filled: Filled, devices: Sequence[Device] = ()) -> tuple[Choice, ...]:
     """What is offered for a field; nothing for one that takes any number or text.
 
@@ -212,7 +217,7 @@ def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[Choice, ...]:
     known = {device.id: device.name for device in devices if device.kind != "cpu"}
     host = next((device.name for device in devices if device.kind == "cpu"), "")
     for index in range(plan.virtual_cpus):
-        known[f"cpu:{index}"] = host if plan.virtual_cpus == 1 else f"a {plan.virtual_cpus}th of {host}"
+        known[f"cpu:{index}"] = host if plan.virtual_cpus == 1 else f"one of {plan.virtual_cpus} parts of {host}"
     gpus = [device.id for device in devices if device.kind == "gpu"]
     several = (Choice(",".join(gpus), "all GPUs"),) if len(gpus) > 1 else ()
     return (

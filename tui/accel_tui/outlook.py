@@ -87,10 +87,13 @@ def _steps(filled: Filled) -> list[Fact]:
     laid_out, entry = filled.schedule, filled.entry
     if laid_out is None or entry.examples is None:
         return [Fact(name, "—") for name in ("examples", "left out", "steps", "batch")]
-    held = f" and {units.count(entry.validation_examples)} to validate" if entry.validation_examples else ""
+    held = f" + {units.count(entry.validation_examples)} held out" if entry.validation_examples else ""
     return [
         Fact("examples", units.count(entry.examples) + held),
-        Fact("left out", f"{units.count(laid_out.dropped_examples)} an epoch" if laid_out.dropped_examples else "none"),
+        Fact(
+            "left out",
+            f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
+        ),
         Fact("steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"),
         Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.devices)}"),
     ]

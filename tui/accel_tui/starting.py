@@ -1,8 +1,11 @@
 """From a plan to a run that an engine trains. All of it blocks: call it from a thread."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from accel_engine import launch
+from accel_engine import launch, preflight
+from accel_engine.devices import detect
+from accel_engine.devices.reading import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
@@ -10,11 +13,12 @@ from accel_engine.run import RunReader, create
 from accel_engine.run.writer import reopen
 
 
-def start(plan: Plan, engine: WarmEngine | None) -> Path:
+def start(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | None) -> Path:
     """Make a run of a plan and hand it to an engine.
 
     Args:
         plan: What to train.
+        devices: The machine's; they are looked for when that was not done yet.
         engine: A warm engine; without a usable one, a cold one is started.
 
     Returns:
@@ -22,9 +26,12 @@ def start(plan: Plan, engine: WarmEngine | None) -> Path:
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
+        PlanError: The plan asks for what the machine, the data or the model cannot give.
+        DataError: The user's data cannot be read.
         RunError: The run cannot be written, or the engine has ended.
     """
     _need_engine()
+    preflight.check(plan, detect().devices if devices is None else devices)
     directory = create(plan)
     _hand_over(directory, engine)
     return directory

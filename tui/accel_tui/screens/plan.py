@@ -37,6 +37,9 @@ from accel_tui.widgets.top_bar import TopBar
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
+NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
+"""What is said while no field is in use."""
+
 PATIENCE = 0.25
 """Seconds without a key before an engine is asked what the plan's model is."""
 
@@ -128,7 +131,7 @@ class PlanScreen(Screen[None]):
             with Horizontal(id="go"):
                 yield Button("▶ Start", id="start", compact=True)
                 yield Static(id="status", markup=False)
-        yield Footer(compact=True)
+        yield Footer()
 
     def on_mount(self) -> None:
         """Show what the engine does as it changes."""
@@ -200,8 +203,7 @@ class PlanScreen(Screen[None]):
     def _explain(self, event: DescendantFocus) -> None:
         """Say what the field in use is for."""
         field = next((node for node in event.widget.ancestors if isinstance(node, Field)), None)
-        self.query_one("#hint", Static).update(field.doc if field else "")
-        self.refresh_bindings()
+        self.query_one("#hint", Static).update(field.doc if field else NAVIGATION)
 
     @on(RunsTable.Listed)
     def _have_recent_runs(self, event: RunsTable.Listed) -> None:
@@ -209,6 +211,8 @@ class PlanScreen(Screen[None]):
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
+        if self._filled is None or bool(self._filled.errors) is not bool(event.filled.errors):
+            self.refresh_bindings()
         self._filled = event.filled
         self.app.start_problem = ""
         self.query_one("#command", Static).update(self._command(event.filled))
@@ -244,7 +248,7 @@ class PlanScreen(Screen[None]):
             return
         known = self._described
         description = known[1] if known and known[0] == _subject(self._filled.plan) else None
-        pending = "counting…" if self.ready_engine else "when there is an engine"
+        pending = "counting…" if self.ready_engine else "once TensorFlow is there"
         self.outlook.choices = outlook.choices(self._filled)
         self.outlook.facts = outlook.facts(self._filled, description, pending)
         self.outlook.warnings = outlook.warnings(self._filled, description)

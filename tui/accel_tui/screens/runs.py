@@ -42,7 +42,7 @@ class RunsScreen(Screen[None]):
         yield RunsTable()
         yield Static(id="empty", markup=False)
         yield Static(id="detail", markup=False)
-        yield Footer(compact=True)
+        yield Footer()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A run that goes on cannot be resumed; one without a readable plan can be neither resumed nor planned."""

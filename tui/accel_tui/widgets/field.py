@@ -1,14 +1,13 @@
-"""One field of the plan on the screen: its name, its text, and what there is to say of it."""
+"""One field of the plan on the screen: its name, its text, and what is wrong with it."""
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.getters import query_one
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Label, Static
 
 from accel_engine.plan import SPECS
-from accel_tui.form import label
+from accel_tui import form
 from accel_tui.widgets.picker import Picker
 
 
@@ -22,16 +21,17 @@ class Field(Widget):
 
     DEFAULT_CSS = """
     Field {
+        layout: grid;
+        grid-size: 2;
+        grid-columns: 16 1fr;
+        grid-rows: auto;
         height: auto;
 
-        Horizontal { height: 1; }
-        Label.field--name { width: 16; color: $text-muted; }
-        &:focus-within Label.field--name { color: $accent; }
-        Picker { width: 1fr; max-width: 40; }
-
-        .field--error { display: none; height: auto; max-height: 3; margin: 0 0 0 17; color: $text-error; }
-        &.-wrong .field--error { display: block; }
-        &.-wrong .field--name { color: $text-error; }
+        Label.-name { color: $text-muted; }
+        &:focus-within Label.-name { color: $accent; }
+        &.-wrong Label.-name { color: $text-error; }
+        Picker { max-width: 40; }
+        .-error { column-span: 2; height: auto; max-height: 3; margin: 0 0 0 17; color: $text-error; }
     }
     """
 
@@ -46,11 +46,9 @@ class Field(Widget):
         self._value = value
 
     def compose(self) -> ComposeResult:
-        """A line with name and text, and what can be under it."""
-        with Horizontal():
-            yield Label(label(self.field), classes="field--name")
-            yield Picker(self._value, label=label(self.field), id=self.field)
-        yield Static(classes="field--error", markup=False)
+        """Name and text."""
+        yield Label(form.label(self.field), classes="-name")
+        yield Picker(self._value, offers=form.offers(self.field), id=self.field)
 
     def on_mount(self) -> None:
         """Say what the field is for wherever the mouse asks."""
@@ -62,6 +60,12 @@ class Field(Widget):
         return SPECS[self.field].doc
 
     def watch_error(self) -> None:
-        """Show what is wrong."""
+        """Show what is wrong in a line that is there only then."""
         self.set_class(bool(self.error), "-wrong")
-        self.query_one(".field--error", Static).update(self.error)
+        said = self.query(".-error").results(Static)
+        if not self.error:
+            self.query(".-error").remove()
+        elif line := next(said, None):
+            line.update(self.error)
+        else:
+            self.mount(Static(self.error, classes="-error", markup=False))

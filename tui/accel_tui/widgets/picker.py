@@ -26,7 +26,7 @@ class Picker(Widget):
 
     Args:
         value: The text to begin with.
-        label: What the field is called, for those who see the list only.
+        offers: Whether there will be something to choose from.
     """
 
     DEFAULT_CSS = """
@@ -71,7 +71,11 @@ class Picker(Widget):
         Binding("pagedown", "move(8)", id="picker.page_down", show=False, tooltip="Eight choices on"),
         Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices back"),
         Binding(
-            "enter", "submit", id="picker.enter", show=False, tooltip="Open the list of choices, or take the choice"
+            "enter",
+            "open_or_take",
+            id="picker.enter",
+            show=False,
+            tooltip="Open the list of choices, or take the choice",
         ),
         Binding("tab", "take_and_go", id="picker.take", show=False, tooltip="Take the choice and go on"),
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
@@ -98,19 +102,17 @@ class Picker(Widget):
     input = query_one(Input)
     listed = query_one(OptionList)
 
-    def __init__(self, value: str, *, label: str, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+    def __init__(self, value: str, *, offers: bool, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
         super().__init__(id=id)
         self._first = value
-        self._label = label
+        self._offers = offers
         self._before = value
 
     def compose(self) -> ComposeResult:
-        """The input, a mark that there is a list, and the list."""
+        """The input, and a mark where there is a list."""
         yield Input(self._first, compact=True)
-        yield Label("▾")
-        listed = OptionList(compact=True)
-        listed.can_focus = False
-        yield listed
+        if self._offers:
+            yield Label("▾")
 
     @property
     def value(self) -> str:
@@ -131,8 +133,7 @@ class Picker(Widget):
         self.input.placeholder = text
 
     def watch_choices(self) -> None:
-        """Show the mark where there is something to choose."""
-        self.query_one(Label).display = bool(self.choices)
+        """Offer the new ones, if the list is shown."""
         if self.is_open:
             self._offer(self._matching(self.value))
 
@@ -160,9 +161,8 @@ class Picker(Widget):
         self._take()
         self.screen.focus_next()
 
-    @on(Input.Submitted)
-    def _open_or_take(self, event: Input.Submitted) -> None:
-        event.stop()
+    def action_open_or_take(self) -> None:
+        """Open the list of all choices; take the highlighted one if it is open; where there is none, go on."""
         if self.is_open:
             self._take()
         elif self.choices:
@@ -170,6 +170,11 @@ class Picker(Widget):
             self._offer(self.choices)
         else:
             self.screen.focus_next()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_open_or_take()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -186,17 +191,21 @@ class Picker(Widget):
     def on_click(self) -> None:
         """Open the list by mouse."""
         self.input.focus()
-        if self.choices and not self.is_open:
-            self._before = self.value
-            self._offer(self.choices)
+        if not self.is_open:
+            # Later, because the list may have to be made first.
+            self.call_after_refresh(self.action_open_or_take)
 
     def on_descendant_blur(self) -> None:
         """A list without its input in use is in the way."""
         self.is_open = False
 
     def on_descendant_focus(self) -> None:
-        """Remember the text, so that it can be put back."""
+        """Remember the text, so that it can be put back; have a list ready, which most fields never need."""
         self._before = self.value
+        if self._offers and not self.query(OptionList):
+            listed = OptionList(compact=True)
+            listed.can_focus = False
+            self.mount(listed)
 
     def _matching(self, text: str) -> tuple[Choice, ...]:
         wanted = text.strip().lower()

@@ -40,14 +40,14 @@ class Column:
         width: In cells.
         text: What a run has in it, given the time now.
         right: Whether it is aligned to the right, as numbers are.
-        needs: The narrowest table that has room for it, in cells.
+        rank: What is left out first where there is no room: the columns of the highest rank.
     """
 
     title: str
     width: int
     text: Callable[[RunSummary, float], str]
     right: bool = False
-    needs: int = 0
+    rank: int = 0
 
 
 def _value(run: RunSummary, field: str) -> str:
@@ -64,19 +64,30 @@ _WIDEST_ID = 40
 COLUMNS = (
     Column("status", 12, lambda run, _: f"{SYMBOLS[run.status][0]} {run.status or 'unreadable'}"),
     Column("run", 21, lambda run, _: run.id),
-    Column("name", 16, lambda run, _: _value(run, "name"), needs=170),
-    Column("model", 18, lambda run, _: _value(run, "model"), needs=110),
-    Column("data", 14, lambda run, _: _value(run, "data"), needs=130),
-    Column("strategy", 10, lambda run, _: _value(run, "strategy"), needs=150),
-    Column("batch", 6, lambda run, _: _value(run, "batch_size"), right=True, needs=160),
+    Column("name", 16, lambda run, _: _value(run, "name"), rank=7),
+    Column("model", 18, lambda run, _: _value(run, "model"), rank=3),
+    Column("data", 14, lambda run, _: _value(run, "data"), rank=4),
+    Column("strategy", 10, lambda run, _: _value(run, "strategy"), rank=6),
+    Column("batch", 6, lambda run, _: _value(run, "batch_size"), right=True, rank=8),
     Column("steps", 7, lambda run, _: figures.compact(run.steps) if run.steps else "—", right=True),
     Column("loss", 7, lambda run, _: _metric(run, "loss"), right=True),
-    Column("accuracy", 8, lambda run, _: _metric(run, "accuracy"), right=True, needs=100),
-    Column("val loss", 8, lambda run, _: _metric(run, "validation_loss"), right=True, needs=140),
+    Column("accuracy", 8, lambda run, _: _metric(run, "accuracy"), right=True, rank=2),
+    Column("val loss", 8, lambda run, _: _metric(run, "validation_loss"), right=True, rank=5),
     Column("val acc", 7, lambda run, _: _metric(run, "validation_accuracy"), right=True),
-    Column("took", 8, lambda run, _: figures.duration(run.seconds) if run.seconds else "—", right=True, needs=90),
+    Column("took", 8, lambda run, _: figures.duration(run.seconds) if run.seconds else "—", right=True, rank=1),
     Column("begun", 8, lambda run, now: units.ago(now - run.info.created) if run.info else "", right=True),
 )
+
+
+def _fitting(room: int, padding: int) -> tuple[Column, ...]:
+    """The columns that there is room for, in their order."""
+    chosen: set[Column] = set()
+    for column in sorted(COLUMNS, key=lambda column: column.rank):
+        room -= column.width + 2 * padding
+        if room < 0:
+            break
+        chosen.add(column)
+    return tuple(column for column in COLUMNS if column in chosen)
 
 
 class RunsTable(DataTable[Text]):
@@ -87,14 +98,17 @@ class RunsTable(DataTable[Text]):
 
     DEFAULT_CSS = """
     RunsTable {
+        width: 1fr;
         height: 1fr;
         background: $background;
         scrollbar-size-vertical: 1;
+        overflow-x: hidden;
         &:focus { background-tint: transparent; }
         & > .datatable--header { background: $background; color: $text-disabled; text-style: none; }
         &:focus > .datatable--header { background-tint: transparent; }
         & > .datatable--even-row, &:dark > .datatable--even-row { background: $background; }
         & > .datatable--odd-row { background: $background; }
+        &:blur > .datatable--cursor { background: $background; color: $foreground; text-style: none; }
     }
     """
     BINDING_GROUP_TITLE = "In the list of runs"
@@ -132,7 +146,7 @@ class RunsTable(DataTable[Text]):
     @property
     def chosen(self) -> RunSummary | None:
         """The run that the cursor is on."""
-        if not self.runs or not self.is_valid_row_index(self.cursor_row):
+        if not self.runs or not self.is_valid_coordinate(self.cursor_coordinate):
             return None
         chosen = self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
         return next((run for run in self.runs if run.id == chosen), None)
@@ -175,7 +189,8 @@ class RunsTable(DataTable[Text]):
     def _show(self) -> None:
         """Bring the cells to where they should be, one by one unless rows or columns are others."""
         runs, now = self.runs or (), time.time()
-        columns = tuple(column for column in COLUMNS if runs and column.needs <= self.size.width)
+        room = self.size.width - self.styles.scrollbar_size_vertical
+        columns = _fitting(room, self.cell_padding) if runs else ()
         ids = [run.id for run in runs]
         if columns == self._columns_shown and ids == [key.value for key in self.rows]:
             for run in runs:
@@ -186,7 +201,7 @@ class RunsTable(DataTable[Text]):
             return
         kept, self._columns_shown = self.chosen, columns
         self.clear(columns=True)
-        spare = self.size.width - sum(column.width + 2 * self.cell_padding for column in columns)
+        spare = room - sum(column.width + 2 * self.cell_padding for column in columns)
         for column in columns:
             title = Text(column.title, justify="right" if column.right else "left")
             # The id says what a run is, so that it gets what the other columns leave.

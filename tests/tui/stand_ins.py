@@ -1,0 +1,120 @@
+"""A machine and an engine for screen tests, and what a test sees and waits for."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+from accel_engine.launch import Description, EngineState
+from accel_engine.plan import Plan
+from accel_tui.app import AccelApp
+
+GIB = 1 << 30
+
+MACHINE = Inventory(
+    (Device("cpu:0", "cpu", "AMD EPYC 7B13", 16 * GIB, 4),),
+    (Absence("gpu", "no NVIDIA driver"), Absence("tpu", "no TPU chip")),
+)
+
+READINGS = {
+    "utilization": Reading(43.0, "%"),
+    "memory_used": Reading(3.1 * GIB, "B"),
+    "memory_total": Reading(16.0 * GIB, "B"),
+    "load": Reading(1.2),
+    **{f"core_{core}": Reading(25.0 * core, "%") for core in range(4)},
+}
+
+
+def sample(device: str = "cpu:0", readings: Mapping[str, Reading] = READINGS) -> Sample:
+    return Sample(time.time(), device, readings)
+
+
+class StubSampler:
+    """Finds the machine that it is given, and reads it once."""
+
+    def __init__(self, on_samples: Callable[[tuple[Sample, ...]], None], inventory: Inventory = MACHINE) -> None:
+        self._on_samples = on_samples
+        self.inventory = inventory
+
+    def start(self) -> None:
+        self._on_samples(tuple(sample(device.id) for device in self.inventory.devices))
+
+    def stop(self) -> None: ...
+
+
+class StubEngine:
+    """An engine that counts what it is told to count, and notes what it is handed."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
+        self.state = EngineState.IMPORTING
+        self.versions = {"tensorflow": "2.21.0"}
+        self.problem = ""
+        self.description = Description(94_634, 94_378, 14, 8_000, (8, 8, 1), 10)
+        self.described: list[Plan] = []
+        self.handed: list[Path] = []
+        self.closed = False
+
+    def be(self, state: EngineState, problem: str = "") -> None:
+        self.state, self.problem = state, problem
+        self._on_change()
+
+    def describe(self, plan: Plan) -> Description:
+        self.described.append(plan)
+        return self.description
+
+    def train(self, directory: Path) -> None:
+        self.handed.append(directory)
+        self.state = EngineState.HANDED_OVER
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class StubApp(AccelApp):
+    """The real app on stand-ins; its engines are kept, newest last."""
+
+    def __init__(self, open_run: Path | None = None, inventory: Inventory = MACHINE, *, ready: bool = True) -> None:
+        self.engines: list[StubEngine] = []
+
+        def make_engine(on_change: Callable[[], None]) -> Any:
+            engine = StubEngine(on_change)
+            if ready:
+                engine.state = EngineState.READY
+            self.engines.append(engine)
+            return engine
+
+        def make_sampler(on_samples: Callable[[tuple[Sample, ...]], None]) -> Any:
+            return StubSampler(on_samples, inventory)
+
+        super().__init__(open_run, make_engine=make_engine, make_sampler=make_sampler)
+
+
+def text_of(pilot: Pilot[None]) -> str:
+    """What is on screen, as text."""
+    lines = pilot.app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
+    """Wait for a condition."""
+    for _ in range(1000):
+        await pilot.pause(0.01)
+        if condition():
+            return
+    pytest.fail(f"waited in vain for {what}; on screen:\n{text_of(pilot)}")
+
+
+async def shows(pilot: Pilot[None], *words: str) -> None:
+    """Wait for words to be on screen."""
+    for word in words:
+        await until(pilot, lambda word=word: word in text_of(pilot), repr(word))  # type: ignore[misc]
+
+
+async def hides(pilot: Pilot[None], word: str) -> None:
+    """Wait for words not to be on screen."""
+    await until(pilot, lambda: word not in text_of(pilot), f"the end of {word!r}")

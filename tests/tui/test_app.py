@@ -1,0 +1,89 @@
+"""Ways through the app, and what it leaves behind."""
+
+from pathlib import Path
+
+import pytest
+
+from accel_engine import launch
+from accel_engine.events import Outcome
+from accel_engine.launch import Installation
+from accel_engine.plan import Plan
+from accel_tui.screens.plan import PlanScreen
+from accel_tui.screens.run import RunScreen
+from accel_tui.screens.runs import RunsScreen
+from accel_tui.theme import DARK, LIGHT
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, until
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+
+
+@pytest.fixture
+def ended() -> Path:
+    engine = FakeEngine(Plan())
+    engine.begin().build().train(50)
+    engine.end(Outcome.FINISHED)
+    engine.close()
+    return engine.directory
+
+
+async def test_it_can_open_on_a_run_and_then_warms_no_engine(ended: Path) -> None:
+    app = StubApp(open_run=ended)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, ended.name)
+        assert isinstance(app.screen, RunScreen)
+        assert app.engines == []
+        app.show_plan(Plan(model="mlp"))
+        await shows(pilot, "--model mlp", "engine: ready")
+        assert len(app.engines) == 1
+
+
+async def test_there_is_one_screen_of_a_kind(ended: Path) -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        for _ in range(2):
+            app.show_runs()
+            await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
+            app.show_run(ended)
+            await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+            app.show_run(ended)
+        assert [type(screen) for screen in app.screen_stack] == [PlanScreen, RunsScreen, RunScreen]
+        app.show_plan()
+        assert [type(screen) for screen in app.screen_stack] == [PlanScreen]
+
+
+async def test_the_warm_engine_ends_with_the_app() -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "engine: ready")
+        await pilot.press("q")
+    assert app.engines[0].closed
+
+
+async def test_the_two_themes_take_turns() -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        assert app.theme == DARK.name
+        await pilot.press("t")
+        assert app.theme == LIGHT.name
+        app.theme = "nord"
+        await pilot.press("t")
+        assert app.theme == LIGHT.name
+
+
+async def test_a_worker_that_fails_is_said_and_ends_nothing() -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+
+        def fail() -> None:
+            raise ZeroDivisionError("nobody thought of this")
+
+        app.run_worker(fail, thread=True, exit_on_error=False, group="test")
+        await until(pilot, lambda: app._notifications, "the notification")
+        assert any("nobody thought of this" in each.message for each in app._notifications)

@@ -1,0 +1,58 @@
+from accel_engine.devices.reading import Device
+from accel_engine.launch import Description
+from accel_tui import form, outlook
+
+CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)
+COUNTED = Description(1_000, 900, 4, 500, (8, 8, 1), 10)
+
+
+def said(texts: dict[str, str], description: Description | None = COUNTED) -> dict[str, str]:
+    return {fact.name: fact.text for fact in outlook.facts(form.fill(texts, CPU), description, "counting…")}
+
+
+def test_a_plan_is_put_in_figures() -> None:
+    facts = said({"epochs": "3"})
+    assert facts["parameters"] == "1,000 in 4 layers"
+    assert facts["input"] == "8x8x1 → 10 classes"
+    assert facts["examples"] == "1,437 + 360 held out"
+    assert facts["left out"] == "29 examples an epoch"
+    assert facts["steps"] == "22 an epoch, 66 in all"
+    assert facts["batch"] == "64 on cpu:0"
+    # 4 * (1000 + 900 * 3) + 4 * 500 * 64 bytes
+    assert facts["memory"] == "about 139K beside data"
+
+
+def test_replicas_share_the_batch() -> None:
+    assert said({"strategy": "mirrored", "virtual_cpus": "2"})["batch"] == "32 on each of cpu:0, cpu:1"
+
+
+def test_until_the_model_is_counted_that_is_said() -> None:
+    facts = outlook.facts(form.fill({}, CPU), None, "counting…")
+    pending = {fact.name for fact in facts if fact.pending}
+    assert pending == {"parameters", "memory"}
+
+
+def test_a_wrong_field_takes_back_what_depends_on_it_and_no_more() -> None:
+    facts = said({"batch_size": "x"})
+    assert facts["steps"] == facts["memory"] == "—"
+    assert facts["parameters"] == "1,000 in 4 layers"
+    assert set(said({"model": "x"}).values()) == {"—"}
+
+
+def test_a_model_that_cannot_be_counted_warns() -> None:
+    bad = Description(problem="mine.py raised ValueError: no")
+    assert outlook.warnings(form.fill({}, CPU), bad) == ("mine.py raised ValueError: no",)
+    assert said({}, bad)["parameters"] == "—"
+
+
+def test_uneven_shares_and_long_epochs_warn() -> None:
+    uneven = form.fill({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
+    assert "a step takes 64 examples, 1 fewer" in outlook.warnings(uneven, None)[0]
+    long = form.fill({"steps_per_epoch": "44"}, CPU)
+    assert outlook.warnings(long, None) == ("an epoch goes over the data 2 times",)
+    assert outlook.warnings(form.fill({}, CPU), COUNTED) == ()
+
+
+def test_what_was_chosen_is_said_in_words() -> None:
+    names = [fact.name for fact in outlook.choices(form.fill({"data": "x"}, CPU))]
+    assert names == ["model", "strategy"]

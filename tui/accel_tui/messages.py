@@ -1,0 +1,45 @@
+"""What the app's threads tell it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.message import Message
+
+from accel_engine.devices.reading import Inventory, Sample
+from accel_engine.launch import WarmEngine
+
+
+@dataclass
+class DevicesFound(Message):
+    """The machine was looked over."""
+
+    inventory: Inventory
+
+
+@dataclass
+class DevicesRead(Message):
+    """Devices were read."""
+
+    samples: tuple[Sample, ...]
+
+
+@dataclass
+class EngineChanged(Message):
+    """The warm engine came further, or could not be started."""
+
+    problem: str = ""
+
+
+@dataclass
+class RunHandedOver(Message):
+    """An engine has a run to train."""
+
+    directory: Path
+
+
+@dataclass
+class StartFailed(Message):
+    """A run could not be started; the warm engine, if it is still one, is given back."""
+
+    problem: str
+    engine: WarmEngine | None
