@@ -68,9 +68,12 @@ def installation() -> Installation:
 
 
 def versions() -> dict[str, str]:
-    """Versions that matter for a bug report, by package; without importing any."""
+    """Versions that matter for a bug report, by name; without importing anything for them."""
     found = {"accel-tui": __version__, "python": platform.python_version()}
-    for name in filter(None, (installation().distribution, "keras", "numpy", "libtpu")):
+    here = installation()
+    if here.distribution:
+        found |= {"tensorflow": here.version, "build": here.distribution}
+    for name in ("keras", "numpy", "libtpu"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found

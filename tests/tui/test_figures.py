@@ -17,7 +17,17 @@ def test_durations(seconds: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0, "0.00"), (7.25, "7.25"), (99.96, "100"), (648, "648"), (999.6, "1.00k"), (62_345, "62.3k"), (1e16, "10000T")],
+    [
+        (0.0, "0.00"),
+        (0, "0"),
+        (44, "44"),
+        (7.25, "7.25"),
+        (99.96, "100"),
+        (648, "648"),
+        (999.6, "1.00k"),
+        (62_345, "62.3k"),
+        (1e16, "10000T"),
+    ],
 )
 def test_rates(number: float, text: str) -> None:
     assert compact(number) == text

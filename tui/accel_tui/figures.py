@@ -14,7 +14,9 @@ def duration(seconds: float) -> str:
 
 
 def compact(number: float) -> str:
-    """A number in three digits and a decimal prefix: ``7.25``, ``648``, ``62.3k``, ``1.24M``."""
+    """A number in three digits and a decimal prefix: ``7.25``, ``648``, ``62.3k``; a small count is exact: ``44``."""
+    if isinstance(number, int) and abs(number) < 1000:
+        return str(number)
     prefixes = ["T", "G", "M", "k", ""]
     while abs(number) >= 999.5 and len(prefixes) > 1:
         prefixes.pop()

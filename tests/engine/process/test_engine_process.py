@@ -66,7 +66,7 @@ def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Po
     assert answer(directory, number)[0]
     said = events(directory)
     assert isinstance(said[0], RunStarted)
-    assert said[0].versions["keras"]
+    assert {"tensorflow", "keras", "python"} <= said[0].versions.keys()
     phases = [event.phase for event in said if isinstance(event, PhaseChanged)]
     assert phases[:4] == [Phase.IMPORTING, Phase.BUILDING, Phase.TRACING, Phase.TRAINING]
 
