@@ -10,7 +10,6 @@ from textual import on, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Resize
-from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
@@ -193,15 +192,15 @@ class AccelApp(App[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def _sample_devices(self) -> None:
-        self._sampler = self._make_sampler(lambda samples: self._post(messages.DevicesRead(samples)))
+        self._sampler = self._make_sampler(lambda samples: self.post_message(messages.DevicesRead(samples)))
         self._sampler.start()
         if self._leaving.is_set():
             self._sampler.stop()
-        self._post(messages.DevicesFound(self._sampler.inventory))
+        self.post_message(messages.DevicesFound(self._sampler.inventory))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
     def _find_devices(self, sampler: Sampler) -> None:
-        self._post(messages.DevicesFound(sampler.inventory))
+        self.post_message(messages.DevicesFound(sampler.inventory))
 
     @on(messages.DevicesFound)
     def _take_inventory(self, event: messages.DevicesFound) -> None:
@@ -215,9 +214,6 @@ class AccelApp(App[None]):
             # A driver that was slow to answer has done so.
             self._find_devices(self._sampler)
 
-    def _post(self, message: Message) -> None:
-        self.post_message(message)
-
     def warm_engine(self) -> None:
         """Have an engine import TensorFlow, unless one does or did."""
         if self._engine is None:
@@ -226,7 +222,7 @@ class AccelApp(App[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="engine")
     def _warm_up(self) -> None:
         try:
-            self._engine = self._make_engine(lambda: self._post(messages.EngineChanged()))
+            self._engine = self._make_engine(lambda: self.post_message(messages.EngineChanged()))
         except EngineMissingError as error:
             self.post_message(messages.EngineChanged(str(error)))
             return

@@ -124,7 +124,8 @@ class PlanScreen(Screen[None]):
         with VerticalScroll(id="body", can_focus=False):
             yield PlanForm().data_bind(PlanScreen.inventory)
             yield OutlookPanel()
-        yield RunsTable()
+        with Vertical(id="late"):
+            yield RunsTable()
         with Vertical(id="bottom"):
             yield Static(id="hint", markup=False)
             yield Static(id="command", markup=False)

@@ -1,5 +1,6 @@
 """A line of text that offers what it can be: typing filters, arrows and enter choose."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -49,7 +50,7 @@ class Picker(Widget):
             offset: 0 1;
             width: auto;
             min-width: 24;
-            max-width: 90vw;
+            max-width: 100vw;
             height: auto;
             max-height: 12;
             padding: 0;
@@ -214,9 +215,10 @@ class Picker(Widget):
 
     def _offer(self, choices: Sequence[Choice]) -> None:
         """Open the list on these choices, on the present one or the first that is possible."""
-        width = max((len(choice.value) for choice in choices), default=0)
+        width = max((len(choice.value or "auto") for choice in choices), default=0)
+        room = self.app.size.width - 4
         options = [
-            Option(_row(choice, width), id=f"={choice.value}", disabled=not choice.possible) for choice in choices
+            Option(_row(choice, width, room), id=f"={choice.value}", disabled=not choice.possible) for choice in choices
         ]
         self.listed.set_options(options)
         values = [choice.value for choice in choices]
@@ -244,7 +246,16 @@ class Picker(Widget):
             self.value = self._before
 
 
-def _row(choice: Choice, width: int) -> Content:
+def _row(choice: Choice, width: int, room: int) -> Content:
+    """A choice with its note, which wraps beside the name.
+
+    Args:
+        choice: The choice.
+        width: Cells of the longest name.
+        room: Cells of the whole row.
+    """
     name = choice.value or "auto"
     styles = ("", "$text-muted") if choice.possible else ("$text-disabled", "$text-disabled italic")
-    return Content.assemble((f" {name:<{max(width, 4)}}  ", styles[0]), (choice.note + " ", styles[1]))
+    indent = "\n" + " " * (width + 3)
+    note = indent.join(textwrap.wrap(choice.note, max(room - width - 4, 20)))
+    return Content.assemble((f" {name:<{width}}  ", styles[0]), (note + " ", styles[1]))
