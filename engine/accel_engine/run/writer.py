@@ -1,6 +1,7 @@
 """Writing a run: its making, and everything that its engine says."""
 
 import json
+import os
 import re
 import secrets
 import socket
@@ -17,9 +18,10 @@ import psutil
 
 from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import Event, to_json
+from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.plan import Plan
-from accel_engine.run.home import make_private, runs_directory
+from accel_engine.run.changes import check_changes
+from accel_engine.run.home import latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
 from accel_engine.run.schema import DATABASE, connect, initialize, series_columns, transaction
 from accel_engine.run.status import read_info
@@ -73,12 +75,19 @@ def hand_over(directory: Path, pid: int) -> None:
 def reopen(directory: Path, plan: Plan) -> None:
     """Let an ended or lost run wait for an engine again, with a plan that may differ.
 
+    Without a checkpoint it begins anew, and the plan may be any.
+
     Raises:
         RunError: It is being trained at this moment.
+        PlanError: Its checkpoint does not go with the plan.
     """
+    plan = plan.absolute()
     with closing(connect(directory)) as connection, transaction(connection):
-        if read_info(connection, directory).status.live:
+        info = read_info(connection, directory)
+        if info.status.live:
             raise RunError(f"run {directory.name} is being trained already")
+        if latest_checkpoint(directory):
+            check_changes(info.values, plan)
         _put(connection, plan=plan.to_json(), pending=time.time(), pid=None)
 
 
@@ -95,10 +104,24 @@ class RunWriter:
         self._lock = threading.Lock()
         self._series = series_columns(self._connection)
 
-    def begin(self, pid: int) -> None:
-        """Take the run up: it is this process's from now on."""
+    def begin(self, pid: int, started: RunStarted | None = None) -> None:
+        """Take the run up: it is this process's from now on.
+
+        Args:
+            pid: The engine's process id.
+            started: Said in the same breath, so that nobody meets a run that is taken up and looks
+                ended still; the steps after its first are forgotten.
+
+        Raises:
+            RunError: Another process has it.
+        """
         with self._lock, transaction(self._connection):
-            pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
+            meta = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
+            if (
+                meta.get("pid") not in (None, pid, os.getpid())
+                and read_info(self._connection, self.directory).status.live
+            ):
+                raise RunError(f"run {self.directory.name} is being trained by process {meta['pid']} already")
             _put(
                 self._connection,
                 pid=pid,
@@ -111,16 +134,16 @@ class RunWriter:
             self._connection.execute(
                 "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' "
                 "WHERE answered IS NULL AND time < ?",
-                (time.time(), pending[0] if pending else time.time()),
+                (time.time(), meta.get("pending", time.time())),
             )
+            if started:
+                self._forget(started.first_step)
+                self._insert(started)
 
     def event(self, event: Event) -> None:
         """Add an event."""
         with self._lock:
-            self._connection.execute(
-                "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)",
-                (event.time, event.kind(), to_json(event)),
-            )
+            self._insert(event)
 
     def chunk(self, first_step: int, started: float, ended: float, series: Mapping[str, npt.ArrayLike]) -> None:
         """Add a chunk of steps.
@@ -168,14 +191,7 @@ class RunWriter:
     def truncate(self, step: int) -> None:
         """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""
         with self._lock, transaction(self._connection):
-            self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
-            row = self._connection.execute(
-                "SELECT id, first_step FROM chunk WHERE first_step + count > ?", (step,)
-            ).fetchone()
-            if row:
-                keep = step - row[1]
-                cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
-                self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
+            self._forget(step)
 
     def steps(self) -> int:
         """Steps recorded in the run."""
@@ -183,18 +199,17 @@ class RunWriter:
             row = self._connection.execute("SELECT max(first_step + count) FROM chunk").fetchone()
         return row[0] or 0
 
-    def recorded(self, first: int, last: int) -> dict[str, npt.NDArray[np.float32]]:
-        """Read back the series of the steps from ``first`` up to ``last``, where chunks end."""
+    def recorded(self, first: int, last: int) -> tuple[dict[str, npt.NDArray[np.float32]], float]:
+        """Read back the series of the steps from ``first`` up to ``last``, where chunks end, and their seconds."""
         with self._lock:
-            columns = ", ".join(f'"{name}"' for name in self._series)
+            columns = "".join(f', "{name}"' for name in self._series)
             rows = self._connection.execute(
-                f"SELECT {columns or 'NULL'} FROM chunk WHERE first_step >= ? AND first_step + count <= ?",
+                f"SELECT ended - started{columns} FROM chunk WHERE first_step >= ? AND first_step + count <= ?",
                 (first, last),
             ).fetchall()
-        return {
-            name: np.frombuffer(b"".join(row[index] or b"" for row in rows), dtype="<f4")
-            for index, name in enumerate(self._series if rows else ())
-        }
+        packed = {name: b"".join(row[index] or b"" for row in rows) for index, name in enumerate(self._series, 1)}
+        series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items() if values}
+        return series, sum(row[0] for row in rows)
 
     def heartbeat(self) -> None:
         """Say that the engine lives."""
@@ -217,10 +232,31 @@ class RunWriter:
                 (time.time(), obeyed, answer, command.id),
             )
 
+    def end(self, ended: Event) -> None:
+        """Say the last word and let go of the file, so that no other thread can add to it."""
+        with self._lock:
+            self._insert(ended)
+            self._connection.close()
+
     def close(self) -> None:
         """Let go of the file; what was written stays."""
         with self._lock:
             self._connection.close()
+
+    def _insert(self, event: Event) -> None:
+        self._connection.execute(
+            "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (event.time, event.kind(), to_json(event))
+        )
+
+    def _forget(self, step: int) -> None:
+        self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
+        row = self._connection.execute(
+            "SELECT id, first_step FROM chunk WHERE first_step + count > ?", (step,)
+        ).fetchone()
+        if row:
+            keep = step - row[1]
+            cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
+            self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
 
     def _add_series(self, name: str) -> None:
         if not _SERIES_NAME.fullmatch(name):

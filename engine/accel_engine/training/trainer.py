@@ -1,8 +1,8 @@
 """A run from its plan to its result."""
 
+import math
 import time
 import traceback
-from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
+from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.run.reader import Command
 from accel_engine.run.writer import RunWriter
@@ -34,6 +35,7 @@ from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.labels import loss_name
 from accel_engine.training.loop import Loop, Measured
+from accel_engine.training.means import Means
 from accel_engine.training.validation import Validation
 
 
@@ -73,6 +75,8 @@ class Trainer:
         self._began = time.monotonic() if began is None else began
         self._means = Means()
         self._metrics: dict[str, float] = {}
+        self._phase = Phase.STARTING
+        self._warm = False
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._diverged = False
 
@@ -84,7 +88,7 @@ class Trainer:
             self._save_model()
         except StopRequested as stop:
             return self.ended(Outcome.STOPPED, str(stop))
-        except Exception as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure, not ours)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure)
             traceback.print_exc()
             return self.ended(Outcome.FAILED, *diagnose(error, self._plan))
         return self.ended(Outcome.FINISHED)
@@ -108,10 +112,10 @@ class Trainer:
         names = placement.configure(self._plan, self._inventory)
         memory = placement.memory(names, self._inventory)
         self._assembly = assembly = assemble(self._plan, names, memory)
-        self._tell_assembly(names)
         self._checkpoints = Checkpoints(assembly, self._run.directory)
         if self._step:
             self._checkpoints.restore(self._step)
+        self._tell_assembly(names)
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
             self._validation = Validation(assembly, memory)
@@ -124,15 +128,17 @@ class Trainer:
         steps = self._assembly.schedule.steps_per_epoch
         self._epochs = self._step // steps
         done = self._step % steps
-        self._means.add(self._run.recorded(self._step - done, self._step))
+        self._means.add(*self._run.recorded(self._step - done, self._step))
         if self._epochs >= self._plan.epochs:
             self._say(Warned, message=f"{self._epochs} epochs were trained already: ask for more epochs to go on")
+            self._validate()
         while self._epochs < self._plan.epochs:
             self._enter(Phase.TRAINING)
             self._obey()
             for measured in self._loop.run(self._order(self._epochs), done):
                 self._record(measured)
-                self._obey()
+                if self._step % steps:  # else the epoch is over, which is to be said before anything is obeyed
+                    self._obey()
             self._end_epoch()
             done = 0
 
@@ -143,23 +149,29 @@ class Trainer:
             EpochEnded, epoch=self._epochs, step=self._step, metrics=self._means.value, seconds=self._means.seconds
         )
         self._means = Means()
-        last = self._epochs == self._plan.epochs
-        if self._validation and (last or self._plan.validation == "epoch"):
-            self._enter(Phase.VALIDATING)
-            began = time.perf_counter()
-            metrics = self._validation.run()
-            self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
-            seconds = time.perf_counter() - began
-            self._say(Validated, epoch=self._epochs, step=self._step, metrics=metrics, seconds=seconds)
+        self._obey()
+        if self._epochs == self._plan.epochs or self._plan.validation == "epoch":
+            self._validate()
         self._save()
+
+    def _validate(self) -> None:
+        if self._validation is None:
+            return
+        self._enter(Phase.VALIDATING)
+        began = time.perf_counter()
+        metrics = self._validation.run(self._obey)
+        self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
+        seconds = time.perf_counter() - began
+        self._say(Validated, epoch=self._epochs, step=self._step, metrics=metrics, seconds=seconds)
 
     def _record(self, measured: Measured) -> None:
         first, self._step = self._step, self._step + measured.count
         self._run.chunk(first, measured.started, measured.started + measured.seconds, measured.series)
         self._means.add(measured.series, measured.seconds)
-        if first > self._saved_step or self._timed_steps:  # the first chunk warms up
+        if self._warm:
             self._timed_steps += measured.count
             self._timed_seconds += measured.seconds
+        self._warm = True
         wrong = ~np.isfinite(measured.series["loss"])
         if wrong.any() and not self._diverged:
             self._diverged = True
@@ -174,39 +186,47 @@ class Trainer:
         match command.name:
             case "stop" | "stop_now":
                 stop = StopRequested(command)
-                if not stop.now and hasattr(self, "_loop"):
+                if self._step and not stop.now:
                     self._save()
                     self._save_model()
                 self._answer(command, obeyed=True, answer=f"stopped after step {self._step}")
                 raise stop
+            case "pause" if self._phase is Phase.PAUSED:
+                self._answer(command, obeyed=False, answer="the run is paused already")
             case "pause":
                 self._answer(command, obeyed=True, answer=f"paused after step {self._step}")
                 self._pause()
-            case "checkpoint":
-                self._save()
-                self._enter(Phase.TRAINING)
-                self._answer(command, obeyed=True, answer=f"checkpoint written at step {self._step}")
-            case "learning_rate" if command.argument is not None:
-                self._set_learning_rate(command, command.argument)
-            case _:
+            case "resume":
                 self._answer(command, obeyed=False, answer="the run is not paused")
+            case "checkpoint" if not self._step:
+                self._answer(command, obeyed=False, answer="no step has been taken yet")
+            case "checkpoint":
+                phase = self._phase
+                self._save()
+                self._enter(phase)
+                self._answer(command, obeyed=True, answer=f"checkpoint written at step {self._step}")
+            case "learning_rate":
+                self._set_learning_rate(command)
+            case name:
+                self._answer(command, obeyed=False, answer=f"this engine knows no command {name}")
 
     def _pause(self) -> None:
+        phase = self._phase
         self._enter(Phase.PAUSED)
         while (command := self._mailbox.wait()).name != "resume":
-            if command.name == "pause":
-                self._answer(command, obeyed=False, answer="the run is paused already")
-                continue
             self._do(command)
-            self._enter(Phase.PAUSED)
         self._answer(command, obeyed=True, answer=f"going on from step {self._step}")
-        self._enter(Phase.TRAINING)
+        self._enter(phase)
 
-    def _set_learning_rate(self, command: Command, rate: float) -> None:
+    def _set_learning_rate(self, command: Command) -> None:
+        rate = command.argument
+        if rate is None or not 0 < rate < math.inf:
+            self._answer(command, obeyed=False, answer="a learning rate must be a number above 0")
+            return
         try:
             self._assembly.model.optimizer.learning_rate = rate
         except (AttributeError, TypeError, ValueError) as error:
-            self._answer(command, obeyed=False, answer=f"the optimizer refuses it: {error}")
+            self._answer(command, obeyed=False, answer=f"the optimizer refuses it: {' '.join(str(error).split())}")
             return
         self._say(LearningRateChanged, step=self._step, learning_rate=rate)
         self._answer(command, obeyed=True, answer=f"learning rate {rate:g} from step {self._step} on")
@@ -230,7 +250,8 @@ class Trainer:
             self._assembly.model.save(written)
             written.replace(final)
         except Exception as error:  # noqa: BLE001 (a user's own layers may refuse; the checkpoints are there)
-            self._say(Warned, message=f"the model could not be saved as model.keras: {error}")
+            written.unlink(missing_ok=True)
+            self._say(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
 
     def _order(self, epoch: int) -> npt.NDArray[np.int32]:
         assembly = self._assembly
@@ -279,28 +300,8 @@ class Trainer:
             self._say(Warned, message=note)
 
     def _enter(self, phase: Phase, detail: str = "") -> None:
+        self._phase = phase
         self._say(PhaseChanged, phase=phase, detail=detail)
 
     def _say(self, kind: type[Event], **values: object) -> None:
         self._run.event(kind.parse({"time": time.time(), **values}))
-
-
-class Means:
-    """Means of every series over the steps of an epoch."""
-
-    def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._steps = 0
-        self.seconds = 0.0
-
-    def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float = 0.0) -> None:
-        """Take in a chunk's steps."""
-        for name, values in series.items():
-            self._sums[name] = self._sums.get(name, 0.0) + float(values.sum(dtype=np.float64))
-        self._steps += len(next(iter(series.values()), ()))
-        self.seconds += seconds
-
-    @property
-    def value(self) -> dict[str, float]:
-        """The means so far."""
-        return {name: total / self._steps for name, total in self._sums.items()}

@@ -4,6 +4,8 @@ import os
 import re
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -14,12 +16,12 @@ import pytest
 
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.errors import RunError
-from accel_engine.events import EpochEnded, Warned
+from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
 from accel_engine.run.reader import answer
 from accel_engine.run.schema import DATABASE, connect
-from accel_engine.run.writer import reopen
+from accel_engine.run.writer import hand_over, reopen
 
 
 def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None:
@@ -258,3 +260,62 @@ def test_not_a_number_in_an_event_is_null_in_the_file(directory: Path, writer: R
     with closing(connect(directory)) as connection:
         (body,) = connection.execute("SELECT body FROM event").fetchone()
     assert json.loads(body)["metrics"] == {"loss": None}
+
+
+def started(first_step: int = 0) -> RunStarted:
+    return RunStarted(
+        time=1.0, run="r", name="", plan={}, first_step=first_step, pid=os.getpid(), host="here", versions={}
+    )
+
+
+def test_a_run_taken_up_again_never_looks_ended(ended: Path, writer: RunWriter) -> None:
+    reopen(ended, Plan(epochs=20))
+
+    writer.begin(os.getpid(), started())
+
+    assert list_runs()[0].status is Status.RUNNING
+
+
+def test_taking_a_run_up_forgets_the_steps_after_its_checkpoint(writer: RunWriter, reader: RunReader) -> None:
+    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+
+    writer.begin(os.getpid(), started(first_step=3))
+
+    update = reader.poll()
+    assert update.chunks[0].series["loss"].tolist() == [0, 1, 2]
+    assert isinstance(update.events[0], RunStarted)
+
+
+def test_a_run_that_another_process_trains_is_not_taken_up(directory: Path, writer: RunWriter) -> None:
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        hand_over(directory, other.pid)
+        writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+
+        with pytest.raises(RunError, match=f"by process {other.pid} already"):
+            writer.begin(os.getpid(), started())
+
+        assert writer.steps() == 4
+    finally:
+        other.communicate()
+    writer.begin(os.getpid(), started())
+
+
+def test_what_was_recorded_is_read_back_with_its_seconds(writer: RunWriter) -> None:
+    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1]})
+    writer.chunk(2, 1.0, 3.5, {"loss": [2, 3]})
+    writer.chunk(4, 3.5, 4.0, {"loss": [4]})
+
+    series, seconds = writer.recorded(2, 5)
+
+    assert series["loss"].tolist() == [2, 3, 4]
+    assert seconds == 3.0
+    assert writer.recorded(0, 0) == ({}, 0)
+
+
+def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> None:
+    writer.end(Warned(time=1.0, message="the last"))
+
+    with pytest.raises(sqlite3.Error, match="closed"):
+        writer.chunk(0, 0.0, 1.0, {"loss": [0]})
+    assert [event.message for event in reader.poll().events] == ["the last"]

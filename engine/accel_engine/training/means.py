@@ -1,0 +1,31 @@
+"""Means over the steps of an epoch, gathered chunk by chunk."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Means:
+    """Means of every series over the steps of an epoch.
+
+    Attributes:
+        seconds: How long the steps took.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+        self.seconds = 0.0
+
+    def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float) -> None:
+        """Take in a chunk's steps."""
+        for name, values in series.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(values.sum(dtype=np.float64))
+            self._counts[name] = self._counts.get(name, 0) + len(values)
+        self.seconds += seconds
+
+    @property
+    def value(self) -> dict[str, float]:
+        """The means so far."""
+        return {name: total / self._counts[name] for name, total in self._sums.items()}

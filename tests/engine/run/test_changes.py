@@ -1,0 +1,68 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, reopen
+from accel_engine.run.changes import CHANGEABLE, check_changes
+from accel_engine.run.home import CHECKPOINTS
+
+PLAN = Plan(model="mlp")
+"""What a run was trained with."""
+
+OTHERS = {
+    "model": "cnn",
+    "data": "synthetic",
+    "strategy": "mirrored",
+    "devices": ("cpu:0",),
+    "virtual_cpus": 2,
+    "precision": "mixed_bfloat16",
+    "xla": "on",
+    "batch_size": 32,
+    "epochs": 11,
+    "steps_per_epoch": 5,
+    "optimizer": "sgd",
+    "learning_rate": 0.5,
+    "seed": 1,
+    "validation": "off",
+    "image_size": "8x8",
+    "name": "another",
+}
+"""Another value for every field."""
+
+
+@pytest.mark.parametrize("field", PLAN.to_mapping())
+def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
+    changed = PLAN.replace(**{field: OTHERS[field]})
+    if field in CHANGEABLE:
+        check_changes(PLAN.to_mapping(), changed)
+        return
+    with pytest.raises(PlanError, match="start a new run") as caught:
+        check_changes(PLAN.to_mapping(), changed)
+    assert caught.value.field == field
+
+
+def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> None:
+    values = PLAN.to_mapping()
+    del values["steps_per_epoch"]
+
+    check_changes(values, PLAN)
+
+
+def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(ended: Path) -> None:
+    checkpoint = ended / CHECKPOINTS / "step-7.index"
+    checkpoint.parent.mkdir()
+    checkpoint.touch()
+    with closing(RunReader(ended)) as reader:
+        plan = reader.info().plan
+    assert plan is not None
+    with pytest.raises(PlanError, match="batch_size"):
+        reopen(ended, plan.replace(batch_size=32))
+
+    reopen(ended, plan.replace(epochs=99))
+
+
+def test_a_run_without_a_checkpoint_begins_anew_with_any_plan(ended: Path) -> None:
+    reopen(ended, Plan(batch_size=32))
