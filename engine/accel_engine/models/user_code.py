@@ -47,10 +47,13 @@ def call(model: UserModel, given: Mapping[str, Any]) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, on one line: Keras' own messages have several, some of them in bold."""
-    text = textwrap.shorten(re.sub(r"\x1b\[[0-9;]*m", "", str(error)), 500)
-    kind = type(error).__name__
-    return f"{kind}: {text}" if text else kind
+    """What an exception is and says, on one line."""
+    return one_line(f"{type(error).__name__}: {error}").removesuffix(":")
+
+
+def one_line(text: str) -> str:
+    """A message shortened to one line: Keras' own have several, some of them in bold."""
+    return textwrap.shorten(re.sub(r"\x1b\[[0-9;]*m", "", text), 500)
 
 
 @contextmanager

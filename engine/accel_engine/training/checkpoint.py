@@ -1,9 +1,11 @@
 """Checkpoints: everything that is needed to go on as if nothing had happened.
 
-The weights, the optimizer's state, the state of random layers and the number of steps taken. The
-order of examples needs none: it follows from the seed and the step (see :mod:`accel_engine.training.feed`).
+The weights, the optimizer's state with its learning rate, the state of random layers and the number
+of steps taken. The order of examples needs no room: it follows from the seed and the step (see
+:mod:`accel_engine.training.feed`), as long as the data becomes steps as it did.
 """
 
+import math
 from pathlib import Path
 
 import tensorflow as tf
@@ -25,7 +27,11 @@ class Checkpoints:
     """
 
     def __init__(self, assembly: Assembly, directory: Path) -> None:
+        self._assembly = assembly
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._layout = tf.Variable(_layout(assembly), dtype=tf.int64, trainable=False)
+        rate = assembly.plan.learning_rate
+        self._planned_rate = tf.Variable(math.nan if rate is None else rate, dtype=tf.float64, trainable=False)
         model = assembly.model
         weights = {id(variable) for variable in model.weights}
         self._checkpoint = tf.train.Checkpoint(
@@ -34,6 +40,8 @@ class Checkpoints:
             # Keras counts the state of random layers among a model's variables, TensorFlow does not find it.
             randomness=[variable.value for variable in model.variables if id(variable) not in weights],
             step=self._step,
+            layout=self._layout,
+            planned_rate=self._planned_rate,
         )
         self._directory = directory / CHECKPOINTS
         self._manager = tf.train.CheckpointManager(
@@ -49,10 +57,33 @@ class Checkpoints:
     def restore(self, step: int) -> None:
         """Read the checkpoint of a step.
 
+        The learning rate is the checkpoint's, which somebody may have set while training, unless the
+        plan names another than it did then.
+
         Raises:
-            RunError: It does not fit the model, as when the user's model has changed since.
+            RunError: It cannot be read, or fits neither the model nor the data, which have changed since.
         """
         try:
             self._checkpoint.restore(str(self._directory / f"step-{step}")).assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
-            raise RunError(f"the checkpoint of step {step} does not fit the model: {error}") from error
+            raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error
+        before, now = tuple(self._layout.numpy().tolist()), _layout(self._assembly)
+        if before != now:
+            raise RunError(
+                f"the checkpoint of step {step} does not fit the data and the replicas: an epoch was "
+                f"{_in_words(*before)}, and would now be {_in_words(*now)}"
+            )
+        rate = self._assembly.plan.learning_rate
+        if rate is not None and rate != float(self._planned_rate):
+            self._assembly.model.optimizer.learning_rate = rate
+            self._planned_rate.assign(rate)
+
+
+def _layout(assembly: Assembly) -> tuple[int, int, int]:
+    """What must stay as it is, so that a step's number tells its epoch and its examples."""
+    schedule = assembly.schedule
+    return len(assembly.dataset.train), schedule.steps_per_epoch, schedule.global_batch
+
+
+def _in_words(examples: int, steps: int, batch: int) -> str:
+    return f"{steps} steps of {batch} out of {examples} examples"

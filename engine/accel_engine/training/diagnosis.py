@@ -1,11 +1,20 @@
 """What went wrong, in words, and what could be done about it."""
 
+import sysconfig
 import traceback
+from collections.abc import Iterator
+from pathlib import Path
 
 import tensorflow as tf
 
 from accel_engine.errors import AccelError
+from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
+
+_NOT_THE_USERS = tuple(
+    str(folder)
+    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+)
 
 
 def diagnose(error: BaseException, plan: Plan) -> tuple[str, str]:
@@ -22,14 +31,24 @@ def diagnose(error: BaseException, plan: Plan) -> tuple[str, str]:
             advice.append("--precision mixed_bfloat16")
         advice.append("a smaller model")
         return "out of memory", f"try {', '.join(advice)}"
-    place = _user_line(error)
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"{type(error).__name__}: {text[:400]}{place}", "log.txt in the run's directory has the whole traceback"
+    # What is raised while a graph is traced has its whole way through the code for a message.
+    traced = getattr(error, "ag_error_metadata", None)
+    text = traced.cause_message if traced else f"{type(error).__name__}: {error}"
+    return f"{one_line(text)}{_user_line(error)}", "log.txt in the run's directory has the whole traceback"
 
 
 def _user_line(error: BaseException) -> str:
     """Where in the user's own file it happened, if it did."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "site-packages" not in frame.filename and "accel_engine" not in frame.filename:
-            return f" ({frame.filename}, line {frame.lineno})"
+    for name, line in _places(error):
+        if not name.startswith(_NOT_THE_USERS) and Path(name).is_file():
+            return f" ({name}, line {line})"
     return ""
+
+
+def _places(error: BaseException) -> Iterator[tuple[str, int | None]]:
+    """Files and lines that an exception came through, innermost first."""
+    if traced := getattr(error, "ag_error_metadata", None):
+        for frame in traced.translated_stack:
+            yield frame.filename, frame.lineno
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        yield frame.filename, frame.lineno

@@ -1,5 +1,6 @@
 """Trying the model on the validation examples: every one of them once, the last short batch too."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ from accel_engine.training.assembly import Assembly
 from accel_engine.training.feed import choose_feed
 from accel_engine.training.loop import scaled
 
-BATCH = 256
-"""Examples a replica takes at a time; no gradients are kept, so that it may be larger than in training."""
+LARGEST_BATCH = 256
+"""The most examples that a replica takes at a time, unless it trains on more."""
+
+GROWTH = 4
+"""How many times more of them than in training: no activations are kept for gradients, so they fit."""
 
 
 class Validation:
@@ -28,20 +32,26 @@ class Validation:
             raise ValueError("there is no validation data")
         self._assembly = assembly
         self._examples = len(split.y)
+        self._size = max(
+            assembly.schedule.per_replica_batch, min(LARGEST_BATCH, GROWTH * assembly.schedule.per_replica_batch)
+        )
         self._feed = choose_feed(assembly.strategy, split, device_memory)
         self._batch = tf.function(self._run_batch, reduce_retracing=True)
 
-    def run(self) -> dict[str, float]:
-        """Return the means over all examples: ``loss``, ``accuracy`` where it means something, the model's own."""
-        model, replicas = self._assembly.model, self._assembly.replicas
-        for metric in model.metrics:
+    def run(self, between: Callable[[], None] = lambda: None) -> dict[str, float]:
+        """Return the means over all examples: ``loss``, ``accuracy`` where it means something, the model's own.
+
+        Args:
+            between: Called between two batches; what it raises ends the validation.
+        """
+        for metric in self._assembly.model.metrics:
             metric.reset_state()
-        rows = np.arange(self._examples, dtype=np.int32)
-        whole = self._examples // replicas * replicas
-        # Whole batches by all replicas; the few that do not divide go round by themselves.
-        total = self._sum(rows[:whole].reshape(-1, replicas).T)
-        for row in rows[whole:]:
-            total += self._sum(np.full((replicas, 1), row)) / replicas
+        total = np.zeros(3)
+        for order, share in self._orders():
+            source = self._feed.open(order)
+            for step in range(len(order)):
+                total += share * self._batch(source, tf.constant(step)).numpy()
+                between()
         if self._assembly.own_train_step:
             return self._own_metrics()
         loss, correct, count = total
@@ -50,16 +60,26 @@ class Validation:
             means["accuracy"] = float(correct / count)
         return self._own_metrics() | means
 
-    def _sum(self, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Sums of loss, of right answers and of examples over rows ``[replicas, examples]``."""
-        total = np.zeros(3)
-        for first in range(0, rows.shape[1], BATCH):
-            source = self._feed.open(rows[None, :, first : first + BATCH])
-            total += self._batch(source).numpy()
-        return total
+    def _orders(self) -> Iterator[tuple[npt.NDArray[np.int32], float]]:
+        """Rows ``[steps, replicas, batch]`` that are all examples together, and what a step of them counts.
 
-    def _run_batch(self, source: Any) -> tf.Tensor:
-        arguments = self._feed.arguments(source, tf.constant(0))
+        Whole batches, then what is left of them, as much as every replica gets the same of. The last
+        few, fewer than replicas, go to all of them, so that each counts for one replica's share.
+        """
+        replicas = self._assembly.replicas
+        rows = np.arange(self._examples, dtype=np.int32)
+        steps = self._examples // (replicas * self._size)
+        whole, rest = np.split(rows, [steps * replicas * self._size])
+        if steps:
+            yield whole.reshape(steps, replicas, self._size), 1.0
+        shared, last = np.split(rest, [len(rest) // replicas * replicas])
+        if len(shared):
+            yield shared.reshape(1, replicas, -1), 1.0
+        if len(last):
+            yield np.repeat(last, replicas).reshape(-1, replicas, 1), 1.0 / replicas
+
+    def _run_batch(self, source: Any, step: tf.Tensor) -> tf.Tensor:
+        arguments = self._feed.arguments(source, step)
         return self._assembly.strategy.reduce(
             "SUM", self._assembly.strategy.run(self._replica_batch, args=arguments), axis=None
         )
@@ -74,13 +94,12 @@ class Validation:
             return tf.zeros(3)
         outputs = model(inputs, training=False)
         count = tf.cast(tf.shape(y)[0], tf.float32)
-        loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=False)
-        if assembly.replicas > 1 and model.losses:
-            loss -= tf.add_n(model.losses) * (1 - 1 / assembly.replicas)
+        # Keras divides all of it by the number of replicas.
+        loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=False) * assembly.replicas
         if self._has_own_metrics:
             model.compute_metrics(inputs, targets, outputs)
         correct = tf.reduce_sum(assembly.labels.correct(y, outputs)) if assembly.classifies else tf.constant(0.0)
-        return tf.stack([tf.cast(loss, tf.float32) * assembly.replicas * count, correct, count])
+        return tf.stack([tf.cast(loss, tf.float32) * count, correct, count])
 
     @property
     def _has_own_metrics(self) -> bool:

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.devices.reading import Device, Inventory
-from accel_engine.events import Event, RunEnded
+from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.home import latest_checkpoint
@@ -65,12 +65,20 @@ class Trained:
 class Gym:
     """Trains plans, asking things of the trainer once a number of steps is reached."""
 
-    def train(self, plan: Plan, *, at: dict[int, list[tuple[Any, ...]]] | None = None, run: Any = None) -> Trained:
+    def train(
+        self,
+        plan: Plan,
+        *,
+        at: dict[int, list[tuple[Any, ...]]] | None = None,
+        when: dict[Phase, list[tuple[Any, ...]]] | None = None,
+        run: Any = None,
+    ) -> Trained:
         """Train a plan, or go on with a run.
 
         Args:
             plan: What to train.
             at: Commands (a name and an argument) by the number of steps after which they arrive.
+            when: Commands by the phase at whose beginning they arrive.
             run: The directory of a run to go on with.
         """
         if run is None:
@@ -83,7 +91,7 @@ class Gym:
         writer.truncate(first)
         writer.begin(os.getpid())
         mailbox = Mailbox()
-        self._ask(mailbox, dict(at or {}), writer)
+        self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
         ended = Trainer(plan, writer, mailbox, MACHINE, first).train()
         writer.event(ended)
         writer.close()
@@ -94,16 +102,32 @@ class Gym:
         reader.close()
         return Trained(reader, ended, update.events, series)
 
-    def _ask(self, mailbox: Mailbox, at: dict[int, list[tuple[Any, ...]]], writer: RunWriter) -> None:
+    def _ask(
+        self,
+        mailbox: Mailbox,
+        at: dict[int, list[tuple[Any, ...]]],
+        when: dict[Phase, list[tuple[Any, ...]]],
+        writer: RunWriter,
+    ) -> None:
         record: Callable[..., None] = writer.chunk
+        say = writer.event
+
+        def post(commands: list[tuple[Any, ...]]) -> None:
+            for name, *argument in commands:
+                mailbox.post(Command(0, 0.0, "somebody@here", name, *argument))
 
         def chunk(first_step: int, *arguments: Any) -> None:
             record(first_step, *arguments)
             for step in [step for step in at if writer.steps() >= step]:
-                for name, *argument in at.pop(step):
-                    mailbox.post(Command(0, 0.0, "somebody@here", name, *argument))
+                post(at.pop(step))
+
+        def event(said: Event) -> None:
+            say(said)
+            if isinstance(said, PhaseChanged):
+                post(when.pop(said.phase, []))
 
         writer.chunk = chunk  # type: ignore[method-assign]
+        writer.event = event  # type: ignore[method-assign]
 
 
 @pytest.fixture

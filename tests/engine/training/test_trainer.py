@@ -18,6 +18,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
+from accel_engine.run import RunReader
 
 from .conftest import Gym
 
@@ -192,6 +193,26 @@ def own_step():
 
 def broken():
     raise RuntimeError("no such weather")
+
+def penalised(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(),
+                             keras.layers.Dense(classes, kernel_regularizer=keras.regularizers.L2(0.1))])
+
+class Weather(keras.layers.Layer):
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def call(self, x, training=False):
+        if training:
+            raise self.error
+        return x
+
+def exiting(input_shape, classes):
+    return keras.Sequential([softmax(input_shape, classes), Weather(SystemExit(7))])
+
+def raising(input_shape, classes):
+    return keras.Sequential([softmax(input_shape, classes), Weather(ValueError("it rains"))])
 """
 
 
@@ -259,3 +280,129 @@ def test_validation_counts_every_example_once(gym: Gym) -> None:
 def test_validation_waits_for_the_end_when_asked_to(gym: Gym) -> None:
     assert [event.step for event in gym.train(PLAN.replace(validation="end")).all(Validated)] == [STEPS]
     assert gym.train(PLAN.replace(validation="off")).all(Validated) == []
+
+
+def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={5: [("stop",)]})
+
+    assert (stopped.ended.steps, stopped.ended.epochs) == (5, 1)
+    assert [event.step for event in stopped.all(EpochEnded)] == [5]
+    assert stopped.all(Validated) == []
+    resumed = gym.train(PLAN, run=stopped.reader.directory)
+    np.testing.assert_array_equal(resumed.series["loss"], gym.train(PLAN).series["loss"])
+
+
+def test_a_run_stopped_before_its_last_validation_makes_up_for_it(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={10: [("stop",)]})
+    assert stopped.ended.epochs == 2
+
+    resumed = gym.train(PLAN, run=stopped.reader.directory)
+
+    assert resumed.ended.outcome is Outcome.FINISHED
+    assert resumed.ended.metrics["validation_accuracy"] == resumed.all(Validated)[-1].metrics["accuracy"]
+
+
+@pytest.mark.parametrize("command", ["pause", "stop"])
+def test_commands_are_obeyed_while_validating(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("accel_engine.training.validation.LARGEST_BATCH", 64)
+    plan = PLAN.replace(batch_size=64, steps_per_epoch=4, epochs=1)
+
+    trained = gym.train(plan, at={}, when={Phase.VALIDATING: [(command,), ("resume",)]})
+
+    phases = [event.phase for event in trained.all(PhaseChanged)]
+    asked = phases.index(Phase.VALIDATING)
+    if command == "pause":
+        assert phases[asked:] == [Phase.VALIDATING, Phase.PAUSED, Phase.VALIDATING, Phase.CHECKPOINTING]
+        assert trained.ended.metrics == pytest.approx(gym.train(plan).ended.metrics)
+    else:
+        assert trained.ended.outcome is Outcome.STOPPED
+        assert trained.all(Validated) == []
+
+
+def test_a_checkpoint_before_the_first_step_is_refused(gym: Gym) -> None:
+    trained = gym.train(PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("dance",)]})
+
+    assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
+        (False, "no step has been taken yet"),
+        (False, "a learning rate must be a number above 0"),
+        (False, "this engine knows no command dance"),
+    ]
+
+
+def test_a_learning_rate_that_was_set_survives_a_resume(gym: Gym) -> None:
+    plan = PLAN.replace(model="mlp", optimizer="sgd", learning_rate=0.1)
+    changes = [("learning_rate", 0.4)]
+    whole = gym.train(plan, at={4: changes})
+    stopped = gym.train(plan, at={4: [*changes, ("stop",)]})
+
+    resumed = gym.train(plan, run=stopped.reader.directory)
+
+    assert resumed.all(LearningRateChanged)[-1].learning_rate == 0.4
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+
+
+def test_a_learning_rate_that_the_resume_asks_for_is_taken(gym: Gym) -> None:
+    plan = PLAN.replace(model="mlp", optimizer="sgd", learning_rate=0.1)
+    stopped = gym.train(plan, at={4: [("learning_rate", 0.4), ("stop",)]})
+
+    resumed = gym.train(plan.replace(learning_rate=0.2), run=stopped.reader.directory)
+
+    assert resumed.all(LearningRateChanged)[-1].learning_rate == 0.2
+
+
+def test_a_resumed_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={2: [("stop",)]})
+
+    resumed = gym.train(PLAN, run=stopped.reader.directory)
+
+    with_reader = RunReader(stopped.reader.directory)
+    chunks = [chunk for chunk in with_reader.poll().chunks if chunk.first_step < 5]
+    with_reader.close()
+    assert resumed.all(EpochEnded)[0].seconds == pytest.approx(sum(c.ended - c.started for c in chunks), abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_a_run_goes_on_under_another_strategy(gym: Gym, precision: str) -> None:
+    plan = PLAN.replace(model="mlp", precision=precision)
+    stopped = gym.train(plan, at={6: [("stop",)]})
+
+    resumed = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2), run=stopped.reader.directory)
+
+    assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
+    tolerance = 1e-5 if precision == "float32" else 2e-3
+    np.testing.assert_allclose(resumed.series["loss"], gym.train(plan).series["loss"], atol=tolerance)
+
+
+def test_a_run_does_not_go_on_when_its_steps_would_be_others(gym: Gym) -> None:
+    plan = PLAN.replace(model="mlp", batch_size=255)
+    stopped = gym.train(plan, at={6: [("stop",)]})
+
+    resumed = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2), run=stopped.reader.directory)
+
+    assert resumed.ended.outcome is Outcome.FAILED
+    assert "5 steps of 255 out of 1437 examples, and would now be 5 steps of 254" in resumed.ended.reason
+
+
+def test_penalties_count_once_in_validation_however_many_replicas(gym: Gym, own_models: str) -> None:
+    plan = PLAN.replace(model=f"{own_models}:penalised", epochs=1, optimizer="sgd", learning_rate=1e-9)
+
+    alone = gym.train(plan)
+    shared = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2))
+
+    assert shared.ended.metrics["validation_loss"] == pytest.approx(alone.ended.metrics["validation_loss"], rel=1e-5)
+
+
+def test_a_layer_that_exits_fails_the_run(gym: Gym, own_models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{own_models}:exiting"))
+
+    assert trained.ended.outcome is Outcome.FAILED
+    assert "SystemExit: 7" in trained.ended.reason
+
+
+def test_a_layer_that_raises_is_told_without_what_surrounds_it(gym: Gym, own_models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{own_models}:raising"))
+
+    assert trained.ended.outcome is Outcome.FAILED
+    assert "it rains" in trained.ended.reason
+    assert "models.py, line" in trained.ended.reason
+    assert "in user code" not in trained.ended.reason
