@@ -10,6 +10,7 @@ from textual import on, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Resize
+from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
@@ -192,7 +193,7 @@ class AccelApp(App[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def _sample_devices(self) -> None:
-        self._sampler = self._make_sampler(lambda samples: self.post_message(messages.DevicesRead(samples)))
+        self._sampler = self._make_sampler(lambda samples: self._tell(messages.DevicesRead(samples)))
         self._sampler.start()
         if self._leaving.is_set():
             self._sampler.stop()
@@ -214,6 +215,9 @@ class AccelApp(App[None]):
             # A driver that was slow to answer has done so.
             self._find_devices(self._sampler)
 
+    def _tell(self, news: Message) -> None:
+        self.post_message(news)
+
     def warm_engine(self) -> None:
         """Have an engine import TensorFlow, unless one does or did."""
         if self._engine is None:
@@ -222,7 +226,7 @@ class AccelApp(App[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="engine")
     def _warm_up(self) -> None:
         try:
-            self._engine = self._make_engine(lambda: self.post_message(messages.EngineChanged()))
+            self._engine = self._make_engine(lambda: self._tell(messages.EngineChanged()))
         except EngineMissingError as error:
             self.post_message(messages.EngineChanged(str(error)))
             return
