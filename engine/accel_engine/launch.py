@@ -130,6 +130,7 @@ class WarmEngine:
         self.versions: dict[str, str] = {}
         self._replies: dict[int, dict[str, Any]] = {}
         self._news = threading.Condition()
+        self._sending = threading.Lock()
         self._number = 0
         self._log = tempfile.NamedTemporaryFile(prefix="accel-tui-engine-", suffix=".log")  # noqa: SIM115
         self._process = _spawn(stderr=self._log)
@@ -174,9 +175,10 @@ class WarmEngine:
             self._send({"run": str(directory)})
         except OSError as error:
             raise RunError(f"the engine has ended: {self.problem or error}") from error
+        self.close()  # the run's directory is all that is shared from now on
 
     def close(self) -> None:
-        """End it, unless it was handed a run."""
+        """Let go of it, and end it unless it was handed a run."""
         if self._process.stdin:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
@@ -188,8 +190,9 @@ class WarmEngine:
     def _send(self, request: dict[str, Any]) -> None:
         if self._process.stdin is None or self._process.stdin.closed:
             raise BrokenPipeError("closed")
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
+        with self._sending:  # descriptions are asked for in one thread, the run is handed over in another
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None  # noqa: S101 (it was asked for)
@@ -230,7 +233,10 @@ def start(directory: Path) -> "subprocess.Popen[str]":
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
-    log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     try:
         process = _spawn("--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     finally:
