@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from accel_engine.events import CheckpointSaved, Event, Phase, PhaseChanged
+from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find
 from accel_engine.run.listing import summarize
 from end_to_end.terminal import Terminal
@@ -38,8 +39,9 @@ def open_terminal(program: Path) -> Iterator[Callable[..., Terminal]]:
 
 def start_long_run(terminal: Terminal) -> Path:
     """Fill the form in with mouse and keys so that training goes on until it is stopped; start it."""
-    terminal.wait_for("engine: ready", timeout=IMPORTING)
+    terminal.wait_for("in 14 layers", timeout=IMPORTING)  # the last thing to find its place on the form
     terminal.click("epochs", right=17)
+    terminal.wait_for(SPECS["epochs"].doc)
     terminal.send("end", "ctrl+u")
     terminal.wait_for("must be a whole")
     terminal.send("5000")

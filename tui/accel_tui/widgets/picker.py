@@ -190,9 +190,9 @@ class Picker(Widget):
         self._take()
 
     def on_click(self) -> None:
-        """Open the list by mouse."""
+        """Open the list by mouse; where there is none, only go there."""
         self.input.focus()
-        if not self.is_open:
+        if self.choices and not self.is_open:
             # Later, because the list may have to be made first.
             self.call_after_refresh(self.action_open_or_take)
 
