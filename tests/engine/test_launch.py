@@ -58,7 +58,7 @@ def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> N
     installed |= {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"}
     found = versions()
     assert {"accel-tui", "python"} <= set(found)
-    assert (found["tensorflow-cpu"], found["keras"]) == ("2.21.0", "3.15.1")
+    assert (found["tensorflow"], found["build"], found["keras"]) == ("2.21.0", "tensorflow-cpu", "3.15.1")
     assert "libtpu" not in found
 
 

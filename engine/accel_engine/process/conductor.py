@@ -3,11 +3,14 @@
 import os
 import signal
 import socket
+import sqlite3
 import threading
 import time
 import traceback
 from collections import deque
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError
@@ -19,6 +22,9 @@ from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.training.control import Mailbox, from_signal
+
+if TYPE_CHECKING:
+    from accel_engine.training.trainer import Trainer
 
 POLL_SECONDS = 0.05
 """How often the main thread looks for commands."""
@@ -48,6 +54,7 @@ class Conductor:
         self._began = time.monotonic()
         self._first_step = latest_checkpoint(directory)
         self._values: dict[str, object] = {}
+        self._trainer: Trainer | None = None
         self._ended: RunEnded | None = None
 
     def conduct(self) -> Outcome:
@@ -61,7 +68,7 @@ class Conductor:
         while training.is_alive():
             self._pass_on()
             if time.monotonic() - beat >= HEARTBEAT_SECONDS:
-                self._writer.heartbeat()
+                self._beat()
                 beat = time.monotonic()
             if self._give_up_at is not None and time.monotonic() > self._give_up_at:
                 self._end(self._result(Outcome.STOPPED, "stopped now, without waiting for TensorFlow"))
@@ -71,24 +78,25 @@ class Conductor:
         return self._end(self._ended or self._result(Outcome.FAILED, "training ended without a result"))
 
     def _begin(self) -> None:
-        self._writer.truncate(self._first_step)
-        self._writer.begin(os.getpid())
-        reader = RunReader(self._directory)
-        self._values = reader.info().values
-        reader.close()
-        self._writer.event(
-            RunStarted(
-                time=time.time(),
-                run=self._directory.name,
-                name=str(self._values.get("name", "")),
-                plan=self._values,
-                first_step=self._first_step,
-                pid=os.getpid(),
-                host=socket.gethostname(),
-                versions=versions(),
-            )
+        with closing(RunReader(self._directory)) as reader:
+            self._values = reader.info().values
+        started = RunStarted(
+            time=time.time(),
+            run=self._directory.name,
+            name=str(self._values.get("name", "")),
+            plan=self._values,
+            first_step=self._first_step,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            versions=versions(),
         )
+        self._writer.begin(os.getpid(), started)
         self._sampler.start()
+
+    def _beat(self) -> None:
+        # Somebody else's lock on the file, or a full disk, is the trainer's to find out: it can say so.
+        with suppress(sqlite3.OperationalError):
+            self._writer.heartbeat()
 
     def _train(self) -> None:
         try:
@@ -99,8 +107,8 @@ class Conductor:
             from accel_engine.training.trainer import Trainer
 
             inventory = self._sampler.inventory
-            trainer = Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began)
-            self._ended = trainer.train()
+            self._trainer = Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began)
+            self._ended = self._trainer.train()
         except AccelError as error:
             self._ended = self._result(Outcome.FAILED, str(error))
         except Exception as error:  # noqa: BLE001 (a run must end with a word, whatever happened)
@@ -109,13 +117,15 @@ class Conductor:
 
     def _pass_on(self) -> None:
         """Hand what was asked since the last look to the trainer."""
-        commands = [command for command in self._writer.commands() if command.id > self._last_command]
+        commands = []
+        with suppress(sqlite3.OperationalError):  # as for the heartbeat; they are still there at the next look
+            commands = [command for command in self._writer.commands() if command.id > self._last_command]
         self._last_command = max((command.id for command in commands), default=self._last_command)
         while self._signals:
             commands.append(from_signal(self._signals.popleft(), time.time(), again=self._asked_to_stop))
         for command in commands:
-            self._asked_to_stop = self._asked_to_stop or command.name == "stop"
-            if command.name == "stop_now":
+            self._asked_to_stop = self._asked_to_stop or command.name in ("stop", "stop_now")
+            if command.name == "stop_now" and self._give_up_at is None:
                 self._give_up_at = time.monotonic() + PATIENCE_SECONDS
             self._mailbox.post(command)
 
@@ -135,16 +145,17 @@ class Conductor:
                     step=ended.steps,
                 )
             )
-        self._writer.event(ended)
-        self._writer.close()
+        self._writer.end(ended)
         return ended.outcome
 
     def _result(self, outcome: Outcome, reason: str) -> RunEnded:
         """The end of a run that the trainer did not bring about itself."""
+        if self._trainer:
+            return self._trainer.ended(outcome, reason)
         return RunEnded(
             time=time.time(),
             outcome=outcome,
-            steps=self._writer.steps(),
+            steps=self._first_step,
             epochs=0,
             seconds=time.monotonic() - self._began,
             steps_per_second=0.0,

@@ -21,7 +21,7 @@ from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
 
 COMMANDS = {
-    "stop": "Stop after this chunk, validate no more, keep a checkpoint",
+    "stop": "Stop after this chunk, validate no more, keep a checkpoint and the model",
     "stop_now": "Stop after this chunk at the latest, without a checkpoint",
     "pause": "Wait between two chunks, keeping all state",
     "resume": "Go on after a pause",
@@ -201,10 +201,16 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
 
 
 def answer(directory: Path, number: int) -> tuple[bool, str] | None:
-    """Read an engine's answer to a command: whether it was obeyed, and in words; ``None`` before it is there."""
+    """Read an engine's answer to a command: whether it was obeyed, and in words; ``None`` before it is there.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
     connection = connect(directory, read_only=True)
     try:
         row = connection.execute("SELECT answered, obeyed, answer FROM command WHERE id = ?", (number,)).fetchone()
+    except sqlite3.Error as error:
+        raise RunError(f"run {directory.name} cannot be read: {error}") from error
     finally:
         connection.close()
     return (bool(row[1]), str(row[2])) if row and row[0] is not None else None

@@ -8,8 +8,8 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +65,13 @@ def create(plan: Plan) -> Path:
 
 
 def hand_over(directory: Path, pid: int) -> None:
-    """Note which process is to train the run, so that its death is seen even before its first word."""
-    with closing(connect(directory)) as connection, transaction(connection):
+    """Note which process is to train the run, so that its death is seen even before its first word.
+
+    Raises:
+        RunError: The run cannot be written, or another process has it.
+    """
+    with _writing(directory) as connection:
+        _refuse_taken(connection, directory, pid)
         _put(connection, pid=pid, pid_started=_process_start(pid), host=socket.gethostname())
         # Not when the process was quicker and has begun already: then the run waits for nothing.
         connection.execute("UPDATE meta SET value = ? WHERE key = 'pending'", (time.time(),))
@@ -78,11 +83,11 @@ def reopen(directory: Path, plan: Plan) -> None:
     Without a checkpoint it begins anew, and the plan may be any.
 
     Raises:
-        RunError: It is being trained at this moment.
+        RunError: It is being trained at this moment, or cannot be written.
         PlanError: Its checkpoint does not go with the plan.
     """
     plan = plan.absolute()
-    with closing(connect(directory)) as connection, transaction(connection):
+    with _writing(directory) as connection:
         info = read_info(connection, directory)
         if info.status.live:
             raise RunError(f"run {directory.name} is being trained already")
@@ -116,12 +121,8 @@ class RunWriter:
             RunError: Another process has it.
         """
         with self._lock, transaction(self._connection):
-            meta = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
-            if (
-                meta.get("pid") not in (None, pid, os.getpid())
-                and read_info(self._connection, self.directory).status.live
-            ):
-                raise RunError(f"run {self.directory.name} is being trained by process {meta['pid']} already")
+            _refuse_taken(self._connection, self.directory, pid, os.getpid())
+            pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
             _put(
                 self._connection,
                 pid=pid,
@@ -134,7 +135,7 @@ class RunWriter:
             self._connection.execute(
                 "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' "
                 "WHERE answered IS NULL AND time < ?",
-                (time.time(), meta.get("pending", time.time())),
+                (time.time(), pending[0] if pending else time.time()),
             )
             if started:
                 self._forget(started.first_step)
@@ -192,12 +193,6 @@ class RunWriter:
         """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""
         with self._lock, transaction(self._connection):
             self._forget(step)
-
-    def steps(self) -> int:
-        """Steps recorded in the run."""
-        with self._lock:
-            row = self._connection.execute("SELECT max(first_step + count) FROM chunk").fetchone()
-        return row[0] or 0
 
     def recorded(self, first: int, last: int) -> tuple[dict[str, npt.NDArray[np.float32]], float]:
         """Read back the series of the steps from ``first`` up to ``last``, where chunks end, and their seconds."""
@@ -263,6 +258,22 @@ class RunWriter:
             raise ValueError(f"{name!r} cannot name a series")
         self._connection.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
         self._series = (*self._series, name)
+
+
+def _refuse_taken(connection: sqlite3.Connection, directory: Path, *mine: int) -> None:
+    info = read_info(connection, directory)
+    if info.status.live and info.pid is not None and info.pid not in mine:
+        raise RunError(f"run {directory.name} is being trained by process {info.pid} already")
+
+
+@contextmanager
+def _writing(directory: Path) -> Iterator[sqlite3.Connection]:
+    """One transaction of somebody who is not the run's engine."""
+    try:
+        with closing(connect(directory)) as connection, transaction(connection):
+            yield connection
+    except sqlite3.Error as error:
+        raise RunError(f"cannot write the run {directory.name}: {error}") from error
 
 
 def _put(connection: sqlite3.Connection, **values: object) -> None:

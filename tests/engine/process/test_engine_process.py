@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,6 +62,12 @@ def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Po
     assert status(directory) is Status.STARTING
     wait_until(lambda: training(directory), "training")
     assert status(directory) is Status.RUNNING
+
+    second = subprocess.run(
+        [sys.executable, "-m", "accel_engine.process", "--run", directory], capture_output=True, text=True, check=False
+    )
+    assert second.returncode == 1
+    assert second.stderr.strip() == f"run {directory.name} is being trained by process {engines[0].pid} already"
 
     number = run.request(directory, "checkpoint")
     wait_until(lambda: answer(directory, number), "an answer")
@@ -152,6 +160,42 @@ def test_a_warm_engine_that_ran_the_users_code_makes_way_for_a_fresh_one(tmp_pat
         assert events(directory)[0].pid == engine.pid
     finally:
         engine.close()
+
+
+def test_a_run_need_not_wait_for_a_description_that_hangs(tmp_path: Path, wait_until: Wait) -> None:
+    model = tmp_path / "slow.py"
+    model.write_text(
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "def build():\n"
+        "    assert sys.stdin.read() == ''\n"
+        f"    Path({str(tmp_path / 'called')!r}).touch()\n"
+        "    threading.Event().wait()\n"
+    )
+    engine = WarmEngine()
+    try:
+        threading.Thread(target=engine.describe, args=(Plan(model=f"{model}:build"),), daemon=True).start()
+        wait_until((tmp_path / "called").exists, "the call")
+
+        directory = run.create(Plan(model="mlp", epochs=1))
+        engine.train(directory)
+
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end")
+        assert events(directory)[0].pid == engine.pid
+    finally:
+        engine.close()
+
+
+def test_what_a_model_prints_is_in_the_log_at_once(
+    engines: list[subprocess.Popen[str]], tmp_path: Path, wait_until: Wait
+) -> None:
+    model = tmp_path / "chatty.py"
+    model.write_text("import threading\ndef build():\n    print('good morning')\n    threading.Event().wait()\n")
+    directory = run.create(Plan(model=f"{model}:build"))
+
+    engines.append(start(directory))
+
+    wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting")
 
 
 def test_a_warm_engine_ends_with_its_dashboard(wait_until: Wait) -> None:

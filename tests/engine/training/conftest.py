@@ -116,9 +116,9 @@ class Gym:
             for name, *argument in commands:
                 mailbox.post(Command(0, 0.0, "somebody@here", name, *argument))
 
-        def chunk(first_step: int, *arguments: Any) -> None:
-            record(first_step, *arguments)
-            for step in [step for step in at if writer.steps() >= step]:
+        def chunk(first_step: int, started: float, ended: float, series: dict[str, np.ndarray]) -> None:
+            record(first_step, started, ended, series)
+            for step in [step for step in at if first_step + len(series["loss"]) >= step]:
                 post(at.pop(step))
 
         def event(said: Event) -> None:

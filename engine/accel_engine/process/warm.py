@@ -1,0 +1,109 @@
+"""An engine that waits for a run: it answers a dashboard's questions about plans meanwhile."""
+
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, TextIO
+
+from accel_engine.errors import AccelError
+from accel_engine.launch import installation, versions
+from accel_engine.models import ModelEntry, find
+from accel_engine.plan import Plan
+from accel_engine.process.importing import TensorFlow
+
+
+class WarmServer:
+    """Answers a dashboard until it hands over a run.
+
+    Plans are described by a thread of its own, so that a run is taken up at once even while the
+    user's function, which may be slow or hang, is being called.
+
+    Args:
+        tensorflow: Imported ahead, unless that would claim an accelerator.
+        replies: Where answers are written.
+
+    Attributes:
+        spent: Whether this process can no longer train, because the user's own code has run in it or
+            TensorFlow's devices were touched; a fresh one has to take its place.
+    """
+
+    def __init__(self, tensorflow: TensorFlow, replies: TextIO) -> None:
+        self._tensorflow = tensorflow
+        self._replies = replies
+        self._claims = installation().distribution == "tensorflow-tpu"
+        self._asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._serving = True
+        self.spent = False
+
+    def serve(self, requests: TextIO) -> Path | None:
+        """Answer requests; return the run's directory, or ``None`` when the dashboard is gone."""
+        for work in (self._announce, self._describe_all):
+            threading.Thread(target=work, name=work.__name__.strip("_"), daemon=True).start()
+        for line in requests:
+            request = json.loads(line)
+            if "run" in request:
+                with self._lock:
+                    self._serving = False
+                return Path(request["run"])
+            self._asked.put(request)
+        return None
+
+    def _announce(self) -> None:
+        if not self._claims:
+            try:
+                self._tensorflow.wait()
+            except AccelError as error:
+                with self._lock:
+                    if not self._serving:
+                        return  # the run will say so
+                    print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows these last words)
+                    os._exit(1)
+        self._reply({"versions": versions()})
+
+    def _describe_all(self) -> None:
+        while True:
+            request = self._asked.get()
+            with self._lock:
+                if not self._serving:
+                    return
+                before, self.spent = self.spent, True  # while it is under way, there is no telling
+            reply = self._describe(request["describe"])
+            self.spent = before or self._is_spent(request["describe"])
+            self._reply({**reply, "number": request["number"]})
+
+    def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
+        if self._claims:
+            return {"problem": "known when training starts: to look now would claim the TPU"}
+        try:
+            plan = Plan.from_mapping(values)
+            self._tensorflow.wait()
+            from accel_engine.training.describe import describe
+
+            return describe(plan)
+        except AccelError as error:
+            return {"problem": str(error)}
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
+            traceback.print_exc()
+            return {"problem": f"{type(error).__name__}: {error}"}
+
+    def _is_spent(self, values: dict[str, Any]) -> bool:
+        if self._claims or not self._tensorflow.imported:
+            return False  # nothing was built
+        from accel_engine.training.describe import is_untouched
+
+        try:
+            own = not isinstance(find(values["model"]), ModelEntry)
+        except AccelError:
+            own = False  # there is no such model, so nothing of it has run
+        return own or not is_untouched()
+
+    def _reply(self, reply: dict[str, Any]) -> None:
+        with self._lock:
+            if self._serving:
+                self._replies.write(json.dumps(reply) + "\n")
+                self._replies.flush()
