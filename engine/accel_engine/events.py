@@ -303,10 +303,13 @@ def from_json(kind: str, time: float, body: str) -> Event:
 
 
 def to_wire(event: Event) -> dict[str, Any]:
-    """Give an event as the JSON object that scripts read: ``metrics`` stand beside the other fields."""
+    """Give an event as the JSON object that scripts read.
+
+    ``metrics`` stand beside the other fields, but for one that would hide such a field.
+    """
     values: dict[str, Any] = {"event": event.kind(), **_finite(asdict(event))}
-    values.update(values.pop("metrics", {}))
-    return values
+    metrics = values.pop("metrics", {})
+    return values | {name: value for name, value in metrics.items() if name not in values}
 
 
 def _finite(value: Any) -> Any:

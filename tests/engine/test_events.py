@@ -142,3 +142,9 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
         "warned",
         "run_ended",
     }
+
+
+def test_a_metric_does_not_hide_a_field_on_the_wire() -> None:
+    wire = to_wire(EpochEnded(time=1.0, epoch=1, step=20, metrics={"loss": 0.5, "step": 7.0}, seconds=2.0))
+
+    assert (wire["loss"], wire["step"]) == (0.5, 20)
