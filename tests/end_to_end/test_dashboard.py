@@ -122,9 +122,11 @@ def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
     second.wait_for("● training")
 
     second.send("p")
-    first.wait_for("‖ paused")
+    for terminal in (first, second):
+        terminal.wait_for("‖ paused")
     first.send("p")
-    second.wait_for("● training")
+    for terminal in (first, second):
+        terminal.wait_for("● training")
 
     first.kill()
     after_death = steps(directory)
