@@ -65,18 +65,21 @@ def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
     return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
 
 
-Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | None
-"""A loss as it may be given to ``compile``; ``None`` for a model that brings its own."""
+Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | dict[str, "Loss"] | None
+"""A loss as it may be given to ``compile``, for one output; ``None`` for a model that brings its own."""
 
 
 def labels_for(loss: Loss, units: int, classes: int) -> Labels:
-    """Tell from a loss which form of labels it wants; sparse ones where there is no telling.
+    """Tell from a loss which form of labels it wants.
+
+    A loss of the user's own gets sparse labels, as data mostly has them, unless the output is one number.
 
     Args:
         loss: The model's.
         units: Numbers in the model's output for an example.
         classes: Classes in the data.
     """
+    loss = _only(loss)
     if loss is None or "sparse" in loss_name(loss):
         return Labels(SPARSE, classes)
     if units == 1 and classes == 2:
@@ -84,13 +87,26 @@ def labels_for(loss: Loss, units: int, classes: int) -> Labels:
             getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
         )
         return Labels(BINARY, classes, threshold=0.0 if logits else 0.5)
-    return Labels(ONE_HOT, max(units, classes))
+    return Labels(ONE_HOT, max(units, classes)) if _is_keras_own(loss) else Labels(SPARSE, classes)
 
 
 def loss_name(loss: Loss) -> str:
     """A loss's name in Keras' snake case."""
+    loss = _only(loss)
     if loss is None:
         return "the model's own"
     if isinstance(loss, str):
         return loss
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
+
+
+def _only(loss: Loss) -> Loss:
+    """The loss of the only output, which may be given in a list, or in a mapping by its name."""
+    if isinstance(loss, dict):
+        loss = list(loss.values())
+    return _only(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
+
+
+def _is_keras_own(loss: Loss) -> bool:
+    function = getattr(loss, "fn", loss)  # a user's function may be wrapped in Keras' class
+    return isinstance(loss, str) or str(getattr(function, "__module__", "")).startswith("keras.")
