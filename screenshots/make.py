@@ -6,6 +6,7 @@ directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 import tempfile
