@@ -1,7 +1,9 @@
 """The dashboard's start and end in a real pseudo-terminal, with apps that end in every way."""
 
 import os
+import pty
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,6 +93,22 @@ def test_a_signal_gives_the_terminal_back(start, number):
     os.kill(terminal.process.pid, number)
     assert terminal.wait_closed() == 0
     assert given_back(terminal)
+
+
+def test_a_terminal_that_goes_away_ends_it_though_no_signal_says_so(tmp_path, wait_until):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(in_init="pass", in_run="pass"))
+    terminal, side = pty.openpty()
+    # In a session without a terminal of its own, so that the kernel sends it no hang-up.
+    process = subprocess.Popen([sys.executable, program], stdin=side, stdout=side, stderr=side, start_new_session=True)
+    os.close(side)
+    try:
+        wait_until(lambda: b"here with" in os.read(terminal, 65536), "the dashboard")
+        os.close(terminal)
+        process.wait(30)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_crash_is_a_line_and_a_report(start, home):

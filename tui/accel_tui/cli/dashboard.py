@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import io
 import os
+import select
 import signal
 import sys
 import termios
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +53,7 @@ def open_dashboard(run: Path | None = None) -> int:
         app.error_console = Console(file=last_words, width=100, markup=False, highlight=False)
         for number in (signal.SIGTERM, signal.SIGHUP):
             runner.get_loop().add_signal_handler(number, app.exit)
+        threading.Thread(target=_await_hang_up, name="hang-up", daemon=True).start()
         runner.run(app.run_async())
     return _farewell(app.return_code or 0, last_words.getvalue())
 
@@ -69,6 +72,17 @@ def _farewell(status: int, words: str) -> int:
         message += f"\nPlease report it in the project's issue tracker, with {report}"
     say(message)
     return status
+
+
+def _await_hang_up() -> None:
+    """Pass on that the terminal is gone, also to a process whose own it was not, which no signal tells.
+
+    Textual's reader would otherwise read the end of the input for ever, on a whole core.
+    """
+    watched = select.poll()
+    watched.register(sys.stdin, 0)  # hang-ups and errors are always reported
+    if any(event & select.POLLHUP for _, event in watched.poll()):
+        os.kill(os.getpid(), signal.SIGHUP)
 
 
 def _is_on_terminal() -> bool:
