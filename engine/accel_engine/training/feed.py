@@ -14,7 +14,7 @@ import tensorflow as tf
 from accel_engine.data.dataset import Split
 
 RESIDENT_SHARE = 0.25
-"""Share of a device's free memory that resident data may take."""
+"""Share of a device's memory that a resident split may take; of the host's, of what is free."""
 
 PREFETCH = 4
 """Batches that a streamed feed prepares ahead."""

@@ -15,7 +15,6 @@ from accel_engine.events import (
     EpochEnded,
     Event,
     LearningRateChanged,
-    ModelBuilt,
     Outcome,
     Phase,
     PhaseChanged,
@@ -28,14 +27,14 @@ from accel_engine.plan import Plan
 from accel_engine.run.reader import Command
 from accel_engine.run.writer import RunWriter
 from accel_engine.training import placement
-from accel_engine.training.assembly import Assembly, assemble, optimizer_name
+from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.control import Mailbox, StopRequested
 from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.feed import epoch_order
-from accel_engine.training.labels import loss_name
 from accel_engine.training.loop import Loop, Measured
 from accel_engine.training.means import Means
+from accel_engine.training.summary import summarize
 from accel_engine.training.validation import Validation
 
 
@@ -265,36 +264,13 @@ class Trainer:
         )
 
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
-        assembly, plan = self._assembly, self._plan
-        model, dataset = assembly.model, assembly.dataset
+        assembly = self._assembly
         self._say(
             DevicesFound,
             devices=placement.found(names, self._inventory),
             strategy=type(assembly.strategy).__name__,
         )
-        schedule = assembly.schedule
-        self._say(
-            ModelBuilt,
-            parameters=model.count_params(),
-            trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
-            layers=len(model.layers),
-            input_shape=tuple(dataset.shape),
-            classes=dataset.classes,
-            examples=len(dataset.train),
-            validation_examples=len(dataset.validation) if dataset.validation else 0,
-            epochs=plan.epochs,
-            steps_per_epoch=schedule.steps_per_epoch,
-            global_batch=schedule.global_batch,
-            per_replica_batch=schedule.per_replica_batch,
-            dropped_examples=schedule.dropped_examples,
-            replicas=schedule.replicas,
-            optimizer=optimizer_name(model),
-            loss=loss_name(model.loss),
-            series=("loss", "accuracy") if assembly.classifies else ("loss",),
-            precision=plan.precision,
-            xla=assembly.xla,
-            feed=assembly.feed.kind,
-        )
+        self._run.event(summarize(assembly))
         self._say(LearningRateChanged, step=self._step, learning_rate=assembly.learning_rate)
         for note in assembly.notes:
             self._say(Warned, message=note)

@@ -64,7 +64,8 @@ class Validation:
         """Rows ``[steps, replicas, batch]`` that are all examples together, and what a step of them counts.
 
         Whole batches, then what is left of them, as much as every replica gets the same of. The last
-        few, fewer than replicas, go to all of them, so that each counts for one replica's share.
+        few, fewer than replicas, go to all of them, so that each counts for one replica's share (but
+        fully in the metrics of a model with its own ``train_step``, which cannot be told so).
         """
         replicas = self._assembly.replicas
         rows = np.arange(self._examples, dtype=np.int32)

@@ -1,0 +1,36 @@
+"""What a plan came to, told in numbers."""
+
+import time
+
+import numpy as np
+
+from accel_engine.events import ModelBuilt
+from accel_engine.training.assembly import Assembly, optimizer_name
+from accel_engine.training.labels import loss_name
+
+
+def summarize(assembly: Assembly) -> ModelBuilt:
+    """The event that says what stands: model, data and how they become steps."""
+    plan, model, dataset, schedule = assembly.plan, assembly.model, assembly.dataset, assembly.schedule
+    return ModelBuilt(
+        time=time.time(),
+        parameters=model.count_params(),
+        trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+        layers=len(model.layers),
+        input_shape=tuple(dataset.shape),
+        classes=dataset.classes,
+        examples=len(dataset.train),
+        validation_examples=len(dataset.validation) if dataset.validation else 0,
+        epochs=plan.epochs,
+        steps_per_epoch=schedule.steps_per_epoch,
+        global_batch=schedule.global_batch,
+        per_replica_batch=schedule.per_replica_batch,
+        dropped_examples=schedule.dropped_examples,
+        replicas=schedule.replicas,
+        optimizer=optimizer_name(model),
+        loss=loss_name(model.loss),
+        series=("loss", "accuracy") if assembly.classifies else ("loss",),
+        precision=plan.precision,
+        xla=assembly.xla,
+        feed=assembly.feed.kind,
+    )
