@@ -29,6 +29,9 @@ from accel_engine.run.status import read_info
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 """Letters and digits that are not mistaken for one another."""
 
+PATIENCE_SECONDS = 60.0
+"""How long an engine waits while somebody else holds the file locked, before its run fails."""
+
 _SERIES_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -106,6 +109,7 @@ class RunWriter:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._connection = connect(directory)
+        self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
         self._lock = threading.Lock()
         self._series = series_columns(self._connection)
 

@@ -1,5 +1,7 @@
 """What went wrong, in words, and what could be done about it."""
 
+import errno
+import os
 import sysconfig
 import traceback
 from collections.abc import Iterator
@@ -10,6 +12,9 @@ import tensorflow as tf
 from accel_engine.errors import AccelError
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
+
+_DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
+"""What the system and SQLite say; TensorFlow's type of it is that of a device out of memory."""
 
 _NOT_THE_USERS = tuple(
     str(folder)
@@ -25,6 +30,8 @@ def diagnose(error: BaseException, plan: Plan) -> tuple[str, str]:
     """
     if isinstance(error, AccelError):
         return str(error), ""
+    if any(words in str(error) for words in _DISK_FULL):
+        return "the disk is full", "make room and resume the run: it goes on from its last checkpoint"
     if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
         advice = [f"a smaller batch (it is {plan.batch_size}; try {max(1, plan.batch_size // 2)})"]
         if plan.precision == "float32":
