@@ -51,4 +51,5 @@ class ModelEntry:
         )
         if fits:
             return ""
-        return f"model {self.name} takes {self.takes}; data has {in_words(shape)}"
+        hint = "" if len(shape) == 3 else ", not images with height, width and channels"
+        return f"model {self.name} takes {self.takes}; data has {in_words(shape)}{hint}"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
@@ -22,7 +23,7 @@ class RunSummary:
         info: What it is; ``None`` when it cannot be read.
         steps: Steps recorded.
         metrics: The latest known means; validation's are prefixed with ``validation_``.
-        seconds: From the first event to the last.
+        seconds: How long engines worked on it; the time between two of them does not count.
         problem: Why it cannot be read.
     """
 
@@ -52,11 +53,14 @@ def find(reference: str) -> Path:
     """Find the run that is meant.
 
     Args:
-        reference: A run's id, the unique beginning of one, its name, ``last``, or a run's directory.
+        reference: A run's id, its name (of several the newest), the unique beginning of an id, ``last`` for
+            the newest, or a run's directory.
 
     Raises:
         UsageError: There is none, or more than one.
     """
+    if not reference.strip():
+        raise UsageError("name a run: its id, the beginning of one, its name, or last")
     path = Path(reference)
     if (path / DATABASE).is_file():
         return path.resolve()
@@ -85,19 +89,27 @@ def summarize(directory: Path) -> RunSummary:
     try:
         info = read_info(connection, directory)
         steps = connection.execute("SELECT first_step + count FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
-        first, last = connection.execute("SELECT min(time), max(time) FROM event").fetchone()
         return RunSummary(
             directory.name,
             directory,
             info,
             steps=steps[0] if steps else 0,
             metrics=_latest_metrics(connection),
-            seconds=(last - first) if first else 0.0,
+            seconds=_worked(connection),
         )
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")
     finally:
         connection.close()
+
+
+def _worked(connection: sqlite3.Connection) -> float:
+    starts = [row[0] for row in connection.execute("SELECT id FROM event WHERE kind = 'run_started' ORDER BY id")]
+    spans = [
+        connection.execute("SELECT max(time) - min(time) FROM event WHERE id >= ? AND id < ?", bounds).fetchone()[0]
+        for bounds in pairwise([*starts, 1 << 62])
+    ]
+    return float(sum(spans))
 
 
 def _latest_metrics(connection: sqlite3.Connection) -> dict[str, float]:

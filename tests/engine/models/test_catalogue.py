@@ -96,7 +96,11 @@ def test_outputs_are_probabilities(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "shape", "words"),
     [
-        ("cnn", (784,), "model cnn takes images of at least 8x8; data has 784"),
+        (
+            "cnn",
+            (784,),
+            "model cnn takes images of at least 8x8; data has 784, not images with height, width and channels",
+        ),
         ("cnn", (4, 4, 1), "model cnn takes images of at least 8x8; data has 4x4x1"),
         ("MobileNetV2", (8, 8, 1), "model MobileNetV2 takes images of at least 32x32; data has 8x8x1"),
     ],

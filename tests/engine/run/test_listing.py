@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
+from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, Status, create, find, list_runs
 from accel_engine.run.schema import DATABASE, connect
@@ -35,16 +35,27 @@ def test_newest_run_comes_first(three: tuple[Path, Path, Path]) -> None:
     assert [run.directory for run in list_runs()] == list(reversed(three))
 
 
+def started(time: float) -> RunStarted:
+    return RunStarted(time=time, run="", name="", plan={}, first_step=0, pid=1, host="", versions={})
+
+
+def test_no_run_is_found_without_a_name(three: tuple[Path, Path, Path]) -> None:
+    with pytest.raises(UsageError, match="name a run"):
+        find("")
+
+
 def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: RunWriter) -> None:
     writer.begin(os.getpid())
-    writer.event(Warned(time=100.0, message="begun"))
+    writer.event(started(time=40.0))
+    writer.event(Warned(time=41.0, message="an engine that died"))
+    writer.event(started(time=100.0))
     writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0]})
     writer.chunk(2, 0.0, 1.0, {"loss": [3.0]})
     for epoch, loss in ((1, 2.0), (2, 1.0)):
         writer.event(EpochEnded(time=101.0, epoch=epoch, step=3, metrics={"loss": loss}, seconds=1.0))
         writer.event(Validated(time=102.0, epoch=epoch, step=3, metrics={"accuracy": loss / 4}, seconds=1.0))
     (run,) = list_runs()
-    assert (run.id, run.steps, run.seconds, run.status) == (directory.name, 3, 2.0, Status.RUNNING)
+    assert (run.id, run.steps, run.seconds, run.status) == (directory.name, 3, 1.0 + 2.0, Status.RUNNING)
     assert run.metrics == {"loss": 1.0, "validation_accuracy": 0.25}
     writer.event(
         RunEnded(

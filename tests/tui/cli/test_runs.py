@@ -21,11 +21,11 @@ def test_runs_are_a_table_of_80_columns(run_command, new_run, dead_pid):
     assert result.status == 0
     assert all(len(line) <= 80 for line in result.lines)
     assert "\x1b" not in result.out
-    assert result.lines[0].split() == ["RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACCURACY"]
+    assert result.lines[0].split() == ["RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACC", "VAL", "ACC"]
     newest, oldest = result.lines[1:]
     assert newest.split()[:2] == [lost.directory.name, "lost"]
     assert "just now" in newest
-    assert newest.split()[-3:] == ["4", "0.5000", "0.750"]
+    assert newest.split()[-4:] == ["4", "0.2500", "0.900", "0.750"]
     assert oldest.split()[1] == "finished"
     assert "\u2026" in oldest
 

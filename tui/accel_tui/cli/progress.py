@@ -18,6 +18,10 @@ TEXT_WIDTH = 62
 """Columns that the text beside a bar takes at most, as a rule."""
 
 
+Line = tuple[float, str]
+"""When something happened, in seconds since the Unix epoch, and what."""
+
+
 class Log:
     """Shows a run as lines: one for each thing that happens seldom, and in between one every few seconds.
 
@@ -36,29 +40,30 @@ class Log:
 
     def show(self, update: Update) -> None:
         """Write what is worth a line."""
-        lines = []
+        lines: list[Line] = []
         for event in update.events:  # one by one: a line is worded as things stood then
             self.state = fold(self.state, Update(events=(event,)))
-            lines.append(worded(event, self.state))
+            if text := worded(event, self.state):
+                lines.append((event.time, text))
         self.state = fold(self.state, Update(chunks=update.chunks))
-        self._put([line for line in lines if line])
+        self._put(lines)
 
     def lost(self, info: RunInfo, steps: int) -> None:
         """Say that nothing more will come."""
-        self._put([f"run {info.id} was lost after step {steps:,}"])
+        self._put([(time.time(), f"run {info.id} was lost after step {steps:,}")])
 
     def clear(self) -> None:
         """Leave room for a message to the user."""
         self._stream.flush()
 
-    def _put(self, lines: Sequence[str]) -> None:
+    def _put(self, lines: Sequence[Line]) -> None:
         now = self._clock()
         if not lines and now >= self._due and _is_training(self.state):
-            lines = (progress(self.state),)
+            lines = ((time.time(), progress(self.state)),)
         if lines:
             self._due = now + EVERY
-            stamp = time.strftime("%H:%M:%S")
-            self._stream.write("".join(f"{stamp} {line}\n" for line in lines))
+            for moment, text in lines:
+                self._stream.write(f"{time.strftime('%H:%M:%S', time.localtime(moment))} {text}\n")
             self._stream.flush()
 
 
@@ -81,8 +86,8 @@ class Bar(Log):
         """Take the bar away; it comes back with what is shown next."""
         self._paint((), "")
 
-    def _put(self, lines: Sequence[str]) -> None:
-        self._paint(lines, self._bar())
+    def _put(self, lines: Sequence[Line]) -> None:
+        self._paint([text for _, text in lines], self._bar())
 
     def _paint(self, lines: Sequence[str], bar: str) -> None:
         """Write lines where the bar was, and the bar below them."""

@@ -19,15 +19,15 @@ Examples:
   accel-tui runs --json | jq -r 'select(.status == "lost") | .run'
 """
 
-HEADER = ("RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACCURACY")
+HEADER = ("RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACC", "VAL ACC")
 
-NAME_WIDTH = 26
+NAME_WIDTH = 22
 
 
 @click.command(epilog=EPILOG)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
 def runs(as_json: bool) -> None:
-    """List the runs, newest first, with their latest means: of the validation where there was one."""
+    """List the runs, newest first, with the means of their last epoch and the accuracy of their last validation."""
     found = list_runs()
     if as_json:
         for run in found:
@@ -50,14 +50,12 @@ def _row(run: RunSummary) -> tuple[str, ...]:
         ago(time.time() - run.info.created) if run.info else "",
         duration(run.seconds) if run.steps else "",
         f"{run.steps:,}" if run.steps else "",
-        _metric(metrics, "loss"),
-        _metric(metrics, "accuracy"),
+        *(_metric(metrics, name) for name in ("loss", "accuracy", "validation_accuracy")),
     )
 
 
 def _metric(metrics: Mapping[str, float], name: str) -> str:
-    value = metrics.get(f"validation_{name}", metrics.get(name))
-    return "" if value is None else number(value, name)
+    return number(metrics[name], name) if name in metrics else ""
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:

@@ -63,7 +63,12 @@ def _option(name: str, spec: Spec) -> click.Option:
 @click.command(epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--resume", metavar="RUN", help="Go on with a run that has ended or was lost, from its last checkpoint.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output: every step.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="One JSON object a line on standard output, with every step's loss and accuracy.",
+)
 @click.option("--plain", is_flag=True, help="Lines fit for a log, on a terminal too.")
 @click.option("--detach", is_flag=True, help="Print the run's id and return; training goes on in the background.")
 def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool, detach: bool, **flags: Any) -> int:

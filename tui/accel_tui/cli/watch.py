@@ -13,7 +13,7 @@ from accel_tui.cli.views import view_for
 EPILOG = """\b
 Examples:
   accel-tui watch last                       the newest run, in the dashboard
-  accel-tui watch k3fp --json | jq .loss     every step, for a script
+  accel-tui watch k3fp --json | jq 'select(.event == "steps").loss[]'
 """
 
 
