@@ -17,14 +17,14 @@ import numpy.typing as npt
 import psutil
 
 from accel_engine.devices.reading import Sample
-from accel_engine.errors import RunError
+from accel_engine.errors import PlanError, RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.plan import Plan
 from accel_engine.run.changes import check_changes
 from accel_engine.run.home import latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
 from accel_engine.run.schema import DATABASE, connect, initialize, series_columns, transaction
-from accel_engine.run.status import read_info
+from accel_engine.run.status import Status, read_info
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 """Letters and digits that are not mistaken for one another."""
@@ -87,7 +87,7 @@ def reopen(directory: Path, plan: Plan) -> None:
 
     Raises:
         RunError: It is being trained at this moment, or cannot be written.
-        PlanError: Its checkpoint does not go with the plan.
+        PlanError: Its checkpoint does not go with the plan, or has nothing left of it to train.
     """
     plan = plan.absolute()
     with _writing(directory) as connection:
@@ -96,6 +96,8 @@ def reopen(directory: Path, plan: Plan) -> None:
             raise RunError(f"run {directory.name} is being trained already")
         if latest_checkpoint(directory):
             check_changes(info.values, plan)
+            if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
+                raise PlanError("epochs", plan.epochs, "were trained already; ask for more to go on")
         _put(connection, plan=plan.to_json(), pending=time.time(), pid=None)
 
 

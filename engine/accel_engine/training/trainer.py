@@ -128,8 +128,6 @@ class Trainer:
         self._epochs = self._step // steps
         done = self._step % steps
         self._means.add(*self._run.recorded(self._step - done, self._step))
-        if self._epochs >= self._plan.epochs:
-            self._say(Warned, message=f"{self._epochs} epochs were trained already: ask for more epochs to go on")
             self._validate()
         while self._epochs < self._plan.epochs:
             self._enter(Phase.TRAINING)
