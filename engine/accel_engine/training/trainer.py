@@ -128,6 +128,7 @@ class Trainer:
         self._epochs = self._step // steps
         done = self._step % steps
         self._means.add(*self._run.recorded(self._step - done, self._step))
+        if self._epochs >= self._plan.epochs:  # its engine died between the last checkpoint and the end
             self._validate()
         while self._epochs < self._plan.epochs:
             self._enter(Phase.TRAINING)
