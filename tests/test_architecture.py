@@ -80,7 +80,15 @@ def test_constraints_name_exact_versions_and_nothing_else() -> None:
         assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line), line
 
 
-def test_the_commands_of_the_readme_are_there_once_each() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert readme.count("'.[cpu]'") == 1
-    assert readme.count("'.[cpu,dev]'") == 1, ".ci/run takes the test command from that line"
+def test_the_two_commands_are_in_the_readmes_first_screen() -> None:
+    first_screen = (ROOT / "README.md").read_text().splitlines()[:30]
+    ends = ("'.[cpu]' && .venv/bin/accel-tui", "'.[cpu,dev]' && .venv/bin/pytest")
+    for end in ends:
+        (command,) = (line for line in first_screen if line.endswith(end))
+        assert command.startswith("    python3 -m venv .venv && ")
+
+
+def test_ci_takes_the_readmes_test_command() -> None:
+    pattern = "'.[cpu,dev]'"
+    assert sum(pattern in line for line in (ROOT / "README.md").read_text().splitlines()) == 1
+    assert f'grep -F "{pattern}" README.md' in (ROOT / ".ci" / "run").read_text()
