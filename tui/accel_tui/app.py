@@ -55,6 +55,14 @@ class AccelApp(App[None]):
         Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
         Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Change between dark and light"),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
+        Binding(
+            "ctrl+p",
+            "command_palette",
+            show=False,
+            priority=True,
+            id="app.palette",
+            tooltip="Find a command by its name",
+        ),
     ]
 
     inventory: reactive[Inventory | None] = reactive(None)

@@ -42,7 +42,8 @@ class KeyCommands(_Commands):
         seen = set()
         for active in self.screen.active_bindings.values():
             binding = active.binding
-            if active.enabled and binding.description and active.tooltip and binding.action not in seen:
+            # Textual's own have no id: they are other keys for what ours do, and this list itself.
+            if active.enabled and binding.id and binding.description and active.tooltip and binding.action not in seen:
                 seen.add(binding.action)
                 yield (
                     binding.description,

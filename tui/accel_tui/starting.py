@@ -9,8 +9,11 @@ from accel_engine.devices.reading import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, create
+from accel_engine.run import RunReader, Status, create
 from accel_engine.run.writer import reopen
+
+RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
+"""How a run stands that can be resumed: it ended before its plan did."""
 
 
 def start(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | None) -> Path:

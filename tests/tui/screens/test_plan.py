@@ -258,7 +258,7 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Train this plan", "Open the list of choices", "Change between dark and light")
+        await shows(pilot, "Train this plan", "Open the list of choices", "Change between dark and light", "^p")
         await pilot.press("escape")
         await hides(pilot, "Train this plan")
 
@@ -267,7 +267,8 @@ async def test_the_palette_fills_fields_in() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Train this plan")
+        await shows(pilot, "Train this plan", "Leave the program; a run that goes on goes on (q)")
+        assert "palette" not in text_of(pilot)
         await pilot.press(*"resnet20")
         await shows(pilot, "model: resnet20")
         await pilot.press("down", "enter")

@@ -225,7 +225,7 @@ async def test_leaving_can_stop_and_keep_the_work(engine: FakeEngine) -> None:
 
 async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
-        await shows(pilot, "d Detach")
+        await shows(pilot, "training", "q Quit", "? Help")
         await pilot.press("d")
         assert app_of(pilot).went == ["runs"]
         assert f"accel-tui watch {engine.directory.name}" in told(pilot)

@@ -124,11 +124,25 @@ async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., P
         await shows(pilot, "engine: ready")
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).chosen, "the cursor")
-        await pilot.press("r")
+        await pilot.press("R")
         assert app.is_starting is False
-        await pilot.press("down", "r")
+        assert "R Resume" not in text_of(pilot)
+        await pilot.press("down")
+        await shows(pilot, "R Resume")
+        await pilot.press("R")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         assert app.engines[0].handed == [lost]
+
+
+async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> None:
+    made(Plan(), Outcome.FINISHED)
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "n Plan again", "q Quit")
+        await pilot.press("R", "r")
+        assert app.is_starting is False
+        assert "Resume" not in text_of(pilot)
 
 
 async def test_a_run_is_planned_again(made: Callable[..., Path]) -> None:

@@ -1,6 +1,6 @@
 """The keys of the screen below, and what they do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -45,16 +45,26 @@ class HelpScreen(ModalScreen[None]):
 
     def _places(self) -> Iterator[tuple[str, list[Row]]]:
         seen: set[type] = set()
+        own = {binding.action for binding in _explained(self._about)}
         for node in (self._about, *self._about.walk_children(), self.app):
             if type(node) not in seen:
                 seen.add(type(node))
-                if rows := self._rows(node):
+                # What the screen does in its own way is not what the app would do.
+                hidden = own if node is self.app else set()
+                if rows := self._rows(binding for binding in _explained(node) if binding.action not in hidden):
                     yield node.BINDING_GROUP_TITLE or "Everywhere", rows
 
-    def _rows(self, node: DOMNode) -> list[Row]:
-        rows = []
-        for declared in type(node).BINDINGS:
-            if isinstance(declared, Binding) and declared.tooltip:
-                keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
-                rows.append((keys, declared.tooltip))
-        return rows
+    def _rows(self, bindings: Iterable[Binding]) -> list[Row]:
+        """A row for each key; of bindings that share one and take turns, the first speaks for all."""
+        rows: dict[str, str] = {}
+        for declared in bindings:
+            keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
+            rows.setdefault(keys, declared.tooltip)
+        return list(rows.items())
+
+
+def _explained(node: DOMNode) -> Iterator[Binding]:
+    """The bindings of a node's class that say what they do."""
+    for declared in type(node).BINDINGS:
+        if isinstance(declared, Binding) and declared.tooltip:
+            yield declared

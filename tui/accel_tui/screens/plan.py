@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Button, Input, Static
 
 from accel_engine import data
 from accel_engine.data import DataEntry
@@ -29,6 +29,7 @@ from accel_tui.form import Filled
 from accel_tui.meter import Meter
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.field import Field
+from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.outlook_panel import OutlookPanel
 from accel_tui.widgets.plan_form import PlanForm
 from accel_tui.widgets.runs_table import RunsTable
@@ -132,7 +133,7 @@ class PlanScreen(Screen[None]):
             with Horizontal(id="go"):
                 yield Button("▶ Start", id="start", compact=True)
                 yield Static(id="status", markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Show what the engine does as it changes."""

@@ -13,19 +13,21 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer, Label
+from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Outcome, Warned
-from accel_engine.run import Status, request
+from accel_engine.run import request
 from accel_tui.follow import Follower
 from accel_tui.hardware import inventory_of
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
+from accel_tui.starting import RESUMABLE
 from accel_tui.state import RunState
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.facts import RunFacts
+from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.log_view import LogView
 from accel_tui.widgets.notices import Notices
 from accel_tui.widgets.outcome import RunOutcome, results
@@ -56,7 +58,7 @@ class RunScreen(Screen[None]):
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Wait between two steps, keeping everything"),
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause between two steps; go on"),
         Binding("p,space", "go_on", "Go on", id="run.go-on", tooltip="Go on training after a pause"),
         Binding("s", "stop", "Stop", id="run.stop", tooltip="End the run, with or without a last checkpoint"),
         Binding("r", "learning_rate", "Rate", id="run.learning-rate", tooltip="Change the learning rate"),
@@ -65,8 +67,8 @@ class RunScreen(Screen[None]):
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("i", "details", "Info", id="run.details", tooltip="Show or hide what is trained, and the notices"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it goes on"),
-        Binding("escape", "leave", "Back", id="run.back", tooltip="Leave the run for where you came from"),
-        Binding("q", "quit", "Quit", id="run.quit", tooltip="Leave the program"),
+        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back to where you came from; asks as q does"),
+        Binding("q", "quit", "Quit", id="run.quit", tooltip="Leave; asks what becomes of a run that goes on"),
     ]
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
@@ -123,7 +125,7 @@ class RunScreen(Screen[None]):
                 yield Notices().data_bind(RunScreen.state)
         yield LogView(self.directory / "log.txt")
         yield DevicePanel()
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Begin to follow."""
@@ -212,7 +214,7 @@ class RunScreen(Screen[None]):
             case "stop" | "learning_rate" | "checkpoint" | "detach":
                 return state.live
             case "take_up":
-                return state.info is not None and state.info.status in (Status.STOPPED, Status.FAILED, Status.LOST)
+                return state.info is not None and state.info.status in RESUMABLE
         return True
 
     def action_pause(self) -> None:

@@ -9,10 +9,12 @@ from textual.content import Content
 from textual.events import ScreenResume
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from accel_engine.run import RunSummary, runs_directory
 from accel_tui.commands import RunsCommands
+from accel_tui.starting import RESUMABLE
+from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.top_bar import TopBar
 
@@ -28,7 +30,7 @@ class RunsScreen(Screen[None]):
     COMMANDS: ClassVar = {RunsCommands}
     BINDING_GROUP_TITLE = "Runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "resume", "Resume", id="runs.resume", tooltip="Go on from the run's last checkpoint"),
+        Binding("R", "resume", "Resume", id="runs.resume", tooltip="Train on from the run's last checkpoint"),
         Binding("n", "plan", "Plan again", id="runs.plan", tooltip="Make a new plan, beginning with this run's"),
         Binding("escape,p", "app.show_plan", "Plan", id="runs.back", tooltip="Go to the plan as it was left"),
     ]
@@ -42,17 +44,17 @@ class RunsScreen(Screen[None]):
         yield RunsTable()
         yield Static(id="empty", markup=False)
         yield Static(id="detail", markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A run that goes on cannot be resumed; one without a readable plan can be neither resumed nor planned."""
+        """Only what ended early can be resumed; a run without a readable plan can be neither resumed nor planned."""
         del parameters
         if action not in ("resume", "plan"):
             return True
         chosen = self.table.chosen
         if chosen is None or chosen.info is None or chosen.info.plan is None:
             return None
-        return True if action == "plan" or not chosen.info.status.live else None
+        return action == "plan" or chosen.info.status in RESUMABLE
 
     def action_resume(self) -> None:
         """Let the run go on."""
