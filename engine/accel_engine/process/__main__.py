@@ -38,7 +38,6 @@ def main() -> int:
         directory = _wait_for_run(tensorflow)
         if directory is None:
             return 0
-    tensorflow.start()
     try:
         outcome = Conductor(directory, tensorflow).conduct()
     except AccelError as error:

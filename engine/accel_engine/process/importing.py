@@ -11,20 +11,18 @@ class TensorFlow:
 
     def __init__(self) -> None:
         self._thread = threading.Thread(target=self._import, name="import-tensorflow", daemon=True)
+        self._starting = threading.Lock()
         self._error: BaseException | None = None
 
-    def start(self) -> None:
-        """Begin to import, unless that was begun already."""
-        if self._thread.ident is None:
-            self._thread.start()
-
     def wait(self) -> None:
-        """Wait until it is imported.
+        """Import it, unless that was begun already, and wait until it is there; from any thread.
 
         Raises:
             AccelError: It cannot be.
         """
-        self.start()
+        with self._starting:
+            if self._thread.ident is None:
+                self._thread.start()
         self._thread.join()
         if self._error is not None:
             raise AccelError(f"TensorFlow cannot be imported: {self._error}") from self._error

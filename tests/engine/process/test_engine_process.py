@@ -135,7 +135,7 @@ def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
         engine.train(directory)
 
         assert engine.state is EngineState.HANDED_OVER
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end")
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=90)
         assert not any(
             isinstance(event, PhaseChanged) and event.phase is Phase.IMPORTING for event in events(directory)
         )
@@ -156,7 +156,7 @@ def test_a_warm_engine_that_ran_the_users_code_makes_way_for_a_fresh_one(tmp_pat
         assert engine.describe(plan).parameters == 650
         directory = run.create(plan)
         engine.train(directory)
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end")
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=90)
         assert events(directory)[0].pid == engine.pid
     finally:
         engine.close()
@@ -175,12 +175,12 @@ def test_a_run_need_not_wait_for_a_description_that_hangs(tmp_path: Path, wait_u
     engine = WarmEngine()
     try:
         threading.Thread(target=engine.describe, args=(Plan(model=f"{model}:build"),), daemon=True).start()
-        wait_until((tmp_path / "called").exists, "the call")
+        wait_until((tmp_path / "called").exists, "the call", timeout=90)
 
         directory = run.create(Plan(model="mlp", epochs=1))
         engine.train(directory)
 
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end")
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=90)
         assert events(directory)[0].pid == engine.pid
     finally:
         engine.close()
@@ -195,7 +195,7 @@ def test_what_a_model_prints_is_in_the_log_at_once(
 
     engines.append(start(directory))
 
-    wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting")
+    wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting", timeout=90)
 
 
 def test_a_warm_engine_ends_with_its_dashboard(wait_until: Wait) -> None:
