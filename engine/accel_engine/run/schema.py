@@ -5,6 +5,7 @@ chunk, one packed little-endian float32 column a series: a million steps write i
 second this way and read in milliseconds, where a row a step takes a second to read.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,6 +100,12 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def series_name(name: str) -> str:
+    """Bring a metric's name to one that a column can have: ``Acc@1`` is ``acc_1``, ``count`` is ``metric_count``."""
+    plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
+    return f"metric_{plain}" if plain in FIXED_CHUNK_COLUMNS or not plain or plain[0].isdigit() else plain
 
 
 def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.errors import ModelError
+from accel_engine.run.schema import series_name
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.labels import Labels
 
@@ -127,11 +129,8 @@ def _step(assembly: Assembly) -> Step:
         targets = labels.encode(y)
         with tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
-            # Keras divides the loss by the number of replicas, as gradients are summed over them ...
+            # Keras divides it, penalties too, by the number of replicas, over which gradients are summed.
             loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=True)
-            if replicas > 1 and model.losses:
-                # ... but not the penalties of regularizers, which would count once a replica.
-                loss -= tf.add_n(model.losses) * (1 - 1 / replicas)
             objective = model.optimizer.scale_loss(loss)
         gradients = tape.gradient(objective, model.trainable_variables)
         model.optimizer.apply(gradients, model.trainable_variables)
@@ -150,8 +149,11 @@ def _own_step(model: keras.Model, labels: Labels, scale: float) -> Step:
         for metric in model.metrics:
             metric.reset_state()
         logs = model.train_step((scaled(x, scale), labels.encode(y)))
-        scalars = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, dict)}
-        return {name.replace("/", "_"): value for name, value in scalars.items() if value.shape.rank == 0}
+        values = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, dict)}
+        scalars = {series_name(name): value for name, value in values.items() if value.shape.rank == 0}
+        if "loss" not in scalars:
+            raise ModelError(f"the model's train_step returns {', '.join(scalars) or 'nothing'}, but no loss")
+        return scalars
 
     return step
 

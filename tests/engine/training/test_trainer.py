@@ -185,7 +185,7 @@ class Halved(keras.Model):
 
     def train_step(self, batch):
         logs = super().train_step(batch)
-        return {"loss": logs["loss"] * 0.0 + 7.0, "mine": logs["loss"]}
+        return {"loss": logs["loss"] * 0.0 + 7.0, "mine": logs["loss"], "Top@1": 1.0, "count": 2.0}
 
 def own_step():
     model = Halved()
@@ -194,6 +194,15 @@ def own_step():
 
 def broken():
     raise RuntimeError("no such weather")
+
+class Silent(Halved):
+    def train_step(self, batch):
+        return {"mine": super().train_step(batch)["mine"]}
+
+def silent_step():
+    model = Silent()
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
 
 def penalised(input_shape, classes):
     return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(),
@@ -248,8 +257,16 @@ def test_a_models_own_train_step_is_respected(gym: Gym, own_models: str, replica
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert set(trained.series["loss"]) == {7.0}
+    assert set(trained.series) == {"loss", "mine", "top_1", "metric_count"}
     assert trained.series["mine"][-1] < trained.series["mine"][0]
     assert math.isfinite(trained.all(Validated)[-1].metrics["loss"])
+
+
+def test_a_train_step_without_a_loss_fails_with_the_reason(gym: Gym, own_models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{own_models}:silent_step"))
+
+    assert trained.ended.outcome is Outcome.FAILED
+    assert "train_step returns mine, but no loss" in trained.ended.reason
 
 
 def test_a_model_whose_function_raises_fails_before_training(gym: Gym, own_models: str) -> None:
@@ -391,6 +408,7 @@ def test_penalties_count_once_in_validation_however_many_replicas(gym: Gym, own_
     shared = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2))
 
     assert shared.ended.metrics["validation_loss"] == pytest.approx(alone.ended.metrics["validation_loss"], rel=1e-5)
+    np.testing.assert_allclose(shared.series["loss"], alone.series["loss"], rtol=1e-5)
 
 
 def test_a_layer_that_exits_fails_the_run(gym: Gym, own_models: str) -> None:
