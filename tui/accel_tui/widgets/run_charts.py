@@ -36,10 +36,13 @@ class RunCharts(Vertical):
         names = list(state.built.series if state.built else state.curves)[:2] or ["loss", "accuracy"]
         for chart, name in zip((self._loss, self._second), names, strict=False):
             chart.title = name
-            points = state.validation.get(name, ())
+            # A validation after N steps is of the weights that step N - 1 left, steps being counted from 0.
+            points = tuple((step - 1, value) for step, value in state.validation.get(name, ()))
             series = (Series("training", state.curves.get(name, Curve())),)
             chart.series = (*series, Series("validation", points=points, style="secondary")) if points else series
             chart.end = state.total_steps
+        for chart in (self._loss, self._second, self._throughput):
+            chart.empty = "no step was taken" if state.over else "waiting for the first step"
         self._second.set_class(len(names) < 2, "-absent")
         self._throughput.series = (Series("steps/s", state.throughput, style="success"),)
         self._throughput.end = state.total_steps

@@ -62,7 +62,7 @@ def test_gaps_stay_open_and_are_counted() -> None:
 def test_validations_too_close_to_tell_apart_are_joined() -> None:
     wave = Series("validation", points=tuple((step, 1 + math.sin(step / 3)) for step in range(30)))
     assert lines(picture(wave, x=Axis(0, 30))) == [
-        "loss ● 0.7605",
+        "loss ━━ 0.7605",
         "   2 ┤┈┈⢀⠔⠊⠉⠒⢄┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡠⠒⠉⠑⠢⡀┈┈┈┈",
         "     │ ⡠⠃     ⠱⡀            ⢀⠜     ⠘⢄",
         "     │⡰⠁       ⠘⡄          ⢠⠊       ⠈⢆",

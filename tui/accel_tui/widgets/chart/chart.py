@@ -16,6 +16,9 @@ from accel_tui.widgets.chart.draw import View, render
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.series import Series
 
+_LONG = 200  # steps from which on the first ones may be beyond the value axis
+_WARM_UP = 0.05  # the share of a long run that these are
+
 
 class Chart(Widget):
     """Curves over steps, with axes, the latest values and what they stand for.
@@ -127,7 +130,7 @@ class Chart(Widget):
 
     def _picture(self) -> Frame:
         x = step_axis(_steps(self.series), self.end)
-        low, high = _extremes(self.series)
+        low, high = _range(self.series)
         self._y = value_axis(low, high, self.y_bounds, self._y)
         return render(
             View(
@@ -154,10 +157,26 @@ def _steps(series: tuple[Series, ...]) -> int:
     return max([*ends, *(one.curve.count for one in series)], default=0)
 
 
-def _extremes(series: tuple[Series, ...]) -> tuple[float, float]:
-    """The lowest and the highest value of all series; NaN when there is none."""
-    lows = [np.fmin.reduce(one.curve.low) for one in series if one.curve.count]
-    highs = [np.fmax.reduce(one.curve.high) for one in series if one.curve.count]
+def _range(series: tuple[Series, ...]) -> tuple[float, float]:
+    """The lowest and the highest value that the value axis is for; NaN when there is none.
+
+    The first steps of a long run, whose loss is far from all that follows, are left to lie beyond its end.
+    """
+    low, high = _extremes(series)
+    if any(0 < one.curve.count < _LONG for one in series):
+        return low, high
+    settled_low, settled_high = _extremes(series, _WARM_UP)
+    if not settled_high - settled_low < (high - low) / 2:
+        return low, high
+    margin = (high - low) / 20
+    return max(low, settled_low - margin), min(high, settled_high + margin)
+
+
+def _extremes(series: tuple[Series, ...], skipped: float = 0.0) -> tuple[float, float]:
+    """The lowest and the highest value of all series, without this share of each curve's beginning; NaN for none."""
+    curves = [(one.curve, int(skipped * len(one.curve.low))) for one in series if one.curve.count]
+    lows = [np.fmin.reduce(curve.low[first:]) for curve, first in curves]
+    highs = [np.fmax.reduce(curve.high[first:]) for curve, first in curves]
     values = [value for one in series for _, value in one.points if math.isfinite(value)]
     return (
         float(np.fmin.reduce([*lows, *values, math.nan])),

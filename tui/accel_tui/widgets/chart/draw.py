@@ -65,12 +65,12 @@ def render(view: View) -> Frame:
         counted = any(series.curve.count for series in view.series)
         message = "no finite value so far" if counted else view.empty
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
-        _head(frame, view)
+        _head(frame, view, view.columns)
         return frame
     scaffold = _scaffold(view.columns, view.rows, view.x, view.y)
     frame = scaffold.frame.copy()
-    _head(frame, view)
     width = view.columns - scaffold.gutter
+    _head(frame, view, width)
     if scaffold.height > 0 and width > 0:
         plot = frame.part(scaffold.gutter, 1, width, scaffold.height)
         for series in view.series:
@@ -101,13 +101,13 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis) -> _Scaffold:
     return _Scaffold(frame, gutter, height)
 
 
-def _head(frame: Frame, view: View) -> None:
-    """Write title, latest values and gaps; without the names of the series where they do not fit."""
+def _head(frame: Frame, view: View, width: int) -> None:
+    """Write title, latest values and gaps above a plot; without the names of the series where they do not fit."""
     gaps = sum(series.curve.gaps for series in view.series)
     note = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
-    entries = _legend(view, named=len(view.series) > 1)
+    entries = _legend(view, width, named=len(view.series) > 1)
     if len(view.title) + sum(map(_length, entries)) + len(note) > view.columns:
-        entries = _legend(view, named=False)
+        entries = _legend(view, width, named=False)
     frame.write(0, 0, view.title, "title")
     x = len(view.title)
     for entry in entries:
@@ -120,12 +120,12 @@ def _head(frame: Frame, view: View) -> None:
         frame.write(view.columns - len(note), 0, note, "warning")
 
 
-def _legend(view: View, *, named: bool) -> list[list[tuple[str, str]]]:
+def _legend(view: View, width: int, *, named: bool) -> list[list[tuple[str, str]]]:
     """What is said of each series that has a value: pieces of text with their styles."""
     space = " " if view.title else ""
     return [
         [
-            (f"{space}{_LINE if series.curve.count else _POINT} ", series.style),
+            (f"{space}{_LINE if series.curve.count or _joined(view, series, width) else _POINT} ", series.style),
             (f"{series.name} " if named else "", "note"),
             (f"{view.value(value)} ", "title"),
         ]
@@ -189,7 +189,7 @@ def _points(plot: Frame, view: View, series: Series, width: int, height: int) ->
     x, y = view.x.fraction(steps), view.y.fraction(values)
     shown = (x >= 0) & (x <= 1) & ~np.isnan(y)
     x, y = x[shown], y[shown]
-    if len(x) * _CELLS_A_POINT > width:
+    if _joined(view, series, width):
         line = np.interp((np.arange(2 * width) + 0.5) / (2 * width), x, y, left=math.nan, right=math.nan)
         _paint(plot, raster.trace(line, line, height), series.style)
         return
@@ -197,6 +197,11 @@ def _points(plot: Frame, view: View, series: Series, width: int, height: int) ->
     rows = raster.dot_rows(y, height) // 4
     plot.characters[rows, columns] = ord(_POINT)
     plot.styles[rows, columns] = STYLE_ID[series.style]
+
+
+def _joined(view: View, series: Series, width: int) -> bool:
+    """Whether points are too many to be told apart."""
+    return sum(view.x.low <= step <= view.x.high for step, _ in series.points) * _CELLS_A_POINT > width
 
 
 def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
