@@ -2,6 +2,7 @@
 
 from textual.content import Content
 
+from accel_tui.names import brief
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText, row
 
@@ -25,7 +26,7 @@ class RunTitle(RunText):
         values = info.values
         # A name that is fit for one is the id's second half already.
         name = values.get("name") if not info.id.endswith(f"-{values.get('name')}") else ""
-        trains = f"{values.get('model')} on {values.get('data')}, {values.get('strategy')}"
+        trains = f"{brief(str(values.get('model')))} on {brief(str(values.get('data')))}, {values.get('strategy')}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),

@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.widgets import DataTable
 
 from accel_engine.run import RunSummary, Status, list_runs
-from accel_tui import figures, units
+from accel_tui import figures, names, units
 
 INTERVAL = 2.0
 """Seconds between two looks for runs."""
@@ -65,8 +65,8 @@ COLUMNS = (
     Column("status", 12, lambda run, _: f"{SYMBOLS[run.status][0]} {run.status or 'unreadable'}"),
     Column("run", 21, lambda run, _: run.id),
     Column("name", 16, lambda run, _: _value(run, "name"), rank=7),
-    Column("model", 18, lambda run, _: _value(run, "model"), rank=3),
-    Column("data", 14, lambda run, _: _value(run, "data"), rank=4),
+    Column("model", 18, lambda run, _: names.end(names.brief(_value(run, "model")), 18), rank=3),
+    Column("data", 14, lambda run, _: names.end(names.brief(_value(run, "data")), 14), rank=4),
     Column("strategy", 10, lambda run, _: _value(run, "strategy"), rank=6),
     Column("batch", 6, lambda run, _: _value(run, "batch_size"), right=True, rank=8),
     Column("steps", 7, lambda run, _: figures.compact(run.steps) if run.steps else "—", right=True),
