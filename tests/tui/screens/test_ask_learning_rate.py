@@ -32,8 +32,10 @@ async def test_the_dialog_says_what_comes_of_it_and_returns_it() -> None:
     answers: list[float | None] = []
     async with app.run_test() as pilot:
         app.push_screen(AskLearningRateScreen(1e-3), answers.append)
-        await pilot.press("f", "enter")
+        await pilot.pause()
         verdict = app.screen.query_one("#verdict", Label)
+        assert str(verdict.content) == "enter sets it, esc changes nothing"
+        await pilot.press("f", "enter")
         assert "must be a number" in str(verdict.content)
         assert not answers
         await pilot.press("backspace", "x", ".", "5")

@@ -135,7 +135,7 @@ async def test_a_live_run_is_on_screen_and_its_loss_falls(engine: FakeEngine, si
         engine.end_epoch(loss=0.5, accuracy=0.8)
         await shows(pilot, "step 200/400", "50%", "left", "validation 0.5000", "epoch 3/4", "steps/s")
         assert loss.series[0].curve.last < first
-        assert loss.series[1].points == ((200, 0.5),)
+        assert loss.series[1].points == ((199, 0.5),)
         # Everything is there: both charts with their axes, the devices, the keys.
         for widget in (loss, screen_of(pilot).query_one("#second", Chart), screen_of(pilot).query_one(DevicePanel)):
             assert widget.region.height >= (7 if isinstance(widget, Chart) else 1)
@@ -269,6 +269,39 @@ async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> 
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
 
 
+@pytest.mark.parametrize(("key", "words"), [("escape", "What shall become of it?"), ("s", "Stop training?")])
+async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press(key)
+        await shows(pilot, words)
+        engine.train(400)
+        engine.end()
+        await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
+        await shows(pilot, "Finished after 400 steps")
+        assert "loss 0.0313" in told(pilot)
+        assert app_of(pilot).went == []
+
+
+async def test_a_run_that_failed_before_its_first_step_waits_for_none(engine: FakeEngine) -> None:
+    engine.end(Outcome.FAILED, "out of memory")
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "no step was taken")
+
+
+async def test_long_lines_of_the_log_are_wrapped_anew_when_the_terminal_grows(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("l")
+        await shows(pilot, "nothing logged yet")
+        (engine.directory / "log.txt").write_text("[a] " + "word " * 20 + "end\n")
+        view = screen_of(pilot).query_one(LogView)
+        await until(pilot, lambda: len(view.lines) == 2, "two rows of a line")
+        await shows(pilot, "[a] word", "end")
+        await pilot.resize_terminal(*WIDE)
+        await until(pilot, lambda: len(view.lines) == 1, "one row of a line")
+
+
 async def test_a_run_whose_engine_was_killed_is_lost_at_its_last_step() -> None:
     engine = FakeEngine(pid=dead_pid())
     engine.begin().build().train(130)
@@ -315,17 +348,19 @@ async def test_two_dashboards_on_one_run_see_and_steer_the_same(obedient: FakeEn
         await one.press("p")
         await shows(one, "paused")
         await shows(other, "paused")
-        await until(other, lambda: "pause at step 0" in told(other), "the answer to the other")
+        await shows(other, "pause at step 0")
         await other.press("p")
         await shows(one, "training")
 
 
 async def test_warnings_are_told_as_they_come_and_listed(engine: FakeEngine) -> None:
-    async with opened(engine.directory, WIDE) as pilot:
-        await shows(pilot, "training")
+    async with opened(engine.directory) as small, opened(engine.directory, WIDE) as wide:
+        await shows(small, "training")
+        await shows(wide, "training")
         engine.warn("the loss of step 7 is not a number")
-        await until(pilot, lambda: "step 7" in told(pilot), "the warning")
-        await until(pilot, lambda: "step 7" in str(screen_of(pilot).query_one(Notices).content), "the list")
+        await until(small, lambda: "step 7" in told(small), "the warning")
+        await until(wide, lambda: "step 7" in str(screen_of(wide).query_one(Notices).content), "the list")
+        assert not told(wide)  # what is listed on the screen needs no toast over it
 
 
 async def test_the_log_is_followed_only_while_it_is_shown(engine: FakeEngine) -> None:
@@ -350,7 +385,7 @@ async def test_details_are_a_key_away_where_there_is_no_room(engine: FakeEngine)
         await shows(pilot, "training")
         assert "61,706" not in text_of(pilot)
         await pilot.press("i")
-        await shows(pilot, "61,706 in 12 layers", "OneDeviceStrategy")
+        await shows(pilot, "61,706 in 12 layers", "strategy       default")
 
 
 async def test_what_cannot_be_read_of_a_device_says_why(engine: FakeEngine) -> None:

@@ -15,6 +15,8 @@ from accel_engine.errors import UsageError
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
 
+HINT = "enter sets it, esc changes nothing"
+
 
 def parse_rate(text: str, current: float | None) -> float:
     """Read a learning rate.
@@ -65,7 +67,7 @@ class AskLearningRateScreen(ModalScreen[float | None]):
             yield Label("Learning rate", classes="question")
             yield Label(f"It is {now}. The next step is taken with:", classes="detail")
             yield Input(placeholder="1e-4, x0.5, /10", id="rate", compact=True)
-            yield Label("", id="verdict", markup=False)
+            yield Label(HINT, id="verdict", markup=False)
 
     @on(Input.Changed, "#rate")
     def _judge(self, event: Input.Changed) -> None:
@@ -77,7 +79,7 @@ class AskLearningRateScreen(ModalScreen[float | None]):
             verdict.update(str(error))
         else:
             verdict.set_classes("")
-            verdict.update("" if rate is None else f"enter sets {rate:.4g}")
+            verdict.update(HINT if rate is None else f"enter sets {rate:.4g}, esc changes nothing")
 
     @on(Input.Submitted, "#rate")
     def _submit(self, event: Input.Submitted) -> None:

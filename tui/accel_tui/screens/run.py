@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.reactive import reactive
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
@@ -101,6 +102,7 @@ class RunScreen(Screen[None]):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
+        self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
         self._follower = Follower(
             directory,
             on_news=lambda: self.post_message(self.News()),
@@ -176,6 +178,8 @@ class RunScreen(Screen[None]):
             self.asked = ()
             if self.app.screen is not self:  # else it is said large enough
                 self._tell_end(state)
+            if self._question and self._question.is_active:
+                self._question.dismiss(None)  # it was about a run that goes on
         if (before.live, before.paused) != (state.live, state.paused):
             self.refresh_bindings()
 
@@ -185,14 +189,15 @@ class RunScreen(Screen[None]):
 
     def _tell_notices(self, before: RunState, state: RunState) -> None:
         fresh = state.noticed - before.noticed
+        listed = self.query_one(Notices).is_on_screen  # then a toast would only say it twice
         for notice in state.notices[-fresh:] if fresh else ():
             match notice:
                 case CommandAnswered():
                     self._forget(notice.command)
-                    self.notify(
-                        notice.answer, severity="information" if notice.obeyed else "error", markup=False, timeout=3
-                    )
-                case Warned():
+                    if not listed:
+                        severity: SeverityLevel = "information" if notice.obeyed else "error"
+                        self.notify(notice.answer, severity=severity, markup=False, timeout=3)
+                case Warned() if not listed:
                     self.notify(notice.message, severity="warning", markup=False, timeout=10)
 
     def _tell_end(self, state: RunState) -> None:
@@ -236,15 +241,13 @@ class RunScreen(Screen[None]):
             if answer in ("stop", "stop_now"):
                 self._ask(answer)
 
-        self.app.push_screen(
-            AskScreen(
-                "Stop training?",
-                "Stop and keep writes a checkpoint first, from which the run can be resumed. "
-                "Stop now loses the steps since the last one.",
-                (STOP, STOP_NOW, GO_ON),
-            ),
-            stop,
+        self._question = AskScreen(
+            "Stop training?",
+            "Stop and keep writes a checkpoint first, from which the run can be resumed. "
+            "Stop now loses the steps since the last one.",
+            (STOP, STOP_NOW, GO_ON),
         )
+        self.app.push_screen(self._question, stop)
 
     def action_learning_rate(self) -> None:
         """Ask for a learning rate, and set it."""
@@ -253,7 +256,8 @@ class RunScreen(Screen[None]):
             if rate is not None:
                 self._ask("learning_rate", rate)
 
-        self.app.push_screen(AskLearningRateScreen(self.state.learning_rate), change)
+        self._question = AskLearningRateScreen(self.state.learning_rate)
+        self.app.push_screen(self._question, change)
 
     def action_take_up(self) -> None:
         """Train on from the last checkpoint."""
@@ -298,15 +302,13 @@ class RunScreen(Screen[None]):
             if answer in ("stop", "detach"):
                 leave()
 
-        self.app.push_screen(
-            AskScreen(
-                "The run goes on. What shall become of it?",
-                "Detach leaves it training: come back with accel-tui watch "
-                f"{self.directory.name}. Stop and keep ends it with a checkpoint.",
-                (STAY, DETACH, STOP),
-            ),
-            go,
+        self._question = AskScreen(
+            "The run goes on. What shall become of it?",
+            "Detach leaves it training: come back with accel-tui watch "
+            f"{self.directory.name}. Stop and keep ends it with a checkpoint.",
+            (STAY, DETACH, STOP),
         )
+        self.app.push_screen(self._question, go)
 
     def _stop_behind(self) -> None:
         try:

@@ -29,7 +29,7 @@ class RunFacts(RunText):
         if state.learning_rate is not None:
             facts.append(("learning rate", f"{state.learning_rate:.4g}"))
         if state.devices:
-            facts += _devices(state.devices)
+            facts += _devices(state, state.devices)
         if saved := state.checkpoint:
             at = time.strftime("%H:%M:%S", time.localtime(saved.time))
             facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
@@ -58,6 +58,7 @@ def _model(built: ModelBuilt) -> list[tuple[str, str]]:
     return facts
 
 
-def _devices(found: DevicesFound) -> list[tuple[str, str]]:
+def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
     names = ", ".join(device["name"] for device in found.devices)
-    return [("strategy", found.strategy.lstrip("_")), ("devices", names)]
+    strategy = str(state.info.values.get("strategy", "")) if state.info else ""
+    return [("strategy", strategy), ("devices", names)]

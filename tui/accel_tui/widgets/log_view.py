@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from textual import on, work
+from textual.events import Resize
 from textual.message import Message
-from textual.widgets import Log
+from textual.widgets import RichLog
 
 from accel_tui.tail import Tail
 
@@ -15,8 +16,10 @@ LINES = 5000
 
 POLL_SECONDS = 0.25
 
+NOTHING = "Log: nothing logged yet"
 
-class LogView(Log):
+
+class LogView(RichLog):
     """Follows a run's ``log.txt``; while it is hidden it reads and keeps nothing.
 
     Args:
@@ -27,7 +30,8 @@ class LogView(Log):
     LogView {
         height: 1fr;
         padding: 0 1;
-        overflow: auto;
+        border-title-color: $primary;
+        border-title-style: bold;
         background: $background;
         scrollbar-size: 1 1;
         &:focus { background-tint: $foreground 0%; }
@@ -42,10 +46,15 @@ class LogView(Log):
         source: threading.Event
 
     def __init__(self, path: Path, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
-        super().__init__(max_lines=LINES, id=id)
+        super().__init__(max_lines=LINES, min_width=1, wrap=True, id=id)
         self._path = path
         self._hidden = threading.Event()
         self._hidden.set()
+        self._width = 0
+
+    def on_mount(self) -> None:
+        """Say what it is while there is nothing in it."""
+        self.border_title = NOTHING
 
     def on_show(self) -> None:
         """Begin to follow."""
@@ -57,6 +66,14 @@ class LogView(Log):
         """Read no more, and forget what was read."""
         self._hidden.set()
         self.clear()
+        self.border_title = NOTHING
+
+    def on_resize(self, event: Resize) -> None:
+        """Wrap the lines anew where they are wider or narrower now: read them once more."""
+        if event.size.width != self._width and not self._hidden.is_set():
+            self.on_hide()
+            self.on_show()
+        self._width = event.size.width
 
     def on_unmount(self) -> None:
         """Let the thread end."""
@@ -75,4 +92,5 @@ class LogView(Log):
     def _show(self, message: Grown) -> None:
         message.stop()
         if not message.source.is_set():
-            self.write_lines(message.lines)
+            self.border_title = "Log"
+            self.write("\n".join(message.lines), expand=True)  # as wide as the view, not as the console

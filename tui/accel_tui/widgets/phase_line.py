@@ -17,9 +17,11 @@ _ENDS = {
     Outcome.FAILED: ("✗", "$error"),
 }
 
+_SHORT = 2.0  # seconds of a phase that nobody wonders about
+
 
 class PhaseLine(RunText):
-    """One line: the phase with its time at the left; epoch, step and rates at the right."""
+    """One line: the phase at the left; epoch, step and rates at the right."""
 
     DEFAULT_CSS = """
     PhaseLine {
@@ -55,7 +57,7 @@ class PhaseLine(RunText):
 
 
 def phase(state: RunState, now: float) -> Content:
-    """What the run is busy with and for how long, or how it ended.
+    """What the run is busy with, for how long where that is worth saying, or how it ended.
 
     Args:
         state: The run's.
@@ -78,9 +80,12 @@ def phase(state: RunState, now: float) -> Content:
         Phase.TRAINING: ("●", "$success"),
         Phase.PAUSED: ("‖", "$warning"),
     }.get(current, ("●", "$primary"))
+    seconds = now - state.phase.time
+    # How long training goes on is in the line below.
+    told = seconds > _SHORT and current is not Phase.TRAINING
     return Content.assemble(
         (f"{sign} {current}", f"bold {style}"),
-        f"  {figures.duration(max(0, int(now - state.phase.time)))}",
+        f" {figures.duration(seconds)}" if told else "",
         (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
     )
 
