@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,7 @@ def test_numbers_may_have_thousands_apart_but_not_parts() -> None:
 
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
+    assert "or virtual CPUs 2" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "not here" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
     assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).devices == ("cpu:0", "cpu:1")
     assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).devices == ("gpu:0", "gpu:1")
@@ -131,3 +133,24 @@ def test_an_empty_field_says_what_that_means() -> None:
     assert form.empty("devices", form.fill({}, (CPU,))) == "auto: cpu:0"
     assert form.empty("learning_rate", form.fill({})) == "auto"
     assert form.empty("epochs", form.fill({})) == ""
+
+
+def test_what_a_field_is_for_fits_a_line_of_a_small_terminal() -> None:
+    assert all(len(form.doc(name)) <= 78 for name in SPECS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "can"),
+    [
+        ("epochs", "1,000", True),
+        ("epochs", "ten", False),
+        ("learning_rate", "1e-3", True),
+        ("learning_rate", "", True),
+        ("learning_rate", "auto", False),
+    ],
+)
+def test_numbers_take_what_numbers_need(name: str, text: str, can: bool) -> None:
+    typed = form.typed(name)
+    assert typed
+    assert bool(re.fullmatch(typed, text)) is can
+    assert form.typed("name") is None

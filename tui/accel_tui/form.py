@@ -4,6 +4,7 @@ Everything comes from the plan's specs and the catalogues, so that a new field o
 screen as soon as it is there.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """The fields of the form by the question that they answer; a field of no other group is a how."""
 
 _LABELS = {"xla": "XLA", "virtual_cpus": "virtual CPUs"}
+
+_DOCS = {
+    "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",
+    "data": "Data: a name, FILE.npz, a folder, or synthetic[:SHAPE[:CLASSES[:NUMBER]]]",
+}
+"""Of fields whose own words need more than a line."""
+
+_TYPED = {int: r"[\d, ]*", float: r"[\d., eE+-]*"}
+
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,16 @@ class Filled:
 def label(name: str) -> str:
     """A field's name on the screen."""
     return _LABELS.get(name, name.replace("_", " "))
+
+
+def doc(name: str) -> str:
+    """What a field is for, in a line that fits the smallest comfortable terminal."""
+    return _DOCS.get(name, SPECS[name].doc)
+
+
+def typed(name: str) -> str | None:
+    """What may be typed into a field, as a regular expression; ``None`` for anything."""
+    return _TYPED.get(SPECS[name].type)
 
 
 def text_of(value: Any) -> str:
@@ -120,7 +141,12 @@ def fill(
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return Filled(plan, errors, chosen, entry, laid_out)
+    return Filled(plan, {name: _on_screen(reason) for name, reason in errors.items()}, chosen, entry, laid_out)
+
+
+def _on_screen(reason: str) -> str:
+    """A reason that names fields as the form does, where it names the command's options: ``--virtual-cpus 2``."""
+    return _FLAG.sub(lambda flag: label(flag[1].replace("-", "_")), reason)
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
@@ -209,7 +235,7 @@ def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
 
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
     # Which devices it may use is for the user to decide after the strategy; only what is there counts.
-    reason = strategies.misfit(entry.name, devices, (), plan.virtual_cpus) if devices else ""
+    reason = _on_screen(strategies.misfit(entry.name, devices, (), plan.virtual_cpus)) if devices else ""
     return Choice(entry.name, reason or entry.summary, not reason)
 
 

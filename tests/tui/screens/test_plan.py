@@ -63,10 +63,10 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
 async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int]) -> None:
     app = StubApp()
     async with app.run_test(size=size) as pilot:
-        await fill(pilot, "batch_size", "none")
+        await fill(pilot, "batch_size", "n0one")
         await shows(pilot, "must be a whole number at least 1", "batch size: must be")
         await pilot.press("escape", "s")
-        assert field(pilot, "batch_size").picker.value == "none"
+        assert field(pilot, "batch_size").picker.value == "0"
         assert field(pilot, "batch_size").picker.input.has_focus
         assert list_runs() == []
         await pilot.press("3", "2")  # what is focused is selected, so that typing replaces it
@@ -123,7 +123,7 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "strategy", "")
         await pilot.press("enter")
-        await shows(pilot, "mirrored", "needs two devices of a kind")
+        await shows(pilot, "mirrored", "needs two devices of a kind", "virtual CPUs 2", "esc closes the list")
         listed = field(pilot, "strategy").picker.listed
         assert [option.disabled for option in listed.options] == [False, False, True]
         await pilot.press("down", "down", "enter")  # round to the first: the last cannot be reached

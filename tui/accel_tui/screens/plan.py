@@ -28,9 +28,9 @@ from accel_tui.commands import PlanCommands
 from accel_tui.form import Filled
 from accel_tui.meter import Meter
 from accel_tui.widgets.device_panel import DevicePanel
-from accel_tui.widgets.field import Field
 from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.outlook_panel import OutlookPanel
+from accel_tui.widgets.picker import Picker
 from accel_tui.widgets.plan_form import PlanForm
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.top_bar import TopBar
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
 """What is said while no field is in use."""
+
+CHOOSING = "↑ ↓ to a choice, enter takes it, esc closes the list and stays in the field"
+"""What is said while a list of choices is open."""
 
 PATIENCE = 0.25
 """Seconds without a key before an engine is asked what the plan's model is."""
@@ -116,6 +119,7 @@ class PlanScreen(Screen[None]):
         self._plan = plan
         self._filled: Filled | None = None
         self._described: tuple[Subject, Description] | None = None
+        self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -136,13 +140,10 @@ class PlanScreen(Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show what the engine does as it changes."""
+        """Fill in what was given."""
         self.query_one(RunsTable).border_title = "Runs of late"
         if self._plan is not None:
             self.form.load(self._plan)
-        for name in ("engine_words", "is_starting", "start_problem"):
-            self.watch(self.app, name, self._show_status, init=False)
-        self.watch(self.app, "engine_ready", self._ask, init=False)
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
@@ -204,8 +205,18 @@ class PlanScreen(Screen[None]):
     @on(DescendantFocus)
     def _explain(self, event: DescendantFocus) -> None:
         """Say what the field in use is for."""
-        field = next((node for node in event.widget.ancestors if isinstance(node, Field)), None)
-        self.query_one("#hint", Static).update(field.doc if field else NAVIGATION)
+        del event
+        self._show_hint()
+
+    @on(Picker.Opened)
+    def _explain_list(self, event: Picker.Opened) -> None:
+        event.stop()
+        self._show_hint()
+
+    def _show_hint(self) -> None:
+        field = next((field for field in self.form.fields if field.has_focus_within), None)
+        words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
+        self.query_one("#hint", Static).update(words)
 
     @on(RunsTable.Listed)
     def _have_recent_runs(self, event: RunsTable.Listed) -> None:
@@ -262,8 +273,10 @@ class PlanScreen(Screen[None]):
             return
         if filled.entry.path is not None:
             self._survey(filled.plan)
-        known = self._described is not None and self._described[0] == _subject(filled.plan)
-        if self.ready_engine and not known:
+        wanted = (self.ready_engine, _subject(filled.plan))
+        known = self._described is not None and self._described[0] == wanted[1]
+        if self.ready_engine and not known and wanted != self._asked:
+            self._asked = wanted
             self._describe(self.ready_engine, filled.plan)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")

@@ -6,7 +6,6 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Label, Static
 
-from accel_engine.plan import SPECS
 from accel_tui import form
 from accel_tui.widgets.picker import Picker
 
@@ -31,7 +30,7 @@ class Field(Widget):
         &:focus-within Label.-name { color: $accent; }
         &.-wrong Label.-name { color: $text-error; }
         Picker { max-width: 40; }
-        .-error { column-span: 2; height: auto; max-height: 3; margin: 0 0 0 17; color: $text-error; }
+        .-error { column-span: 2; height: auto; margin: 0 0 0 2; color: $text-error; }
     }
     """
 
@@ -48,7 +47,7 @@ class Field(Widget):
     def compose(self) -> ComposeResult:
         """Name and text."""
         yield Label(form.label(self.field), classes="-name")
-        yield Picker(self._value, offers=form.offers(self.field), id=self.field)
+        yield Picker(self._value, offers=form.offers(self.field), typed=form.typed(self.field), id=self.field)
 
     def on_mount(self) -> None:
         """Say what the field is for wherever the mouse asks."""
@@ -57,7 +56,7 @@ class Field(Widget):
     @property
     def doc(self) -> str:
         """What the field is for."""
-        return SPECS[self.field].doc
+        return form.doc(self.field)
 
     def watch_error(self) -> None:
         """Show what is wrong in a line that is there only then."""

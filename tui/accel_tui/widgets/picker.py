@@ -28,6 +28,7 @@ class Picker(Widget):
     Args:
         value: The text to begin with.
         offers: Whether there will be something to choose from.
+        typed: What may be typed, as a regular expression; anything when left out.
     """
 
     DEFAULT_CSS = """
@@ -100,18 +101,37 @@ class Picker(Widget):
             """The picker that it comes from."""
             return self.picker
 
+    @dataclass
+    class Opened(Message):
+        """The list is shown, or no more."""
+
+        picker: "Picker"
+
+        @property
+        def control(self) -> "Picker":
+            """The picker that it comes from."""
+            return self.picker
+
     input = query_one(Input)
     listed = query_one(OptionList)
 
-    def __init__(self, value: str, *, offers: bool, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+    def __init__(
+        self,
+        value: str,
+        *,
+        offers: bool,
+        typed: str | None = None,
+        id: str | None = None,  # noqa: A002 (Textual's own name)
+    ) -> None:
         super().__init__(id=id)
         self._first = value
         self._offers = offers
+        self._typed = typed
         self._before = value
 
     def compose(self) -> ComposeResult:
         """The input, and a mark where there is a list."""
-        yield Input(self._first, compact=True)
+        yield Input(self._first, restrict=self._typed, compact=True)
         if self._offers:
             yield Label("▾")
 
@@ -137,6 +157,11 @@ class Picker(Widget):
         """Offer the new ones, if the list is shown."""
         if self.is_open:
             self._offer(self._matching(self.value))
+
+    def watch_is_open(self) -> None:
+        """Say so: keys mean something else now."""
+        self.post_message(self.Opened(self))
+        self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys are the list's while it is open, and the form's otherwise."""
@@ -178,7 +203,7 @@ class Picker(Widget):
         self.action_open_or_take()
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _edited(self, event: Input.Changed) -> None:
         event.stop()
         self.post_message(self.Changed(self, event.value))
         if self.input.has_focus and self.choices and event.value != self._before:
