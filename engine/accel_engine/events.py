@@ -209,6 +209,25 @@ class LearningRateChanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class XlaTried(Event):
+    """It was measured whether XLA makes the step faster, and the faster way is gone on with.
+
+    Attributes:
+        step: Steps taken in the run before it.
+        xla: Whether XLA compiles the step from now on.
+        plain: Steps a second without XLA.
+        compiled: Steps a second with it; 0 when it cannot compile the step.
+        remembered: Whether an earlier run measured it.
+    """
+
+    step: int
+    xla: bool
+    plain: float
+    compiled: float
+    remembered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAnswered(Event):
     """A command was obeyed, or not.
 
@@ -269,6 +288,7 @@ KINDS: dict[str, type[Event]] = {
         Validated,
         CheckpointSaved,
         LearningRateChanged,
+        XlaTried,
         CommandAnswered,
         Warned,
         RunEnded,

@@ -32,7 +32,7 @@ class Assembly:
         classifies: Whether accuracy means something: one output of one number a class, or one for two.
         own_train_step: Whether the model brings its own ``train_step``.
         scale: What raw examples are multiplied with.
-        xla: Whether the step is compiled by XLA.
+        devices: TensorFlow's names of the logical devices.
         schedule: How the data becomes steps.
         notes: What the user should be told of it.
     """
@@ -46,7 +46,7 @@ class Assembly:
     classifies: bool
     own_train_step: bool
     scale: float
-    xla: bool
+    devices: tuple[str, ...]
     schedule: Schedule
     notes: tuple[str, ...]
 
@@ -54,6 +54,11 @@ class Assembly:
     def replicas(self) -> int:
         """Number of replicas."""
         return self.schedule.replicas
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether no accelerator takes part."""
+        return self.devices[0].startswith("CPU")
 
     @property
     def learning_rate(self) -> float:
@@ -86,6 +91,8 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
             f"a batch of {plan.batch_size} does not divide by {schedule.replicas} replicas: each takes "
             f"{schedule.per_replica_batch}, so that a step has {schedule.global_batch} examples"
         )
+    if plan.xla == "on" and schedule.replicas > 1 and devices[0].startswith("CPU"):
+        raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
         own_train_step = overrides_train_step(model)
@@ -102,7 +109,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         classifies=units >= dataset.classes or (units == 1 and dataset.classes == 2),
         own_train_step=own_train_step,
         scale=1.0 if preprocesses(model) else dataset.scale,
-        xla=_use_xla(plan, devices, schedule.replicas),
+        devices=devices,
         schedule=schedule,
         notes=tuple(notes),
     )
@@ -148,9 +155,3 @@ def _optimizer(plan: Plan) -> keras.optimizers.Optimizer:
     optimizer = keras.optimizers.get({"class_name": name, "config": settings})
     # float16 gradients underflow unless the loss is scaled up; bfloat16 has the range of float32.
     return keras.optimizers.LossScaleOptimizer(optimizer) if plan.precision == "mixed_float16" else optimizer
-
-
-def _use_xla(plan: Plan, devices: tuple[str, ...], replicas: int) -> bool:
-    if plan.xla == "on" and replicas > 1 and devices[0].startswith("CPU"):
-        raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
-    return plan.xla == "on"

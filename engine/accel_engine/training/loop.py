@@ -63,16 +63,18 @@ class Loop:
 
     Args:
         assembly: Model, data and strategy.
+        xla: Whether XLA compiles the step.
     """
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly, *, xla: bool) -> None:
+        self.xla = xla
         self._assembly = assembly
         self._strategy = assembly.strategy
         self._feed = assembly.feed
         self._size = ChunkSize()
         self._names: tuple[str, ...] = ()
         step = _step(assembly)
-        self._step = tf.function(step, jit_compile=True) if assembly.xla else step
+        self._step = tf.function(step, jit_compile=True) if xla else step
         self._chunk = tf.function(self._run_chunk)
 
     def trace(self, order: npt.NDArray[np.int32]) -> None:
@@ -97,6 +99,19 @@ class Loop:
             self._size.learn(count, seconds)
             done += count
             yield Measured(count, started, seconds, dict(zip(self._names, values.T, strict=True)))
+
+    def rate(self, order: npt.NDArray[np.int32], seconds: float) -> float:
+        """Take steps for about so many seconds and tell how many a second; the first chunk warms up."""
+        count, spent, warm = 0, 0.0, False
+        while spent < seconds:
+            for measured in self.run(order):
+                if warm:
+                    count += measured.count
+                    spent += measured.seconds
+                warm = True
+                if spent >= seconds:
+                    break
+        return count / spent
 
     def _run_chunk(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
         measured = tf.TensorArray(tf.float32, size=count)

@@ -31,6 +31,6 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         loss=loss_name(model.loss),
         series=("loss", "accuracy") if assembly.classifies else ("loss",),
         precision=plan.precision,
-        xla=assembly.xla,
+        xla=plan.xla == "on",
         feed=assembly.feed.kind,
     )

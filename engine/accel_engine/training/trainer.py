@@ -21,12 +21,13 @@ from accel_engine.events import (
     RunEnded,
     Validated,
     Warned,
+    XlaTried,
 )
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.run.reader import Command
 from accel_engine.run.writer import RunWriter
-from accel_engine.training import placement
+from accel_engine.training import placement, xla
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.control import Mailbox, StopRequested
@@ -78,6 +79,7 @@ class Trainer:
         self._warm = False
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._diverged = False
+        self._may_try_xla = False
 
     def train(self) -> RunEnded:
         """Train to the end, whichever it is, and return the event that ends the run."""
@@ -119,9 +121,7 @@ class Trainer:
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
             self._validation = Validation(assembly, memory)
         self._obey()
-        self._enter(Phase.TRACING, "compiling with XLA" if assembly.xla else "")
-        self._loop = Loop(assembly)
-        self._loop.trace(self._order(0))
+        self._choose_loop()
 
     def _train_epochs(self) -> None:
         steps = self._assembly.schedule.steps_per_epoch
@@ -133,12 +133,63 @@ class Trainer:
         while self._epochs < self._plan.epochs:
             self._enter(Phase.TRAINING)
             self._obey()
-            for measured in self._loop.run(self._order(self._epochs), done):
-                self._record(measured)
-                if self._step % steps:  # else the epoch is over, which is to be said before anything is obeyed
-                    self._obey()
+            self._train_epoch(done)
             self._end_epoch()
             done = 0
+
+    def _train_epoch(self, done: int) -> None:
+        order = self._order(self._epochs)
+        while done < len(order):
+            for measured in self._loop.run(order, done):
+                self._record(measured)
+                done += measured.count
+                if done < len(order):  # else the epoch is over, which is to be said before anything is obeyed
+                    self._obey()
+                if self._may_try_xla and self._is_trial_due():
+                    self._try_xla(order)
+                    break  # the loop that goes on may be another
+
+    def _choose_loop(self) -> None:
+        """Take the way that the plan asks for, or that an earlier run of the kind found the faster."""
+        assembly = self._assembly
+        self._may_try_xla = xla.may_try(assembly)
+        rates = xla.remembered(assembly) if self._may_try_xla else None
+        use_xla = self._plan.xla == "on"
+        if rates is not None:
+            self._may_try_xla = False
+            use_xla = rates.pays and self._steps_left / rates.plain > xla.WORTHWHILE_SECONDS
+        self._enter(Phase.TRACING, "compiling with XLA" if use_xla else "")
+        self._loop = Loop(assembly, xla=use_xla)
+        self._loop.trace(self._order(0))
+        if rates is not None:
+            self._tell_trial(rates, remembered=True)
+
+    def _is_trial_due(self) -> bool:
+        if not self._timed_steps or self._timed_seconds < xla.SETTLED_SECONDS:
+            return False
+        return self._steps_left * self._timed_seconds / self._timed_steps > xla.WORTHWHILE_SECONDS
+
+    def _try_xla(self, order: npt.NDArray[np.int32]) -> None:
+        self._may_try_xla = False
+        self._enter(Phase.TRACING, "trying XLA")
+        self._loop, rates = xla.try_both(self._assembly, self._loop, order)
+        xla.remember(self._assembly, rates)
+        self._tell_trial(rates, remembered=False)
+        self._enter(Phase.TRAINING)
+
+    def _tell_trial(self, rates: xla.Rates, *, remembered: bool) -> None:
+        self._say(
+            XlaTried,
+            step=self._step,
+            xla=self._loop.xla,
+            plain=rates.plain,
+            compiled=rates.compiled,
+            remembered=remembered,
+        )
+
+    @property
+    def _steps_left(self) -> int:
+        return self._plan.epochs * self._assembly.schedule.steps_per_epoch - self._step
 
     def _end_epoch(self) -> None:
         self._epochs += 1
