@@ -123,7 +123,12 @@ class Plan:
     )
     virtual_cpus: int = _field(1, "Split the CPU into this many logical devices", int, minimum=1, maximum=64)
     precision: str = _field("float32", "Numbers that the model computes with", str, choices=PRECISIONS)
-    xla: str = _field("auto", "Compile the training step with XLA", str, choices=XLA_MODES)
+    xla: str = _field(
+        "auto",
+        "Compile the training step with XLA; auto tries it in long runs and keeps the faster",
+        str,
+        choices=XLA_MODES,
+    )
     batch_size: int = _field(64, "Examples a step, over all replicas (the global batch)", int, minimum=1)
     epochs: int = _field(10, "Times to go over the training data", int, minimum=1)
     steps_per_epoch: int | None = _field(

@@ -25,8 +25,10 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
+from accel_tui.cli.wording import worded
 from accel_tui.state import NOTICES, RunState, fold
 
 
@@ -247,3 +249,12 @@ def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:
     assert (state.live, state.lost, state.over) == (False, False, False)
     end = RunEnded(time=1.0, outcome=Outcome.FAILED, steps=5, epochs=0, seconds=1.0, steps_per_second=5.0, metrics={})
     assert after(end, state=state).over
+
+
+def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
+    tried = XlaTried(time=5.0, step=40, xla=True, plain=650.0, compiled=1430.0, remembered=False)
+
+    state = fold(RunState(), Update(events=(tried,)))
+
+    assert state.xla is tried
+    assert "going on with XLA: 1,430 steps/s with it, 650 without" in worded(tried, state)

@@ -22,6 +22,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
 from accel_tui.curve import Curve
@@ -51,6 +52,7 @@ class RunState:
         throughput: Steps a second, on the axis of steps.
         validation: Points of step and value by metric.
         epoch: The latest epoch that ended.
+        xla: What trying XLA has shown; ``None`` while it was not tried.
         learning_rate: That of the next step, or ``None`` where the optimizer's own is in use.
         checkpoint: The last one.
         validated: The last validation.
@@ -71,6 +73,7 @@ class RunState:
     throughput: Curve = field(default_factory=Curve)
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: EpochEnded | None = None
+    xla: XlaTried | None = None
     learning_rate: float | None = None
     checkpoint: CheckpointSaved | None = None
     validated: Validated | None = None
@@ -147,7 +150,7 @@ def _after_event(state: RunState, event: Event) -> RunState:
             planned = event.plan.get("learning_rate")
             rate = state.learning_rate if event.first_step else planned
             pace = state.pace.restarted(event.time)
-            return replace(state, started=event, ended=None, phase=None, learning_rate=rate, pace=pace)
+            return replace(state, started=event, ended=None, xla=None, phase=None, learning_rate=rate, pace=pace)
         case PhaseChanged():
             return replace(state, phase=event)
         case DevicesFound():
@@ -165,6 +168,8 @@ def _after_event(state: RunState, event: Event) -> RunState:
             return replace(state, checkpoint=event)
         case LearningRateChanged():
             return replace(state, learning_rate=event.learning_rate)
+        case XlaTried():
+            return replace(state, xla=event)
         case Warned() | CommandAnswered():
             notices = (*state.notices[1 - NOTICES :], event)
             return replace(state, notices=notices, noticed=state.noticed + 1)

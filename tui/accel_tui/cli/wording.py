@@ -16,6 +16,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    XlaTried,
 )
 from accel_tui.cli.durations import duration
 from accel_tui.state import RunState
@@ -55,6 +56,10 @@ def worded(event: Event, state: RunState) -> str:
             return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
         case LearningRateChanged():
             return f"learning rate {event.learning_rate:g} from step {event.step:,} on"
+        case XlaTried():
+            source = ", as an earlier run found" if event.remembered else ""
+            way = "with" if event.xla else "without"
+            return f"going on {way} XLA{source}: {event.compiled:,.0f} steps/s with it, {event.plain:,.0f} without"
         case CommandAnswered():
             return f"{event.command.replace('_', ' ')}, asked by {event.who}: {event.answer}"
         case Warned():

@@ -4,8 +4,8 @@ import time
 
 from textual.content import Content
 
-from accel_engine.events import DevicesFound, ModelBuilt
-from accel_tui import units
+from accel_engine.events import DevicesFound, ModelBuilt, XlaTried
+from accel_tui import figures, units
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText
 
@@ -25,7 +25,7 @@ class RunFacts(RunText):
         """A line for each fact that is known."""
         facts: list[tuple[str, str]] = []
         if built := state.built:
-            facts += _model(built)
+            facts += _model(built, state.xla)
         if state.learning_rate is not None:
             facts.append(("learning rate", f"{state.learning_rate:.4g}"))
         if state.devices:
@@ -40,7 +40,7 @@ class RunFacts(RunText):
         )
 
 
-def _model(built: ModelBuilt) -> list[tuple[str, str]]:
+def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:
     batch = f"{built.global_batch:,}"
     if built.replicas > 1:
         batch += f" = {built.replicas} × {built.per_replica_batch:,}"  # noqa: RUF001
@@ -50,12 +50,21 @@ def _model(built: ModelBuilt) -> list[tuple[str, str]]:
         ("classes", f"{built.classes:,}"),
         ("batch", batch),
         ("precision", built.precision),
-        ("step", f"{'XLA' if built.xla else 'no XLA'}, data {built.feed}"),
+        ("feed", f"{built.feed} data"),
+        ("XLA", _xla(built, tried)),
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
         facts.insert(4, ("left out", f"{built.dropped_examples:,} examples an epoch"))
     return facts
+
+
+def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
+    """Whether XLA compiles the step, and in steps a second what it was tried against."""
+    if tried is None:
+        return "on" if built.xla else "off"
+    faster, slower = sorted((tried.plain, tried.compiled), reverse=True)
+    return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} over {figures.compact(slower)}/s"
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
