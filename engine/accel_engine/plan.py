@@ -125,7 +125,7 @@ class Plan:
     precision: str = _field("float32", "Numbers that the model computes with", str, choices=PRECISIONS)
     xla: str = _field(
         "auto",
-        "Compile the training step with XLA; auto tries it in long runs and keeps the faster",
+        "Compile the step with XLA; auto tries it in long runs",
         str,
         choices=XLA_MODES,
     )

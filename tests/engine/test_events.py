@@ -20,6 +20,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    XlaTried,
     from_json,
     to_json,
     to_wire,
@@ -64,6 +65,7 @@ EXAMPLES: tuple[Event, ...] = (
     Validated(time=5.0, epoch=1, step=22, metrics={"loss": 1.5, "accuracy": 0.5}, seconds=0.1),
     CheckpointSaved(time=6.0, epoch=1, step=22, path="checkpoints/22", seconds=0.2),
     LearningRateChanged(time=7.0, step=23, learning_rate=0.01),
+    XlaTried(time=7.5, step=23, xla=True, plain=650.0, compiled=1430.0, remembered=False),
     CommandAnswered(time=8.0, command="pause", who="me@here", obeyed=True, answer="paused", step=23),
     Warned(time=9.0, message="29 examples are left out"),
     RunEnded(
@@ -138,6 +140,7 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
         "validated",
         "checkpoint_saved",
         "learning_rate_changed",
+        "xla_tried",
         "command_answered",
         "warned",
         "run_ended",
