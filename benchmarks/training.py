@@ -1,0 +1,251 @@
+"""Steps a second: accel-tui's engine against ``model.fit``, side by side in one run.
+
+    python benchmarks/training.py [--work mlp-32 ...] [--rounds 5] [--seconds 3]
+
+Every side is a process of its own that stays up. They take turns: while one works for some seconds
+the others wait, so that a machine whose speed drifts is unfair to nobody. Ours is the real engine
+process writing its run, with all per-step series, and a real dashboard following it in a
+pseudo-terminal of 200x50; it is paused and resumed by commands, as any run can be.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import platform
+import pty
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SIDES = {
+    "fit": "model.fit(verbose=0)",
+    "tensorboard": 'fit with TensorBoard(update_freq="batch")',
+    "fit-32": "fit with steps_per_execution=32",
+}
+"""What a user would run instead, by the name of the side."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A model, its data and its batch."""
+
+    model: str
+    data: str
+    batch: int
+
+
+WORKS = {
+    "mlp-32": Work("mlp", "synthetic:28x28x1:10:20000", 32),
+    "mlp-128": Work("mlp", "synthetic:28x28x1:10:60000", 128),
+    "fashion-cnn-128": Work("fashion-cnn", "synthetic:28x28x1:10:12800", 128),
+    "fashion-cnn-1000": Work("fashion-cnn", "synthetic:28x28x1:10:20000", 1000),
+    "resnet20-128": Work("resnet20", "synthetic:32x32x3:10:1280", 128),
+}
+
+
+class Baseline:
+    """A process that trains with ``fit`` whenever it is told to."""
+
+    def __init__(self, side: str, work: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", side, "--work", work],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+
+    def measure(self, seconds: float) -> float:
+        """Train for about this long; return steps a second."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+
+def serve(side: str, work: Work) -> None:
+    """Train with ``fit`` for as many seconds as each line of the standard input says."""
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    import keras
+
+    from accel_engine import data
+    from accel_engine.models.build import build
+
+    keras.utils.set_random_seed(0)
+    dataset = data.load(work.data, image_size=None, seed=0)
+    x, y = dataset.train.x.astype("float32") * dataset.scale, dataset.train.y
+    model = build(work.model, dataset.shape, dataset.classes)
+    model.compile(
+        "adam",
+        "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        steps_per_execution=32 if side == "fit-32" else 1,
+    )
+    steps = len(x) // work.batch
+    rows = steps * work.batch  # whole batches only, as on our side
+    callbacks = []
+    if side == "tensorboard":
+        callbacks = [keras.callbacks.TensorBoard(tempfile.mkdtemp(), update_freq="batch")]
+
+    def epoch() -> None:
+        model.fit(x[:rows], y[:rows], batch_size=work.batch, verbose=0, callbacks=callbacks)
+
+    epoch()
+    for line in sys.stdin:
+        done, began = 0, time.perf_counter()
+        while time.perf_counter() - began < float(line):
+            epoch()
+            done += steps
+        print(done / (time.perf_counter() - began), file=answers)
+
+
+class Ours:
+    """A real engine in the middle of a run, and a dashboard that follows it."""
+
+    def __init__(self, work: Work, xla: str, dashboard: bool) -> None:
+        from accel_engine import launch, run
+        from accel_engine.plan import Plan
+
+        plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=10**6, validation="off", xla=xla)
+        self.directory = run.create(plan)
+        self._engine = launch.start(self.directory)
+        self._reader = run.RunReader(self.directory)
+        self._dashboard = _Dashboard(self.directory) if dashboard else None
+        trial = xla == "auto" and work.model == "mlp"  # convolutions are not tried on a CPU
+        kinds: set[str] = set()
+
+        def settled() -> bool:
+            time.sleep(0.2)
+            kinds.update(event.kind() for event in self._reader.poll().events)
+            return run.list_runs()[0].steps > 5 and (not trial or "xla_tried" in kinds)
+
+        self._wait_for(settled)
+        self._ask("pause")
+
+    def measure(self, seconds: float) -> float:
+        """Let it train for this long; return steps a second, the first of these seconds left out."""
+        self._ask("resume")
+        time.sleep(0.5)
+        self._reader.poll()
+        time.sleep(seconds)
+        chunks = self._reader.poll().chunks
+        self._ask("pause")
+        # From the end of one chunk to the end of another: whatever lies between chunks counts.
+        return sum(chunk.count for chunk in chunks[1:]) / (chunks[-1].ended - chunks[0].ended)
+
+    def close(self) -> None:
+        """End both."""
+        self._engine.kill()
+        self._engine.wait()
+        if self._dashboard:
+            self._dashboard.close()
+
+    def _ask(self, command: str) -> None:
+        from accel_engine import run
+        from accel_engine.run.reader import answer
+
+        number = run.request(self.directory, command)
+        self._wait_for(lambda: answer(self.directory, number))
+
+    @staticmethod
+    def _wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SystemExit("the engine does not answer")
+            time.sleep(0.01)
+
+
+class _Dashboard:
+    """``accel-tui watch`` in a pseudo-terminal of 200x50 that somebody reads."""
+
+    def __init__(self, directory: Path) -> None:
+        self._terminal, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "accel_tui", "watch", str(directory)],
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            env=os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            start_new_session=True,
+        )
+        os.close(side)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while os.read(self._terminal, 1 << 16):
+                pass
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._terminal)
+
+
+def compare(name: str, rounds: int, seconds: float, xla: str, dashboard: bool) -> Iterator[str]:
+    """Measure one work on all sides; yield lines of the report."""
+    ours = Ours(WORKS[name], xla, dashboard)
+    others = {side: Baseline(side, name) for side in SIDES}
+    try:
+        for other in others.values():
+            other.measure(0.1)
+        rates: dict[str, list[float]] = {side: [] for side in ("ours", *SIDES)}
+        for _ in range(rounds):
+            rates["ours"].append(ours.measure(seconds))
+            for side, other in others.items():
+                rates[side].append(other.measure(seconds))
+        cells = [f"{statistics.median(rates['ours']):.1f}"]
+        for side in SIDES:
+            ratios = [mine / its for mine, its in zip(rates["ours"], rates[side], strict=True)]
+            spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
+            cells.append(f"{statistics.median(rates[side]):.1f} | {statistics.median(ratios):.2f} ({spread})")
+        yield f"| `{name}` | " + " | ".join(cells) + " |"
+    finally:
+        ours.close()
+        for other in others.values():
+            other.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", action="append", choices=WORKS, help="what to train; all when left out")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of every turn")
+    parser.add_argument("--xla", default="auto", choices=("auto", "on", "off"))
+    parser.add_argument("--no-dashboard", action="store_true")
+    parser.add_argument("--serve", choices=SIDES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments.serve, WORKS[arguments.work[0]])
+        return
+    os.environ.setdefault("ACCEL_TUI_HOME", tempfile.mkdtemp(prefix="accel-tui-benchmark-"))
+    print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {time.strftime('%Y-%m-%d')}")
+    print("| work | ours, steps/s | fit | ours over it | TensorBoard | ours over it | fit-32 | ours over it |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name in arguments.work or WORKS:
+        for line in compare(name, arguments.rounds, arguments.seconds, arguments.xla, not arguments.no_dashboard):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
