@@ -102,7 +102,7 @@ class Trainer:
             steps=self._step,
             epochs=self._epochs,
             seconds=time.monotonic() - self._began,
-            steps_per_second=self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0,
+            steps_per_second=self._rate,
             metrics=self._metrics,
             reason=reason,
             hint=hint,
@@ -157,7 +157,7 @@ class Trainer:
         use_xla = self._plan.xla == "on"
         if rates is not None:
             self._may_try_xla = False
-            use_xla = rates.pays and self._steps_left / rates.plain > xla.WORTHWHILE_SECONDS
+            use_xla = rates.pays and self._is_long(rates.plain)
         self._enter(Phase.TRACING, "compiling with XLA" if use_xla else "")
         self._loop = Loop(assembly, xla=use_xla)
         self._loop.trace(self._order(0))
@@ -165,9 +165,12 @@ class Trainer:
             self._tell_trial(rates, remembered=True)
 
     def _is_trial_due(self) -> bool:
-        if not self._timed_steps or self._timed_seconds < xla.SETTLED_SECONDS:
-            return False
-        return self._steps_left * self._timed_seconds / self._timed_steps > xla.WORTHWHILE_SECONDS
+        return self._timed_seconds >= xla.SETTLED_SECONDS and self._is_long(self._rate)
+
+    def _is_long(self, rate: float) -> bool:
+        """Whether what is left takes long enough, at this many steps a second, for compiling to pay."""
+        steps_left = self._plan.epochs * self._assembly.schedule.steps_per_epoch - self._step
+        return rate > 0 and steps_left / rate > xla.WORTHWHILE_SECONDS
 
     def _try_xla(self, order: npt.NDArray[np.int32]) -> None:
         self._may_try_xla = False
@@ -188,8 +191,9 @@ class Trainer:
         )
 
     @property
-    def _steps_left(self) -> int:
-        return self._plan.epochs * self._assembly.schedule.steps_per_epoch - self._step
+    def _rate(self) -> float:
+        """Steps a second while training, after the first chunk; 0 before there was another."""
+        return self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0
 
     def _end_epoch(self) -> None:
         self._epochs += 1
