@@ -5,11 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from accel_engine.devices.host import HostProbe
-from accel_engine.devices.nvidia import NvidiaProbe
 from accel_engine.devices.probe_thread import ProbeThread
 from accel_engine.devices.reading import Inventory, Probe, Sample
-from accel_engine.devices.tpu import TpuProbe
 
 INVENTORY_PATIENCE = 15.0
 """Seconds that a probe may take to find its devices; a driver that has to wake eight GPUs takes several."""
@@ -42,7 +39,7 @@ class Sampler:
     ) -> None:
         self._on_samples = on_samples
         self._interval = interval
-        self._probes = (HostProbe(), NvidiaProbe(), TpuProbe()) if probes is None else tuple(probes)
+        self._probes = _all_probes() if probes is None else tuple(probes)
         self._news = threading.Condition()
         self._stopping = False
         self._opening = threading.Lock()
@@ -108,6 +105,15 @@ class Sampler:
         with self._news:
             self._news.wait_for(lambda: self._stopping or condition(), max(0.0, until - time.monotonic()))
             return not self._stopping
+
+
+def _all_probes() -> tuple[Probe, ...]:
+    # With the libraries that they read by they are slow to import, and only who samples needs them.
+    from accel_engine.devices.host import HostProbe
+    from accel_engine.devices.nvidia import NvidiaProbe
+    from accel_engine.devices.tpu import TpuProbe
+
+    return HostProbe(), NvidiaProbe(), TpuProbe()
 
 
 def next_beat(last: float, now: float, interval: float) -> float:

@@ -9,16 +9,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import KINDS, Event, from_json
 from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
+
+if TYPE_CHECKING:  # NumPy takes long to import, and to list runs or to ask something of one takes none
+    import numpy as np
+    import numpy.typing as npt
 
 COMMANDS = {
     "stop": "Stop after this chunk, validate no more, keep a checkpoint and the model",
@@ -66,7 +67,7 @@ class Chunk:
     count: int
     started: float
     ended: float
-    series: Mapping[str, npt.NDArray[np.float32]]
+    series: "Mapping[str, npt.NDArray[np.float32]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,8 @@ def who() -> str:
 
 
 def _chunk(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
+    import numpy as np  # see above
+
     _, first_step, count, started, ended, *columns = row
     return Chunk(
         first_step,

@@ -11,20 +11,24 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 import psutil
 
 from accel_engine.devices.reading import Sample
 from accel_engine.errors import PlanError, RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.plan import Plan
+from accel_engine.run import summary
 from accel_engine.run.changes import check_changes
 from accel_engine.run.home import latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
-from accel_engine.run.schema import DATABASE, connect, initialize, series_columns, transaction
+from accel_engine.run.schema import DATABASE, SPANS, SUMMARY, connect, initialize, series_columns, transaction
 from accel_engine.run.status import Status, read_info
+
+if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
+    import numpy as np
+    import numpy.typing as npt
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 """Letters and digits that are not mistaken for one another."""
@@ -114,6 +118,7 @@ class RunWriter:
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
         self._lock = threading.Lock()
         self._series = series_columns(self._connection)
+        self._step = _step(self._connection)
 
     def begin(self, pid: int, started: RunStarted | None = None) -> None:
         """Take the run up: it is this process's from now on.
@@ -128,6 +133,8 @@ class RunWriter:
         """
         with self._lock, transaction(self._connection):
             _refuse_taken(self._connection, self.directory, pid, os.getpid())
+            for statement in SUMMARY:
+                self._connection.execute(statement)
             pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
             _put(
                 self._connection,
@@ -152,15 +159,17 @@ class RunWriter:
         with self._lock:
             self._insert(event)
 
-    def chunk(self, first_step: int, started: float, ended: float, series: Mapping[str, npt.ArrayLike]) -> None:
+    def chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
         """Add a chunk of steps.
 
         Args:
-            first_step: Steps taken in the run before it.
+            first_step: Steps taken in the run before it; those recorded from there on are forgotten.
             started: Seconds since the Unix epoch.
             ended: Likewise.
             series: What was measured at each of its steps, by name; all of one length.
         """
+        import numpy as np  # see above
+
         packed = {name: np.asarray(values, dtype="<f4") for name, values in series.items()}
         count = len(next(iter(packed.values())))
         columns = ", ".join(f'"{name}"' for name in packed)
@@ -169,10 +178,17 @@ class RunWriter:
             for name in packed:
                 if name not in self._series:
                     self._add_series(name)
-            self._connection.execute(
-                f"INSERT INTO chunk (first_step, count, started, ended, {columns}) VALUES ({marks})",
-                (first_step, count, started, ended, *(values.tobytes() for values in packed.values())),
-            )
+            row = (first_step, count, started, ended, *(values.tobytes() for values in packed.values()))
+            insert = f"INSERT INTO chunk (first_step, count, started, ended, {columns}) VALUES ({marks})"
+            last = first_step + count
+            if first_step >= self._step and last // SPANS[0] == self._step // SPANS[0]:
+                self._connection.execute(insert, row)
+            else:
+                with transaction(self._connection):
+                    self._forget(first_step)
+                    self._connection.execute(insert, row)
+                    summary.extend(self._connection, last)
+            self._step = last
 
     def samples(self, samples: Sequence[Sample]) -> None:
         """Add readings of devices."""
@@ -200,8 +216,10 @@ class RunWriter:
         with self._lock, transaction(self._connection):
             self._forget(step)
 
-    def recorded(self, first: int, last: int) -> tuple[dict[str, npt.NDArray[np.float32]], float]:
+    def recorded(self, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
         """Read back the series of the steps from ``first`` up to ``last``, where chunks end, and their seconds."""
+        import numpy as np  # see above
+
         with self._lock:
             columns = "".join(f', "{name}"' for name in self._series)
             rows = self._connection.execute(
@@ -250,14 +268,17 @@ class RunWriter:
         )
 
     def _forget(self, step: int) -> None:
+        if step >= self._step:
+            return
         self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
         row = self._connection.execute(
-            "SELECT id, first_step FROM chunk WHERE first_step + count > ?", (step,)
+            "SELECT id, first_step, count FROM chunk ORDER BY first_step DESC LIMIT 1"
         ).fetchone()
-        if row:
+        if row and row[1] + row[2] > step:
             keep = step - row[1]
             cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
             self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
+        self._step = _step(self._connection)
 
     def _add_series(self, name: str) -> None:
         if not _SERIES_NAME.fullmatch(name):
@@ -270,6 +291,12 @@ def _refuse_taken(connection: sqlite3.Connection, directory: Path, *mine: int) -
     info = read_info(connection, directory)
     if info.status.live and info.pid is not None and info.pid not in mine:
         raise RunError(f"run {directory.name} is being trained by process {info.pid} already")
+
+
+def _step(connection: sqlite3.Connection) -> int:
+    """How many steps the run has taken."""
+    row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
+    return int(row[0]) if row else 0
 
 
 @contextmanager
