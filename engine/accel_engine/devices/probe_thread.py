@@ -1,5 +1,6 @@
 """A probe in a thread of its own, so that a driver that hangs or a probe that breaks costs only itself."""
 
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,8 @@ class ProbeThread:
         self._answer: tuple[Sample, ...] | None = None
         self._last: tuple[Sample, ...] = ()
         self._ending = False
+        # Not the condition: all the other threads that share it would wake too, every time.
+        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"probe-{probe.kind}", daemon=True)
         self._thread.start()
 
@@ -56,8 +59,8 @@ class ProbeThread:
             if self.busy or not self._last:
                 return False
             self._asked = time.monotonic()
-            self._news.notify_all()
-            return True
+        self._calls.put(None)
+        return True
 
     def take(self) -> tuple[Sample, ...]:
         """Give the newest answer once; when there is none, samples that say so."""
@@ -70,9 +73,8 @@ class ProbeThread:
 
     def end(self) -> None:
         """Let the thread end as soon as its probe lets it."""
-        with self._news:
-            self._ending = True
-            self._news.notify_all()
+        self._ending = True
+        self._calls.put(None)
 
     def _run(self) -> None:
         inventory = _try(self._probe.inventory, self._nothing)
@@ -90,9 +92,8 @@ class ProbeThread:
         self._probe.close()
 
     def _wait_until_asked(self) -> bool:
-        with self._news:
-            self._news.wait_for(lambda: self.busy or self._ending)
-            return not self._ending
+        self._calls.get()
+        return not self._ending
 
     def _nothing(self, reason: str) -> Inventory:
         return Inventory((), (Absence(self._probe.kind, reason),))

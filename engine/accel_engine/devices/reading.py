@@ -6,23 +6,47 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of the things that a reading counts: a process on a GPU, an instance that it is split into.
+
+    Attributes:
+        name: What it is called.
+        id: A process id, or an instance's UUID; empty where the name says it all.
+        memory: Bytes of the device's memory that it has; ``None`` where unknown.
+        total: Bytes that it may have; ``None`` where nothing but the device limits it.
+    """
+
+    name: str
+    id: str = ""
+    memory: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One measured value, or why there is none.
 
     Attributes:
         value: What was measured; ``None`` when it could not be.
-        unit: ``%``, ``B``, ``W``, ``C`` (degrees Celsius), ``MHz``, or nothing for plain numbers.
+        unit: ``%``, ``B``, ``B/s``, ``W``, ``C`` (degrees Celsius), ``MHz``, or nothing for plain numbers.
         reason: Why there is no value.
+        parts: What was counted, where the value is a count.
     """
 
     value: float | None
     unit: str = ""
     reason: str = ""
+    parts: tuple[Part, ...] = ()
 
     @classmethod
     def missing(cls, reason: str, unit: str = "") -> "Reading":
         """A reading that could not be taken."""
         return cls(None, unit, reason)
+
+    @classmethod
+    def counted(cls, parts: tuple[Part, ...]) -> "Reading":
+        """How many there are of something, and which."""
+        return cls(float(len(parts)), parts=parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +102,8 @@ class Sample:
     Attributes:
         time: Seconds since the Unix epoch.
         device: The device's id.
-        readings: By name: ``utilization`` (%), ``memory_used`` and ``memory_total`` (B),
-            ``temperature`` (C), ``power`` (W); for a CPU also ``load`` (1-minute average) and
-            ``core_0`` ... (%), one a logical core.
+        readings: By name. Of every device: ``utilization`` (%), ``memory_used`` and ``memory_total``
+            (B). The probes' modules name what else there is of each kind.
     """
 
     time: float
