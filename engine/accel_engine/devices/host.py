@@ -1,4 +1,4 @@
-"""The host's CPU and memory, through psutil."""
+"""The host's CPU, memory, disks and networks, through psutil."""
 
 import os
 import platform
@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from accel_engine.devices.host_engine import EngineUse
+from accel_engine.devices.host_traffic import Traffic
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
 _FIRST_LOOK = "known from the second reading on"
@@ -20,19 +22,22 @@ _NAME_KEYS = ("model name", "Model", "Hardware")
 
 
 class HostProbe:
-    """Finds the CPU and reads how busy it and its memory are.
+    """Finds the CPU and reads how busy the host is.
 
-    Use is measured between a sample and the one before it. In a container the figures are those
-    that the kernel shows there, which are most often the whole machine's.
+    Use and rates are measured between a sample and the one before it. In a container the figures are
+    those that the kernel shows there, which are most often the whole machine's.
 
     Args:
         cpuinfo: Where Linux describes the processor.
+        engine: Process id of an engine, whose own use is read too.
     """
 
     kind = "cpu"
 
-    def __init__(self, cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
+    def __init__(self, cpuinfo: Path = Path("/proc/cpuinfo"), engine: int | None = None) -> None:
         self._cpuinfo = cpuinfo
+        self._engine = None if engine is None else EngineUse(engine)
+        self._traffic = Traffic()
         self._before: list[_Times] = []
 
     def inventory(self) -> Inventory:
@@ -43,8 +48,16 @@ class HostProbe:
         return Inventory((Device("cpu:0", "cpu", name, None if memory is None else int(memory), cores),))
 
     def sample(self) -> tuple[Sample, ...]:
-        """Read utilization of each core and of all, memory, and load."""
-        return (Sample(time.time(), "cpu:0", {**self._utilization(), **_memory(), "load": _load()}),)
+        """Read the host.
+
+        ``utilization`` and ``core_0`` ... (%), ``memory_used``, ``memory_total``, ``swap_used`` and
+        ``swap_total`` (B), ``load`` (of a minute), the readings of :class:`Traffic` and, where an engine
+        is followed, of :class:`EngineUse`.
+        """
+        readings = {**self._utilization(), **_memory(), **_swap(), "load": _load(), **self._traffic.read()}
+        if self._engine:
+            readings |= self._engine.read()
+        return (Sample(time.time(), "cpu:0", readings),)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -95,6 +108,15 @@ def _memory() -> dict[str, Reading]:
         return {"memory_used": missing, "memory_total": missing}
     used, total = float(memory.total - memory.available), float(memory.total)
     return {"memory_used": Reading(used, "B"), "memory_total": Reading(total, "B")}
+
+
+def _swap() -> dict[str, Reading]:
+    try:
+        swap = psutil.swap_memory()
+    except (OSError, psutil.Error, ValueError, RuntimeError) as error:
+        missing = Reading.missing(f"swap cannot be read: {error}", "B")
+        return {"swap_used": missing, "swap_total": missing}
+    return {"swap_used": Reading(float(swap.used), "B"), "swap_total": Reading(float(swap.total), "B")}
 
 
 def _load() -> Reading:

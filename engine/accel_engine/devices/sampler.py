@@ -29,6 +29,7 @@ class Sampler:
             ends the sampling.
         interval: Seconds from one batch to the next.
         probes: Ways to find and read devices, in the inventory's order; all there are when left out.
+        engine: Process id of an engine, whose own use is read with the host's; not where ``probes`` are given.
     """
 
     def __init__(
@@ -36,10 +37,11 @@ class Sampler:
         on_samples: Callable[[tuple[Sample, ...]], None],
         interval: float = 1.0,
         probes: Sequence[Probe] | None = None,
+        engine: int | None = None,
     ) -> None:
         self._on_samples = on_samples
         self._interval = interval
-        self._probes = _all_probes() if probes is None else tuple(probes)
+        self._probes = _all_probes(engine) if probes is None else tuple(probes)
         self._news = threading.Condition()
         self._stopping = False
         self._opening = threading.Lock()
@@ -107,13 +109,13 @@ class Sampler:
             return not self._stopping
 
 
-def _all_probes() -> tuple[Probe, ...]:
+def _all_probes(engine: int | None) -> tuple[Probe, ...]:
     # With the libraries that they read by they are slow to import, and only who samples needs them.
     from accel_engine.devices.host import HostProbe
     from accel_engine.devices.nvidia import NvidiaProbe
     from accel_engine.devices.tpu import TpuProbe
 
-    return HostProbe(), NvidiaProbe(), TpuProbe()
+    return HostProbe(engine=engine), NvidiaProbe(), TpuProbe()
 
 
 def next_beat(last: float, now: float, interval: float) -> float:

@@ -49,7 +49,7 @@ class Conductor:
         self._signals: deque[int] = deque()
         self._last_command = 0
         self._asked_to_stop = False
-        self._sampler = Sampler(self._writer.samples)
+        self._sampler = Sampler(self._writer.samples, engine=os.getpid())
         self._give_up_at: float | None = None
         self._began = time.monotonic()
         self._first_step = latest_checkpoint(directory)

@@ -63,7 +63,7 @@ def test_use_is_known_from_the_second_sample_on(wait_until: Callable[..., None])
 @pytest.mark.usefixtures("busy")
 def test_every_core_memory_and_load_are_read(wait_until: Callable[..., None]) -> None:
     probe = HostProbe()
-    wait_until(lambda: all(reading.value is not None for reading in probe.sample()[0].readings.values()))
+    wait_until(lambda: probe.sample()[0].readings["core_0"].value is not None)
     (sample,) = probe.sample()
     assert sample.device == "cpu:0"
     cores = {name for name in sample.readings if name.startswith("core_")}
@@ -75,6 +75,22 @@ def test_every_core_memory_and_load_are_read(wait_until: Callable[..., None]) ->
     assert 0 < used.value < total.value
     assert used.unit == total.unit == "B"
     assert sample.readings["load"].value is not None
+
+
+def test_swap_and_traffic_are_read(wait_until: Callable[..., None]) -> None:
+    probe = HostProbe()
+    names = ("disk_read", "disk_written", "network_received", "network_sent")
+
+    def rates() -> bool:
+        readings = probe.sample()[0].readings
+        return all(readings[name].value is not None or "shows no" in readings[name].reason for name in names)
+
+    wait_until(rates, "rates")
+    readings = probe.sample()[0].readings
+    assert {readings[name].unit for name in names} == {"B/s"}
+    assert readings["swap_used"].value is not None
+    assert readings["swap_total"].value is not None
+    assert "engine_cpu" not in readings
 
 
 def test_use_is_the_share_of_time_that_was_neither_idle_nor_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,80 @@
+"""What an engine and its children take, with real processes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from accel_engine.devices.host_engine import CHILDREN_EVERY, EngineUse
+
+BUSY = "import sys; print(flush=True)\nwhile True: pass"
+
+PARENT = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {BUSY!r}])
+sys.stdin.read()
+child.kill()
+"""
+
+
+@pytest.fixture
+def parent() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does nothing, and has a child that works."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        yield process
+        process.communicate()
+
+
+class Clock:
+    """A time that passes only when a test lets it."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_this_process_is_read(wait_until: Callable[..., None]) -> None:
+    use = EngineUse(os.getpid())
+    first = use.read()
+    assert "second reading" in first["engine_cpu"].reason
+    assert first["engine_memory"].value is not None
+    assert first["engine_memory"].value > 2**20
+    wait_until(lambda: use.read()["engine_cpu"].value, "this test's own use")
+
+
+def test_children_count(parent: subprocess.Popen[bytes], wait_until: Callable[..., None]) -> None:
+    use = EngineUse(parent.pid)
+    use.read()
+    wait_until(lambda: (use.read()["engine_cpu"].value or 0) > 5, "the child's work")
+
+
+def test_a_new_child_is_seen_in_time_and_its_past_is_not_counted() -> None:
+    clock = Clock()
+    use = EngineUse(os.getpid(), clock)
+    use.read()
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"\n"
+        clock.now += 1
+        before = use.read()["engine_memory"].value
+        clock.now += CHILDREN_EVERY
+        after = use.read()["engine_memory"].value
+        child.kill()
+    assert before is not None
+    assert after is not None
+    assert after - before > 2**20
+    clock.now += 1
+    assert use.read()["engine_memory"].value is not None  # although the child has ended
+
+
+def test_an_engine_that_has_ended_is_said() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    readings = EngineUse(process.pid).read()
+    assert {reading.reason for reading in readings.values()} == {"the engine has ended"}
