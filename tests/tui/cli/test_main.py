@@ -38,8 +38,12 @@ def test_every_entry_names_a_command_of_that_name(name):
     assert command.name == name
 
 
-def test_version(run_command):
-    assert run_command("--version").out == f"accel-tui {__version__}\n"
+def test_version_and_what_a_bug_report_needs_beside_it(run_command):
+    told = run_command("--version")
+    assert told.status == 0
+    assert told.lines[0] == f"accel-tui {__version__}"
+    facts = {line.split()[0] for line in told.lines[1:]}
+    assert facts == {"python", "system", "tensorflow", "keras", "textual", "terminal"}
 
 
 def test_an_unknown_command_is_told_with_the_nearest(run_command):

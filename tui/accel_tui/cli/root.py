@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from accel_engine import __version__
 from accel_engine.registry import load, suggestion
 
 COMMANDS = {
@@ -20,6 +19,7 @@ COMMANDS = {
     "checkpoint": ("accel_tui.cli.control:checkpoint", "Write a checkpoint of a run now."),
     "set": ("accel_tui.cli.control:set_", "Change the learning rate of a run."),
     "devices": ("accel_tui.cli.devices:devices", "Show the devices of this machine and how busy they are."),
+    "doctor": ("accel_tui.cli.doctor:doctor", "Look what is wrong with this machine, and what to do about it."),
     "models": ("accel_tui.cli.catalogue:models", "List the models that can be named."),
     "data": ("accel_tui.cli.catalogue:data", "List the datasets that can be named."),
     "strategies": ("accel_tui.cli.catalogue:strategies", "List the strategies, and which fit this machine."),
@@ -78,13 +78,28 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _tell_versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from accel_tui.cli.version import versions
+
+        click.echo(versions())
+        context.exit()
+
+
 @click.group(
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
 )
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_versions,
+    help="Show the versions that a bug report needs.",
+)
 @click.pass_context
 def root(context: click.Context) -> int:
     """Train TensorFlow models on whatever this machine has, and watch every step.

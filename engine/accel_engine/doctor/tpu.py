@@ -1,0 +1,182 @@
+"""TPUs: the library, the chips of this machine, who holds them, and the ways to those of others."""
+
+import os
+import re
+import socket
+from functools import partial
+from pathlib import Path
+
+from accel_engine.devices.tpu import find_chips
+from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from accel_engine.doctor.holders import describe, file_holders, lock_holder
+from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.versions import numbers
+
+LIBTPU = ((0, 0, 14), (0, 0, 32))
+"""The first libtpu that works with tensorflow-tpu 2.20, and the first that aborts its import."""
+
+LOCK = "libtpu_lockfile"
+"""The file, in the temporary directory, that libtpu locks while a process uses the chips."""
+
+PORT = 8470
+"""Where a TPU listens that is reached over the network, if its address names no port."""
+
+METRICS = ("localhost", 8431)
+"""Where a program that has loaded libtpu tells how busy the chips are."""
+
+ANSWER = 2.0
+"""Seconds that an address may take to answer."""
+
+NONE_HERE = "not needed: no TPU chip here, and none is named"
+
+_AFRESH = "in a fresh virtual environment: pip install 'accel-tui[tpu]'"
+
+
+def checks(machine: Machine) -> tuple[Check, ...]:
+    """The checks of this subject."""
+    return (
+        Check("tpu.library", partial(library, machine)),
+        Check("tpu.chips", partial(chips, machine)),
+        Check("tpu.lock", partial(lock, machine)),
+        Check("tpu.address", partial(address, machine), 4 * ANSWER),
+        Check("tpu.metrics", partial(metrics, machine), 2 * ANSWER),
+    )
+
+
+def _is_local(machine: Machine) -> bool:
+    """Whether a TPU of this very machine is there or meant."""
+    return bool(find_chips(machine.root)) or machine.environment.get("TPU_NAME", "") == "local"
+
+
+def library(machine: Machine) -> Finding:
+    """Whether TensorFlow can drive chips of this machine, with a libtpu that fits it."""
+    build, libtpu = machine.version("tensorflow-tpu"), machine.version("libtpu")
+    if not build:
+        if not _is_local(machine):
+            return passed(NONE_HERE)
+        why = "plain TensorFlow cannot drive the TPU of its own machine (no kernel for ConfigureDistributedTPU)"
+        return failed("tensorflow-tpu is not installed", why, _AFRESH)
+    found = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
+    if not libtpu:
+        return failed(found, "libtpu is what drives the chips", f"pip install 'libtpu{_span()}'")
+    if not LIBTPU[0] <= numbers(libtpu) < LIBTPU[1]:
+        newer = numbers(libtpu) >= LIBTPU[1]
+        why = "a libtpu this new aborts the import (SIGABRT)" if newer else "a libtpu this old was not tried with it"
+        return (failed if newer else warned)(found, why, f"pip install 'libtpu{_span()}'")
+    if machine.environment.get("TPU_LOAD_LIBRARY") == "0":
+        return warned(found, "TPU_LOAD_LIBRARY=0 keeps TensorFlow from the chips", "unset TPU_LOAD_LIBRARY")
+    path = machine.environment.get("TPU_LIBRARY_PATH", "")
+    if path and not Path(path).is_file():
+        return failed(found, f"TPU_LIBRARY_PATH={path} is no library", "unset TPU_LIBRARY_PATH")
+    return passed(found)
+
+
+def _span() -> str:
+    first, end = (".".join(map(str, version)) for version in LIBTPU)
+    return f">={first},<{end}"
+
+
+def chips(machine: Machine) -> Finding:
+    """Whether the chips of this machine can be opened, and who has them open."""
+    here = find_chips(machine.root)
+    if not here:
+        if machine.environment.get("TPU_NAME") == "local":
+            why = "TPU_NAME=local means chips of this very machine, and its PCI bus has none"
+            return failed("no TPU chip on the PCI bus", why, "unset TPU_NAME, or train on a TPU VM")
+        return passed("no TPU chip here")
+    names = ", ".join(sorted({chip.device.name for chip in here}))
+    found = f"{len(here)} x {names}"
+    nodes = [chip.node for chip in here if chip.node is not None]
+    missing = [str(node) for node in nodes if not node.exists()]
+    if missing or len(nodes) < len(here):
+        why = f"{missing[0] if missing else 'its file in /dev'} is not there: no driver, or not handed to the container"
+        return failed(found, why, "restart the VM; start a container with --privileged and --net=host")
+    closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
+    if closed:
+        return failed(found, f"you may not open {closed[0]}", f"sudo chmod a+rw {closed[0]}, or be in its group")
+    holders = sorted({holder for node in nodes for holder in file_holders(node, machine.root)})
+    if holders:
+        why = f"held by {'; '.join(map(describe, holders))}: one process at a time can use them"
+        return warned(found, why, f"wait for it, or end it: kill {' '.join(map(str, holders))}")
+    return passed(f"{found}, free")
+
+
+def lock(machine: Machine) -> Finding:
+    """Whether a process holds libtpu's lock, or a left-over file keeps others from taking it."""
+    path = machine.temporary / LOCK
+    if not path.exists():
+        return passed(f"{path} is not there: nobody uses a TPU")
+    try:
+        holder = lock_holder(path)
+    except PermissionError:
+        owner = _owner(path)
+        why = f"it belongs to {owner}, you may not open it, and so TensorFlow takes the TPU to be in use"
+        finding = failed if _is_local(machine) else warned
+        return finding(f"{path} is closed to you", why, f"if no program of theirs runs: sudo rm {path}")
+    except OSError as error:
+        return warned(f"{path} cannot be read", str(error.strerror), f"if no program uses a TPU: sudo rm {path}")
+    if holder is not None:
+        who = describe(holder) if holder else "a process of another container"
+        advice = f"wait for it, or end it: kill {holder}" if holder else "wait for it, or end that container"
+        return warned(f"{path} is locked", f"{who} holds the TPU: one process at a time can use it", advice)
+    return passed(f"{path} is there, and nobody holds it")
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except (KeyError, OSError):
+        return "a user without a name"
+
+
+def address(machine: Machine) -> Finding:
+    """Whether the TPUs answer that the environment names."""
+    named = {name: value for name in ("COLAB_TPU_ADDR", "TPU_NAME") if (value := machine.environment.get(name, ""))}
+    if not named:
+        return passed("no TPU is named (COLAB_TPU_ADDR, TPU_NAME)")
+    told = []
+    for name, value in named.items():
+        if name == "TPU_NAME" and value == "local":
+            told.append("TPU_NAME=local: see tpu.chips")
+        elif name == "TPU_NAME" and "://" not in value and ":" not in value:
+            told.append(f"TPU_NAME={value}: looked up in Google Cloud when training starts")
+        else:
+            for place in value.split(","):
+                if problem := _silence(place.strip()):
+                    return failed(f"{name}={value}", problem, f"correct or unset {name}; is the TPU running?")
+            told.append(f"{name}={value} answers")
+    return passed("; ".join(told))
+
+
+def _silence(place: str) -> str:
+    """Why a TPU at ``grpc://HOST:PORT`` cannot be reached; empty when it can."""
+    match = re.fullmatch(r"(?:grpc://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(?::(\d{1,5}))?/?", place)
+    if match is None or int(match[2] or PORT) > 65535:
+        return f"{place!r} is no address: it should be grpc://HOST:{PORT}"
+    return _connect(match[1].strip("[]"), int(match[2] or PORT))
+
+
+def _connect(host: str, port: int) -> str:
+    """Why nothing answers; empty when something does."""
+    try:
+        socket.create_connection((host, port), timeout=ANSWER).close()
+    except TimeoutError:
+        return f"{host} does not answer on port {port} within {ANSWER:g} s"
+    except ConnectionRefusedError:
+        return f"{host} is there, but nothing listens on its port {port}"
+    except socket.gaierror:
+        return f"there is no host {host}"
+    except OSError as error:
+        return f"{host} cannot be reached on port {port}: {error.strerror or error}"
+    return ""
+
+
+def metrics(machine: Machine) -> Finding:
+    """Whether somebody tells how busy the chips are."""
+    host, port = METRICS
+    silence = _connect(host, port)
+    if not silence:
+        return passed(f"{host}:{port} answers")
+    if not find_chips(machine.root):
+        return passed("not needed: no TPU chip here")
+    return passed(f"nothing on {host}:{port}; it begins with the program that uses the TPU")
