@@ -1,7 +1,6 @@
 """Reading a run as it grows, and asking things of its engine."""
 
 import getpass
-import json
 import os
 import socket
 import sqlite3
@@ -11,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import KINDS, Event, from_json
+from accel_engine.run.samples import SampleUnpacker
 from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
 
@@ -109,6 +109,7 @@ class RunReader:
         self._most_samples = -1 if most_samples is None else most_samples
         self._connection = connect(directory, read_only=True)
         self._place = _Place()
+        self._unpacker = SampleUnpacker()
 
     def info(self) -> RunInfo:
         """Read what the run is and how it stands now."""
@@ -164,7 +165,7 @@ class RunReader:
         return Update(
             tuple(from_json(kind, at, body) for _, kind, at, body in events if kind in KINDS),
             tuple(_chunk(row, names) for row in chunks),
-            tuple(Sample(at, device, _readings(body)) for _, at, device, body in reversed(samples)),
+            tuple(self._unpacker.unpack(at, device, body) for _, at, device, body in reversed(samples)),
         )
 
 
@@ -237,10 +238,3 @@ def _chunk(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
         ended,
         {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
     )
-
-
-def _readings(body: str) -> dict[str, Reading]:
-    return {
-        name: Reading.missing(value, unit) if isinstance(value, str) else Reading(value, unit)
-        for name, (value, unit) in json.loads(body).items()
-    }

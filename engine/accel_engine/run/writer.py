@@ -1,6 +1,5 @@
 """Writing a run: its making, and everything that its engine says."""
 
-import json
 import os
 import re
 import secrets
@@ -23,6 +22,7 @@ from accel_engine.run import summary
 from accel_engine.run.changes import check_changes
 from accel_engine.run.home import latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
+from accel_engine.run.samples import SamplePacker
 from accel_engine.run.schema import DATABASE, SPANS, SUMMARY, connect, initialize, series_columns, transaction
 from accel_engine.run.status import Status, read_info
 
@@ -117,6 +117,7 @@ class RunWriter:
         self._connection = connect(directory)
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
         self._lock = threading.Lock()
+        self._packer = SamplePacker()
         self._series = series_columns(self._connection)
         self._step = _step(self._connection)
 
@@ -192,24 +193,12 @@ class RunWriter:
 
     def samples(self, samples: Sequence[Sample]) -> None:
         """Add readings of devices."""
-        rows = [
-            (
-                sample.time,
-                sample.device,
-                json.dumps(
-                    {
-                        name: [reading.value, reading.unit]
-                        if reading.value is not None
-                        else [reading.reason, reading.unit]
-                        for name, reading in sample.readings.items()
-                    },
-                    separators=(",", ":"),
-                ),
-            )
-            for sample in samples
-        ]
-        with self._lock, transaction(self._connection):
-            self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
+        with self._lock:
+            packer, self._packer = self._packer, SamplePacker()  # a new one, if what follows fails
+            rows = [(sample.time, sample.device, packer.pack(sample)) for sample in samples]
+            with transaction(self._connection):
+                self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
+            self._packer = packer
 
     def truncate(self, step: int) -> None:
         """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""
