@@ -1,155 +1,129 @@
-"""Google's TPU chips, as the kernel shows them, without any library."""
+"""Google's TPU chips: what the kernel shows of them, and what the runtime that uses them tells.
 
-import time
-from dataclasses import dataclass
-from pathlib import Path
-
-from accel_engine.devices.address import normalise
-from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
-
-GOOGLE = "0x1ae0"
-"""Google's PCI vendor id."""
-
-_UNREAD = "not read: only the program that holds the chip can tell"
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A kind of TPU chip.
-
-    Attributes:
-        name: What Google calls it.
-        gibibytes: Memory of a chip.
-        cores: TensorCores of a chip.
-        vfio: Whether it is driven from user space (``/dev/vfio/GROUP``), not by a driver of its own
-            (``/dev/accelN``).
-    """
-
-    name: str
-    gibibytes: int
-    cores: int
-    vfio: bool = True
-
-
-GENERATIONS: dict[tuple[str, str], Generation] = {
-    ("0x0027", "0x004e"): Generation("TPU v2", 16, 2, vfio=False),
-    ("0x0027", "0x004f"): Generation("TPU v3", 32, 2, vfio=False),
-    ("0x005e", ""): Generation("TPU v4", 32, 2, vfio=False),
-    ("0x0063", ""): Generation("TPU v5e", 16, 1),
-    ("0x0062", ""): Generation("TPU v5p", 95, 2),
-    ("0x006f", ""): Generation("TPU v6e", 32, 1),
-    ("0x0076", ""): Generation("TPU 7x", 192, 2),
-}
-"""Chips by PCI device id, and by subsystem device id where one device id serves two generations.
-
-Ids are those that Google's ``tpu-info`` knows; memory and cores are a chip's, from the Cloud TPU
-documentation's page of each generation.
+Of each chip there is ``utilization``, which is its duty cycle: the share of time in which its
+TensorCores were at work; ``memory_used`` and ``memory_total``; and ``processes``, the programs that
+hold it. Where the runtime counts the cores of a chip apart, there are also ``core_0`` and ``core_1`` (%).
 """
 
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A TPU chip of this machine.
+from accel_engine.devices.reading import Absence, Inventory, Reading, Sample
+from accel_engine.devices.tpu_chips import Chip, Holders, find_chips, find_holders
+from accel_engine.devices.tpu_metrics import (
+    DUTY_CYCLE,
+    MEMORY_TOTAL,
+    MEMORY_USED,
+    PORTS_VARIABLE,
+    Answer,
+    RuntimeMetrics,
+)
 
-    Attributes:
-        device: As the inventory has it.
-        node: The file through which programs use it; ``None`` when the kernel names none.
-    """
+HOLDERS_EVERY = 10.0
+"""Seconds between looks at who holds the chips, for which every process is looked at."""
 
-    device: Device
-    node: Path | None
+_Shares = Mapping[str, tuple[float, ...]]
+"""The values that belong to each chip, by its device's id."""
 
 
 class TpuProbe:
-    """Finds TPU chips on the PCI bus.
-
-    What a chip is doing only the runtime that holds it knows; of that, nothing is read here.
+    """Finds TPU chips on the PCI bus and asks the runtime that uses them how busy they are.
 
     Args:
-        root: Of the file system that holds ``sys`` and ``dev``.
+        root: Of the file system that holds ``sys``, ``dev`` and ``proc``.
+        ports: Of the runtime's metric services, as in :data:`PORTS_VARIABLE`; what that says when left out.
+        clock: Tells the time in seconds; it says when what is asked seldom is asked again.
     """
 
     kind = "tpu"
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(
+        self, root: Path = Path("/"), ports: str | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._root = root
+        self._clock = clock
+        self._metrics = RuntimeMetrics(os.environ.get(PORTS_VARIABLE, "") if ports is None else ports, clock)
         self._chips: tuple[Chip, ...] = ()
+        self._holders = Holders({}, complete=False)
+        self._holders_due = 0.0
 
     def inventory(self) -> Inventory:
         """Find the chips, or say that there are none."""
         self._chips = find_chips(self._root)
-        absences = () if self._chips else (Absence("tpu", "no TPU chip on the PCI bus"),)
-        return Inventory(tuple(chip.device for chip in self._chips), absences)
+        if not self._chips:
+            return Inventory((), (Absence("tpu", "no TPU chip on the PCI bus"),))
+        self._metrics.open()
+        return Inventory(tuple(chip.device for chip in self._chips))
 
     def sample(self) -> tuple[Sample, ...]:
-        """Tell each chip's memory, and why nothing else is known."""
-        return tuple(Sample(time.time(), chip.device.id, _read(chip)) for chip in self._chips)
+        """Read every chip, with why nothing is known of what could not be read."""
+        if not self._chips:
+            return ()
+        if self._clock() >= self._holders_due:
+            self._holders, self._holders_due = find_holders(self._root), self._clock() + HOLDERS_EVERY
+        answers = self._metrics.read()
+        held = tuple(chip for chip in self._chips if self._holders.of(chip))
+        shares = {name: _shares(answer.values, held, self._chips) for name, answer in answers.items()}
+        now = time.time()
+        return tuple(Sample(now, chip.device.id, self._read(chip, answers, shares)) for chip in self._chips)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Let go of the connections to the runtime."""
+        self._metrics.close()
+
+    def _read(
+        self, chip: Chip, answers: Mapping[str, Answer], shares: Mapping[str, _Shares | None]
+    ) -> dict[str, Reading]:
+        def reading(name: str, unit: str, combined: Callable[[tuple[float, ...]], float]) -> Reading:
+            share = shares[name]
+            if share and chip.device.id in share:
+                return Reading(combined(share[chip.device.id]), unit)
+            return Reading.missing(self._reason(chip, answers[name], mapped=share is not None), unit)
+
+        readings = {
+            "utilization": reading(DUTY_CYCLE, "%", lambda values: sum(values) / len(values)),
+            "memory_used": reading(MEMORY_USED, "B", sum),
+            "memory_total": reading(MEMORY_TOTAL, "B", sum),
+        }
+        if readings["memory_total"].value is None:
+            readings["memory_total"] = Reading(chip.device.memory, "B")
+        cores = (shares[DUTY_CYCLE] or {}).get(chip.device.id, ())
+        if len(cores) > 1:
+            readings |= {f"core_{index}": Reading(value, "%") for index, value in enumerate(cores)}
+        if (holders := self._holders.of(chip)) or self._holders.complete:
+            readings["processes"] = Reading.counted(holders)
+        return readings
+
+    def _reason(self, chip: Chip, answer: Answer, *, mapped: bool) -> str:
+        """Why there is no value of a chip."""
+        holders = self._holders.of(chip)
+        if answer.values and not mapped:
+            return f"the TPU runtime tells of {len(answer.values)} devices; which chips they are is not known"
+        if not answer.values and answer.served:
+            return answer.reason
+        if not chip.nodes:
+            return "the kernel gives programs no way to the chip (it is in no IOMMU group)"
+        if missing := [node for node in chip.nodes if not node.exists()]:
+            return f"{missing[0]} is not there: the chip has no driver, or was not handed to this container"
+        if holders:
+            return f"{holders[0].name} ({holders[0].id}) holds the chip, but {answer.reason}"
+        return "no program uses the chip" if self._holders.complete else answer.reason
 
 
-def find_chips(root: Path = Path("/")) -> tuple[Chip, ...]:
-    """Find the TPU chips of this machine, in the order of their PCI bus ids.
+def _shares(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chip, ...]) -> _Shares | None:
+    """Give each chip its values, of the chips that are held if their number fits, else of all.
 
-    Args:
-        root: Of the file system that holds ``sys`` and ``dev``.
+    The runtime's ids tell devices apart, but which chip they are only their order says: a program that
+    has some of the chips, and one host of many, may count them from 0 or not.
+
+    Returns:
+        One value a chip, or one a device; ``None`` when the number fits no chips.
     """
-    try:
-        functions = sorted((root / "sys/bus/pci/devices").iterdir())
-    except OSError:
-        return ()
-    chips: list[Chip] = []
-    for function in functions:
-        generation = _generation(function)
-        if generation is None:
-            continue
-        index = len(chips)
-        device = Device(
-            id=f"tpu:{index}",
-            kind="tpu",
-            name=generation.name,
-            memory=generation.gibibytes * 2**30,
-            cores=generation.cores,
-            address=normalise(function.name),
-        )
-        node = _vfio_node(root, function) if generation.vfio else root / f"dev/accel{index}"
-        chips.append(Chip(device, node))
-    return tuple(chips)
-
-
-def _generation(function: Path) -> Generation | None:
-    if _word(function / "vendor") != GOOGLE:
-        return None
-    device = _word(function / "device")
-    return GENERATIONS.get((device, "")) or GENERATIONS.get((device, _word(function / "subsystem_device")))
-
-
-def _word(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip().lower()
-    except OSError:
-        return ""
-
-
-def _vfio_node(root: Path, function: Path) -> Path | None:
-    """The device file of the IOMMU group that a PCI function is in."""
-    try:
-        return root / "dev/vfio" / (function / "iommu_group").readlink().name
-    except OSError:
-        return None
-
-
-def _read(chip: Chip) -> dict[str, Reading]:
-    reason = _UNREAD if chip.node is not None and chip.node.exists() else _unusable(chip.node)
-    return {
-        "utilization": Reading.missing(reason, "%"),
-        "memory_used": Reading.missing(reason, "B"),
-        "memory_total": Reading(chip.device.memory, "B"),
-    }
-
-
-def _unusable(node: Path | None) -> str:
-    if node is None:
-        return "the kernel gives programs no way to the chip (it is in no IOMMU group)"
-    return f"{node} is not there: the chip has no driver, or was not handed to this container"
+    for candidates in (held, chips):
+        devices = sum(chip.devices for chip in candidates)
+        if values and len(values) in {len(candidates), devices}:
+            each = len(values) // len(candidates)
+            return {chip.device.id: values[index * each : (index + 1) * each] for index, chip in enumerate(candidates)}
+    return None

@@ -6,7 +6,7 @@ import socket
 from functools import partial
 from pathlib import Path
 
-from accel_engine.devices.tpu import find_chips
+from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.holders import describe, file_holders, lock_holder
 from accel_engine.doctor.machine import Machine
@@ -86,9 +86,9 @@ def chips(machine: Machine) -> Finding:
         return passed("no TPU chip here")
     names = ", ".join(sorted({chip.device.name for chip in here}))
     found = f"{len(here)} x {names}"
-    nodes = [chip.node for chip in here if chip.node is not None]
+    nodes = [node for chip in here for node in chip.nodes]
     missing = [str(node) for node in nodes if not node.exists()]
-    if missing or len(nodes) < len(here):
+    if missing or not all(chip.nodes for chip in here):
         why = f"{missing[0] if missing else 'its file in /dev'} is not there: no driver, or not handed to the container"
         return failed(found, why, "restart the VM; start a container with --privileged and --net=host")
     closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]

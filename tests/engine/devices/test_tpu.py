@@ -1,10 +1,13 @@
 """TPU chips, against a stand-in for what the kernel shows of them."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.tpu import GENERATIONS, GOOGLE, Generation, TpuProbe, find_chips
+from accel_engine.devices.reading import Part
+from accel_engine.devices.tpu import TpuProbe
+from accel_engine.devices.tpu_chips import GENERATIONS, GOOGLE, Generation, find_chips, find_holders
 
 
 def add(
@@ -20,6 +23,22 @@ def add(
         groups = root / "sys/kernel/iommu_groups" / str(group)
         groups.mkdir(parents=True)
         (function / "iommu_group").symlink_to(groups)
+
+
+def unused_port() -> str:
+    """A port where nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return str(listener.getsockname()[1])
+
+
+def hold(root: Path, process: int, name: str, *nodes: str) -> None:
+    """Start a program that has opened these files."""
+    files = root / "proc" / str(process) / "fd"
+    files.mkdir(parents=True)
+    (files.parent / "comm").write_text(f"{name}\n")
+    for number, opened in enumerate(nodes):
+        (files / str(number)).symlink_to(root / "dev" / opened)
 
 
 def node(root: Path, name: str) -> None:
@@ -67,26 +86,55 @@ def test_chips_are_numbered_in_the_order_of_the_bus(tmp_path: Path) -> None:
     assert [(device.id, device.address) for device in devices] == [
         (f"tpu:{index}", f"0000:00:0{4 + index}.0") for index in range(4)
     ]
-    assert [chip.node for chip in find_chips(tmp_path)] == [tmp_path / f"dev/accel{index}" for index in range(4)]
+    assert [chip.nodes for chip in find_chips(tmp_path)] == [(tmp_path / f"dev/accel{index}",) for index in range(4)]
 
 
 def test_newer_chips_are_used_through_their_iommu_group(tmp_path: Path) -> None:
     add(tmp_path, "0000:00:04.0", "0x0063", group=7)
     add(tmp_path, "0000:00:05.0", "0x006f", group=12)
-    assert [chip.node for chip in find_chips(tmp_path)] == [tmp_path / "dev/vfio/7", tmp_path / "dev/vfio/12"]
+    assert [chip.nodes for chip in find_chips(tmp_path)] == [(tmp_path / "dev/vfio/7",), (tmp_path / "dev/vfio/12",)]
 
 
-def test_readings_have_their_reason(tmp_path: Path) -> None:
-    add(tmp_path, "0000:00:04.0", "0x005e")  # there, and handed to this container
-    node(tmp_path, "accel0")
+def test_a_chip_of_two_functions_is_one_chip(tmp_path: Path) -> None:
+    for slot in (4, 5):
+        for function in (0, 1):
+            add(tmp_path, f"0000:00:0{slot}.{function}", "0x0076", group=2 * slot + function)
+    chips = find_chips(tmp_path)
+    assert [chip.device.address for chip in chips] == ["0000:00:04.0", "0000:00:05.0"]
+    assert chips[1].nodes == (tmp_path / "dev/vfio/10", tmp_path / "dev/vfio/11")
+
+
+def test_the_programs_that_hold_chips_are_found(tmp_path: Path) -> None:
+    for index in range(3):
+        add(tmp_path, f"0000:00:0{4 + index}.0", "0x005e")
+        node(tmp_path, f"accel{index}")
+    hold(tmp_path, 71, "python3", "accel0", "accel1", "null")
+    hold(tmp_path, 8, "sh", "null")
+    (tmp_path / "proc/meminfo").touch()
+    (tmp_path / "proc/9").mkdir()  # one that has just ended
+    holders = find_holders(tmp_path)
+    assert holders.complete
+    python = Part("python3", "71")
+    assert [holders.of(chip) for chip in find_chips(tmp_path)] == [(python,), (python,), ()]
+
+
+def test_a_program_that_holds_both_functions_of_a_chip_is_told_once(tmp_path: Path) -> None:
+    for function in (0, 1):
+        add(tmp_path, f"0000:00:04.{function}", "0x0076", group=function)
+    hold(tmp_path, 71, "python3", "vfio/0", "vfio/1", "vfio/vfio")
+    (chip,) = find_chips(tmp_path)
+    assert find_holders(tmp_path).of(chip) == (Part("python3", "71"),)
+
+
+def test_what_is_not_usable_says_why(tmp_path: Path) -> None:
     add(tmp_path, "0000:00:05.0", "0x005e")  # there, but not handed over
     add(tmp_path, "0000:00:06.0", "0x0063")  # there, without a way to it
-    probe = TpuProbe(tmp_path)
+    probe = TpuProbe(tmp_path, unused_port())
     probe.inventory()
     samples = probe.sample()
     probe.close()
-    assert [sample.device for sample in samples] == ["tpu:0", "tpu:1", "tpu:2"]
-    for sample, reason in zip(samples, ("program that holds the chip", "accel1 is not there", "IOMMU"), strict=True):
+    assert [sample.device for sample in samples] == ["tpu:0", "tpu:1"]
+    for sample, reason in zip(samples, ("accel0 is not there", "IOMMU"), strict=True):
         assert sample.readings["utilization"].value is None
         assert reason in sample.readings["utilization"].reason
         assert reason in sample.readings["memory_used"].reason
