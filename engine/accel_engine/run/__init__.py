@@ -6,9 +6,10 @@ and, once trained, ``model.keras``.
 
 from accel_engine.run.home import home, runs_directory
 from accel_engine.run.listing import RunSummary, find, list_runs
-from accel_engine.run.reader import Chunk, Command, RunReader, Update, request
+from accel_engine.run.reader import Command, RunReader, request
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
+from accel_engine.run.update import Chunk, Update
 from accel_engine.run.writer import RunWriter, create, reopen
 
 __all__ = [

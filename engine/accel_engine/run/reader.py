@@ -5,21 +5,26 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import KINDS, Event, from_json
+from accel_engine.events import KINDS, from_json
 from accel_engine.run.samples import SampleUnpacker
 from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
+from accel_engine.run.update import Update, chunk_of
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to list runs or to ask something of one takes none
-    import numpy as np
-    import numpy.typing as npt
+    from accel_engine.run.summary import Stretch
+
+RECENT_CHUNKS = 64
+"""How many of the latest chunks are read one by one even where most of a run is read in buckets."""
+
+_FEW_STEPS = 1 << 16  # so many are read from their chunks
 
 COMMANDS = {
     "stop": "Stop after this chunk, validate no more, keep a checkpoint and the model",
@@ -51,43 +56,13 @@ class Command:
     argument: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """The steps of one dispatch.
-
-    Attributes:
-        first_step: Steps taken in the run before it.
-        count: Number of steps.
-        started: Seconds since the Unix epoch.
-        ended: Likewise.
-        series: float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``.
-    """
-
-    first_step: int
-    count: int
-    started: float
-    ended: float
-    series: "Mapping[str, npt.NDArray[np.float32]]"
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What a run says since it was last asked; each in its own order of time."""
-
-    events: tuple[Event, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
-    samples: tuple[Sample, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.events or self.chunks or self.samples)
-
-
 @dataclass(slots=True)
 class _Place:
-    """How far a reader has read: the last row of each table."""
+    """How far a reader has read: the last row of each table, and the steps before which it knows."""
 
     event: int = 0
     chunk: int = 0
+    step: int = 0
     sample: int = 0
     data_version: int = field(default=-1)
 
@@ -99,14 +74,17 @@ class RunReader:
         directory: The run's.
         most_samples: How many samples a poll reads at most, the latest; all of them when left out. A
             long run has far more than a screen can show.
+        most_buckets: Where there are many more steps than were read before, read them in at most so many
+            buckets, but for those of the latest chunks; all chunks when left out.
 
     Raises:
         RunError: There is no run there, or this program cannot read it.
     """
 
-    def __init__(self, directory: Path, *, most_samples: int | None = None) -> None:
+    def __init__(self, directory: Path, *, most_samples: int | None = None, most_buckets: int | None = None) -> None:
         self.directory = directory
         self._most_samples = -1 if most_samples is None else most_samples
+        self._most_buckets = most_buckets
         self._connection = connect(directory, read_only=True)
         self._place = _Place()
         self._unpacker = SampleUnpacker()
@@ -136,37 +114,83 @@ class RunReader:
         self._place.data_version = version  # only now: what could not be read is read again
         return update
 
+    def stretch(self, first: int, last: int, width: int) -> "Stretch":
+        """Read the steps from ``first`` to before ``last`` in buckets, within milliseconds however long the run.
+
+        Args:
+            first: The first step; the stretch may begin some steps before.
+            last: The step after the last, if the run goes so far.
+            width: Steps a bucket, a power of two.
+
+        Raises:
+            RunError: The file can no longer be read.
+        """
+        try:
+            with _snapshot(self._connection):
+                return self._stretch(first, last, width)
+        except sqlite3.Error as error:
+            raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
+
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
 
     def _read(self) -> Update:
         place = self._place
-        self._connection.execute("BEGIN")
-        try:
+        with _snapshot(self._connection):
             events = self._connection.execute(
                 "SELECT id, kind, time, body FROM event WHERE id > ? ORDER BY id", (place.event,)
             ).fetchall()
+            skipped, stretch = self._many_chunks()
             names = series_columns(self._connection)
             columns = "".join(f', "{name}"' for name in names)
             chunks = self._connection.execute(
                 f"SELECT id, first_step, count, started, ended{columns} FROM chunk WHERE id > ? ORDER BY id",
-                (place.chunk,),
+                (max(place.chunk, skipped),),
             ).fetchall()
             samples = self._connection.execute(
                 "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id DESC LIMIT ?",
                 (place.sample, self._most_samples),
             ).fetchall()
-        finally:
-            self._connection.execute("COMMIT")
         place.event = events[-1][0] if events else place.event
-        place.chunk = chunks[-1][0] if chunks else place.chunk
+        if chunks:
+            place.chunk, place.step = chunks[-1][0], chunks[-1][1] + chunks[-1][2]
         place.sample = samples[0][0] if samples else place.sample
         return Update(
             tuple(from_json(kind, at, body) for _, kind, at, body in events if kind in KINDS),
-            tuple(_chunk(row, names) for row in chunks),
+            tuple(chunk_of(row, names) for row in chunks),
             tuple(self._unpacker.unpack(at, device, body) for _, at, device, body in reversed(samples)),
+            stretch,
         )
+
+    def _many_chunks(self) -> "tuple[int, Stretch | None]":
+        """Where there are many new chunks: the last that is not of the latest, and all up to it in buckets."""
+        if self._most_buckets is None:
+            return 0, None
+        row = self._connection.execute(
+            "SELECT id, first_step + count FROM chunk ORDER BY id DESC LIMIT 1 OFFSET ?", (RECENT_CHUNKS,)
+        ).fetchone()
+        if row is None or row[0] <= self._place.chunk or row[1] - self._place.step < _FEW_STEPS:
+            return 0, None
+        width = _FEW_STEPS >> 10
+        while row[1] > width * self._most_buckets:
+            width *= 2
+        return row[0], self._stretch(0, row[1], width)
+
+    def _stretch(self, first: int, last: int, width: int) -> "Stretch":
+        from accel_engine.run import summary  # see above
+
+        return summary.read(self._connection, first, last, width)
+
+
+@contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """See the run as it is at one moment."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
 
 
 def request(directory: Path, name: str, argument: float | None = None) -> int:
@@ -225,16 +249,3 @@ def who() -> str:
     except (OSError, KeyError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
-
-
-def _chunk(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
-    import numpy as np  # see above
-
-    _, first_step, count, started, ended, *columns = row
-    return Chunk(
-        first_step,
-        count,
-        started,
-        ended,
-        {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
-    )

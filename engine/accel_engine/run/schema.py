@@ -46,6 +46,39 @@ CREATE TABLE command (
 );
 """
 
+SPANS = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
+"""Steps of a row of each level of ``summary``, from the finest."""
+
+_STALE = "".join(
+    f"DELETE FROM summary WHERE level = {level} AND first_step > {{step}} - {span}; "
+    for level, span in enumerate(SPANS)
+)
+
+SUMMARY = (
+    "CREATE INDEX IF NOT EXISTS chunk_step ON chunk (first_step)",
+    """
+CREATE TABLE IF NOT EXISTS summary (
+    level INTEGER NOT NULL,
+    first_step INTEGER NOT NULL,
+    series TEXT NOT NULL,
+    buckets BLOB NOT NULL,
+    PRIMARY KEY (level, first_step, series)
+)
+""",
+    f"""
+CREATE TRIGGER IF NOT EXISTS chunk_deleted AFTER DELETE ON chunk
+BEGIN {_STALE.format(step="OLD.first_step")}END
+""",
+    f"""
+CREATE TRIGGER IF NOT EXISTS chunk_cut AFTER UPDATE OF count ON chunk
+BEGIN {_STALE.format(step="(NEW.first_step + NEW.count)")}END
+""",
+)
+"""Statements that make what :mod:`accel_engine.run.summary` needs, where it is not there yet.
+
+The triggers keep it true when a program that knows nothing of it takes the run up.
+"""
+
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 """The columns of ``chunk`` that are not series; every other column is one."""
 
@@ -86,6 +119,8 @@ def initialize(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
     connection.executescript(SCHEMA)
+    for statement in SUMMARY:
+        connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
     return connection
 

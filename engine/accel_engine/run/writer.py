@@ -18,7 +18,6 @@ from accel_engine.devices.reading import Sample
 from accel_engine.errors import PlanError, RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.plan import Plan
-from accel_engine.run import summary
 from accel_engine.run.changes import check_changes
 from accel_engine.run.home import latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
@@ -171,6 +170,8 @@ class RunWriter:
         """
         import numpy as np  # see above
 
+        from accel_engine.run import summary
+
         packed = {name: np.asarray(values, dtype="<f4") for name, values in series.items()}
         count = len(next(iter(packed.values())))
         columns = ", ".join(f'"{name}"' for name in packed)
@@ -260,14 +261,16 @@ class RunWriter:
         if step >= self._step:
             return
         self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
-        row = self._connection.execute(
-            "SELECT id, first_step, count FROM chunk ORDER BY first_step DESC LIMIT 1"
-        ).fetchone()
-        if row and row[1] + row[2] > step:
-            keep = step - row[1]
-            cuts = "".join(f', "{name}" = substr("{name}", 1, {4 * keep})' for name in self._series)
-            self._connection.execute(f"UPDATE chunk SET count = {keep}{cuts} WHERE id = ?", (row[0],))
         self._step = _step(self._connection)
+        if self._step > step:
+            cuts = "".join(f', "{name}" = substr("{name}", 1, 4 * (:step - first_step))' for name in self._series)
+            self._connection.execute(
+                "UPDATE chunk SET count = :step - first_step, "
+                f"ended = started + (ended - started) * (:step - first_step) / count{cuts} "
+                "WHERE first_step + count = :last AND first_step < :step",
+                {"step": step, "last": self._step},
+            )
+            self._step = step
 
     def _add_series(self, name: str) -> None:
         if not _SERIES_NAME.fullmatch(name):

@@ -1,0 +1,45 @@
+"""Many steps as few buckets that forget no extreme: pure arithmetic on NumPy arrays."""
+
+import numpy as np
+import numpy.typing as npt
+
+BUCKET = np.dtype([("low", "<f4"), ("high", "<f4"), ("total", "<f8"), ("finite", "<u4")])
+"""What is known of some consecutive steps: the smallest and the largest finite value (NaN where there is none), the
+sum of the finite values, and their number. NaN and the infinities are gaps."""
+
+Buckets = npt.NDArray[np.void]
+"""An array of :data:`BUCKET`, of shape ``[buckets]``."""
+
+
+def empty(count: int) -> Buckets:
+    """Buckets in which nothing is known."""
+    buckets = np.zeros(count, BUCKET)
+    buckets["low"] = buckets["high"] = np.nan
+    return buckets
+
+
+def fold(values: npt.NDArray[np.floating], width: int) -> Buckets:
+    """Put values into buckets of ``width`` each; the last one may have fewer."""
+    starts = np.arange(0, len(values), width)
+    finite = np.isfinite(values)
+    whole = bool(finite.all())
+    clean = values if whole else np.where(finite, values, np.nan)
+    buckets = np.empty(len(starts), BUCKET)
+    buckets["low"] = np.fmin.reduceat(clean, starts)
+    buckets["high"] = np.fmax.reduceat(clean, starts)
+    buckets["total"] = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, dtype=np.float64)
+    buckets["finite"] = np.add.reduceat(finite, starts, dtype=np.uint32)
+    return buckets
+
+
+def merge(buckets: Buckets, number: int) -> Buckets:
+    """Make one bucket of each ``number`` neighbours; the last one may be of fewer."""
+    if number == 1:
+        return buckets
+    starts = np.arange(0, len(buckets), number)
+    merged = np.empty(len(starts), BUCKET)
+    merged["low"] = np.fmin.reduceat(buckets["low"], starts)
+    merged["high"] = np.fmax.reduceat(buckets["high"], starts)
+    merged["total"] = np.add.reduceat(buckets["total"], starts)
+    merged["finite"] = np.add.reduceat(buckets["finite"], starts)
+    return merged

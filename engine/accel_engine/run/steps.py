@@ -1,0 +1,76 @@
+"""Reading a range of a run's steps from its chunks, as one array a series."""
+
+import math
+import sqlite3
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.run.schema import series_columns
+
+RATE = "steps/s"
+"""Beside the series: steps a second, in steps of one dispatch all the same. No series can have this name."""
+
+TIME = "unix time"
+"""Beside the series: when a step ended, in seconds since the Unix epoch, the steps of a chunk being evenly apart."""
+
+Floats = npt.NDArray[np.float64]
+
+_NAN = np.float32(math.nan).tobytes()
+
+
+def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:
+    """How long each of some consecutive chunks took.
+
+    Dispatches may overlap: a chunk's time begins when the one before it is done.
+
+    Args:
+        started: When each chunk started, in seconds since the Unix epoch.
+        ended: Likewise.
+        before: When the chunk before them ended.
+    """
+    return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))
+
+
+def read_steps(connection: sqlite3.Connection, first: int, last: int) -> dict[str, npt.NDArray[np.floating]]:
+    """Read the steps from ``first`` to before ``last``.
+
+    Returns:
+        Arrays of shape ``[last - first]``: float32 for each series and :data:`RATE`, float64 for :data:`TIME`. NaN
+        where nothing was recorded.
+    """
+    names = series_columns(connection)
+    columns = "".join(f', "{name}"' for name in names)
+    rows = connection.execute(
+        f"SELECT first_step, count, started, ended{columns} FROM chunk WHERE first_step < ? AND first_step >= "
+        "coalesce((SELECT max(first_step) FROM chunk WHERE first_step <= ?), 0) ORDER BY first_step",
+        (last, first),
+    ).fetchall()
+    values: dict[str, npt.NDArray[np.floating]] = {
+        name: np.full(last - first, np.nan, np.float32) for name in (*names, RATE)
+    }
+    values[TIME] = np.full(last - first, np.nan)
+    if not rows:
+        return values
+    firsts, counts, started, ended, *blobs = zip(*rows, strict=True)
+    lengths, ends = np.array(counts), np.array(ended, np.float64)
+    seconds = working_seconds(np.array(started, np.float64), ends, _ended_before(connection, firsts[0]))
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    place = within + np.repeat(np.array(firsts) - first, lengths)
+    inside = (place >= 0) & (place < last - first)
+    place = place[inside]
+    for name, column in zip(names, blobs, strict=True):
+        packed = b"".join(blob or count * _NAN for blob, count in zip(column, counts, strict=True))
+        values[name][place] = np.frombuffer(packed, "<f4")[inside]
+    rates = np.divide(lengths, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
+    values[RATE][place] = np.repeat(rates, lengths)[inside]
+    left = (np.repeat(lengths, lengths) - within - 1) * np.repeat(seconds / lengths, lengths)
+    values[TIME][place] = (np.repeat(ends, lengths) - left)[inside]
+    return values
+
+
+def _ended_before(connection: sqlite3.Connection, step: int) -> float:
+    row = connection.execute(
+        "SELECT ended FROM chunk WHERE first_step < ? ORDER BY first_step DESC LIMIT 1", (step,)
+    ).fetchone()
+    return row[0] if row else -math.inf
