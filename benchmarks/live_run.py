@@ -1,0 +1,160 @@
+"""Live runs to follow: a real engine's, and one written at a steady beat by a process that computes nothing.
+
+python benchmarks/live_run.py DIRECTORY      writes the steady one; the benchmarks start this by themselves
+"""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from accel_engine import launch, run
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.events import (
+    DevicesFound,
+    EpochEnded,
+    LearningRateChanged,
+    ModelBuilt,
+    Phase,
+    PhaseChanged,
+    RunStarted,
+    Validated,
+)
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, RunWriter
+
+UPDATES_PER_SECOND = 10
+STEPS_PER_UPDATE = 100
+STEPS_PER_EPOCH = 5000
+BATCH = 32
+
+PATIENCE_SECONDS = 180.0
+"""How long an engine may take to its first steps."""
+
+
+@contextlib.contextmanager
+def steady() -> Iterator[Path]:
+    """A run that gets 1,000 steps a second in 10 updates, a sample a second and an epoch each 5 s; its directory."""
+    directory = run.create(Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady"))
+    writer = subprocess.Popen([sys.executable, __file__, str(directory)])
+    try:
+        _wait_for_steps(directory, writer)
+        yield directory
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+@contextlib.contextmanager
+def trained(model: str, data: str, batch_size: int = BATCH) -> Iterator[Path]:
+    """A run that a real engine trains without end; its directory, once it has steps."""
+    directory = run.create(Plan(model=model, data=data, batch_size=batch_size, epochs=10**5))
+    engine = launch.start(directory)
+    try:
+        _wait_for_steps(directory, engine)
+        yield directory
+    finally:
+        engine.kill()
+        engine.wait()
+
+
+def _wait_for_steps(directory: Path, engine: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with contextlib.closing(RunReader(directory)) as reader:
+        while not reader.poll().chunks:
+            if engine.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit((directory / "log.txt").read_text() or f"no steps in {directory}")
+            time.sleep(0.05)
+
+
+def write(directory: Path) -> None:
+    """Write the steady run until this process is ended."""
+    random = np.random.default_rng(0)
+    writer = RunWriter(directory)
+    _begin(writer)
+    step, began = 0, time.time()
+    for update in range(10**9):
+        due = began + (update + 1) / UPDATES_PER_SECOND
+        time.sleep(max(0.0, due - time.time()))
+        at = step + np.arange(STEPS_PER_UPDATE)
+        # As of a batch of 32 in training: the loss falls as a power of the step, both are noisy.
+        falling = (1 + at / 500) ** -0.5
+        loss = 2.3 * falling * np.exp(random.normal(0, 0.15, STEPS_PER_UPDATE))
+        accuracy = random.binomial(BATCH, 1 - 0.9 * falling) / BATCH
+        writer.chunk(step, due - 1 / UPDATES_PER_SECOND, due, {"loss": loss, "accuracy": accuracy})
+        step += STEPS_PER_UPDATE
+        if (update + 1) % UPDATES_PER_SECOND == 0:
+            writer.heartbeat()
+            writer.samples([_sample(random)])
+        if step % STEPS_PER_EPOCH == 0:
+            metrics = {"loss": float(loss.mean()), "accuracy": float(accuracy.mean())}
+            epoch = step // STEPS_PER_EPOCH
+            writer.event(EpochEnded(time=due, epoch=epoch, step=step, metrics=metrics, seconds=5.0))
+            writer.event(PhaseChanged(time=due, phase=Phase.VALIDATING))
+            writer.event(Validated(time=due, epoch=epoch, step=step, metrics=metrics, seconds=0.0))
+            writer.event(PhaseChanged(time=due, phase=Phase.TRAINING))
+
+
+def _begin(writer: RunWriter) -> None:
+    now, plan = time.time(), Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady")
+    started = RunStarted(
+        time=now,
+        run=writer.directory.name,
+        name=plan.name,
+        plan=plan.to_mapping(),
+        first_step=0,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        versions=launch.versions(),
+    )
+    writer.begin(os.getpid(), started)
+    device = {"name": "CPU:0", "kind": "cpu", "description": "", "device": "cpu:0"}
+    writer.event(DevicesFound(time=now, devices=(device,), strategy="OneDeviceStrategy"))
+    writer.event(
+        ModelBuilt(
+            time=now,
+            parameters=9610,
+            trainable=9610,
+            layers=4,
+            input_shape=(8, 8, 1),
+            classes=10,
+            examples=STEPS_PER_EPOCH * BATCH,
+            validation_examples=360,
+            epochs=plan.epochs,
+            steps_per_epoch=STEPS_PER_EPOCH,
+            global_batch=BATCH,
+            per_replica_batch=BATCH,
+            dropped_examples=0,
+            replicas=1,
+            optimizer="Adam",
+            loss="sparse_categorical_crossentropy",
+            series=("loss", "accuracy"),
+            precision="float32",
+            xla=False,
+            feed="resident",
+        )
+    )
+    writer.event(LearningRateChanged(time=now, step=0, learning_rate=1e-3))
+    writer.event(PhaseChanged(time=now, phase=Phase.TRAINING))
+
+
+def _sample(random: np.random.Generator) -> Sample:
+    cores = random.uniform(20, 90, 2)
+    readings = {
+        "utilization": Reading(float(cores.mean()), "%"),
+        "memory_used": Reading(float(random.uniform(3e9, 3.2e9)), "B"),
+        "memory_total": Reading(8e9, "B"),
+        "load": Reading(float(random.uniform(1, 2))),
+        **{f"core_{index}": Reading(float(core), "%") for index, core in enumerate(cores)},
+    }
+    return Sample(time.time(), "cpu:0", readings)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
