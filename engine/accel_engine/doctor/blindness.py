@@ -11,7 +11,7 @@ _AGAIN = "restart the machine, so that the kernel loads the driver's new version
 
 LOGGED = (
     (
-        r"minimum required Cuda capability is ([\d.]+)",
+        r"minimum required Cuda capability is (\d+\.\d+)",
         "the GPU is older than this TensorFlow supports (compute capability {0} at least)",
         "use an older TensorFlow or a newer GPU; train on the CPU until then",
     ),
