@@ -7,22 +7,8 @@ import pytest
 
 from accel_engine.devices.reading import Part
 from accel_engine.devices.tpu import TpuProbe
-from accel_engine.devices.tpu_chips import GENERATIONS, GOOGLE, Generation, find_chips, find_holders
-
-
-def add(
-    root: Path, address: str, device: str, subsystem: str = "0x0000", vendor: str = GOOGLE, group: int | None = None
-) -> None:
-    """Put a function on the PCI bus, in an IOMMU group if one is given."""
-    function = root / "sys/bus/pci/devices" / address
-    function.mkdir(parents=True)
-    (function / "vendor").write_text(f"{vendor}\n")
-    (function / "device").write_text(f"{device}\n")
-    (function / "subsystem_device").write_text(f"{subsystem}\n")
-    if group is not None:
-        groups = root / "sys/kernel/iommu_groups" / str(group)
-        groups.mkdir(parents=True)
-        (function / "iommu_group").symlink_to(groups)
+from accel_engine.devices.tpu_chips import GENERATIONS, Generation, find_chips, find_holders
+from tpu_runtime.machine import add, hold, node
 
 
 def unused_port() -> str:
@@ -30,21 +16,6 @@ def unused_port() -> str:
     with socket.socket() as listener:
         listener.bind(("localhost", 0))
         return str(listener.getsockname()[1])
-
-
-def hold(root: Path, process: int, name: str, *nodes: str) -> None:
-    """Start a program that has opened these files."""
-    files = root / "proc" / str(process) / "fd"
-    files.mkdir(parents=True)
-    (files.parent / "comm").write_text(f"{name}\n")
-    for number, opened in enumerate(nodes):
-        (files / str(number)).symlink_to(root / "dev" / opened)
-
-
-def node(root: Path, name: str) -> None:
-    path = root / "dev" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
 
 
 def test_a_machine_without_pci_has_no_tpu(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""A stand-in for what the kernel shows of TPU chips and of the programs that hold them."""
+
+from pathlib import Path
+
+from accel_engine.devices.tpu_chips import GOOGLE
+
+
+def add(
+    root: Path, address: str, device: str, subsystem: str = "0x0000", vendor: str = GOOGLE, group: int | None = None
+) -> None:
+    """Put a function on the PCI bus, in an IOMMU group if one is given."""
+    function = root / "sys/bus/pci/devices" / address
+    function.mkdir(parents=True)
+    (function / "vendor").write_text(f"{vendor}\n")
+    (function / "device").write_text(f"{device}\n")
+    (function / "subsystem_device").write_text(f"{subsystem}\n")
+    if group is not None:
+        groups = root / "sys/kernel/iommu_groups" / str(group)
+        groups.mkdir(parents=True)
+        (function / "iommu_group").symlink_to(groups)
+
+
+def hold(root: Path, process: int, name: str, *nodes: str) -> None:
+    """Start a program that has opened these files."""
+    files = root / "proc" / str(process) / "fd"
+    files.mkdir(parents=True)
+    (files.parent / "comm").write_text(f"{name}\n")
+    for number, opened in enumerate(nodes):
+        (files / str(number)).symlink_to(root / "dev" / opened)
+
+
+def node(root: Path, name: str) -> None:
+    path = root / "dev" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
