@@ -46,7 +46,9 @@ class Driver:
 
     def measure(self, key: str, gpu: int | str, number: float) -> None:
         """Have a value measured, in NVML's units; ``stand_in.c`` has the keys."""
-        self._say(f"value {key} {gpu} {number}")
+        before = f"value {key} {gpu} "
+        self._lines = [line for line in self._lines if not line.startswith(before)]
+        self._say(f"{before}{number}")
 
     def relent(self) -> None:
         """Answer everything again."""
