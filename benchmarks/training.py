@@ -55,14 +55,15 @@ WORKS = {
 class Baseline:
     """A process that trains with ``fit`` whenever it is told to."""
 
-    def __init__(self, side: str, work: str) -> None:
+    def __init__(self, side: str, work: str, onednn: bool) -> None:
+        variables = {"TF_CPP_MIN_LOG_LEVEL": "3"} | ({"TF_ENABLE_ONEDNN_OPTS": "1"} if onednn else {})
         self._process = subprocess.Popen(
             [sys.executable, __file__, "--serve", side, "--work", work],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+            env=os.environ | variables,
         )
 
     def measure(self, seconds: float) -> float:
@@ -202,10 +203,11 @@ class _Dashboard:
         os.close(self._terminal)
 
 
-def compare(name: str, rounds: int, seconds: float, xla: str, dashboard: bool) -> Iterator[str]:
+def compare(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """Measure one work on all sides; yield lines of the report."""
-    ours = Ours(WORKS[name], xla, dashboard)
-    others = {side: Baseline(side, name) for side in SIDES}
+    rounds, seconds = arguments.rounds, arguments.seconds
+    ours = Ours(WORKS[name], arguments.xla, dashboard=not arguments.no_dashboard)
+    others = {side: Baseline(side, name, arguments.onednn) for side in SIDES}
     try:
         for other in others.values():
             other.measure(0.1)
@@ -233,6 +235,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of every turn")
     parser.add_argument("--xla", default="auto", choices=("auto", "on", "off"))
     parser.add_argument("--no-dashboard", action="store_true")
+    parser.add_argument(
+        "--onednn",
+        action="store_true",
+        help="give fit, too, the kernels that our engine asks for (TF_ENABLE_ONEDNN_OPTS=1)",
+    )
     parser.add_argument("--serve", choices=SIDES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -243,7 +250,7 @@ def main() -> None:
     print("| work | ours, steps/s | fit | ours over it | TensorBoard | ours over it | fit-32 | ours over it |")
     print("|---|---|---|---|---|---|---|---|")
     for name in arguments.work or WORKS:
-        for line in compare(name, arguments.rounds, arguments.seconds, arguments.xla, not arguments.no_dashboard):
+        for line in compare(name, arguments):
             print(line, flush=True)
 
 

@@ -13,15 +13,10 @@ from typing import cast
 
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
+from accel_engine.process import environment
 from accel_engine.process.conductor import Conductor
 from accel_engine.process.importing import TensorFlow
 from accel_engine.process.warm import WarmServer
-
-ENVIRONMENT = {
-    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that CUDA counts GPUs as the driver's own tools do
-    "TF_CPP_MIN_LOG_LEVEL": "1",
-}
-"""What TensorFlow and CUDA read when they are imported, unless the user has set it."""
 
 
 def main() -> int:
@@ -29,8 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="the directory of a run that waits for an engine")
     directory = parser.parse_args().run
-    os.environ |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
-    os.environ["KERAS_BACKEND"] = "tensorflow"
+    environment.prepare()
     # What the user's model prints shall be in the log when it is said, even if the process is killed.
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlow()

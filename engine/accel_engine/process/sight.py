@@ -12,7 +12,7 @@ import time
 from importlib.util import find_spec
 from typing import Any
 
-from accel_engine.process.__main__ import ENVIRONMENT
+from accel_engine.process import environment
 
 LONGEST = 600
 """Seconds after which the process ends even if whoever started it is gone and native code hangs."""
@@ -29,8 +29,7 @@ def main() -> None:
     def tell(**facts: Any) -> None:
         replies.write(json.dumps(facts) + "\n")
 
-    os.environ |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
-    os.environ["KERAS_BACKEND"] = "tensorflow"
+    environment.prepare()
     if spec := find_spec("tensorflow"):
         tell(file=spec.origin or "".join(spec.submodule_search_locations or ()))
     begun = time.monotonic()

@@ -6,6 +6,7 @@ back, so that the run is the same run; what it found is kept for the next run of
 """
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -119,6 +120,7 @@ def _kind(assembly: Assembly) -> str:
         assembly.schedule.per_replica_batch,
     ]
     kind += [plan.precision, plan.optimizer, assembly.devices, tf.__version__, keras.__version__]
+    kind.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(kind)
 
 

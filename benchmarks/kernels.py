@@ -1,0 +1,106 @@
+"""What share of training's time goes into TensorFlow's kernels: how much a faster loop could still win.
+
+    python benchmarks/kernels.py [--work mlp-32 ...] [--seconds 3]
+
+TensorFlow's own profiler records when every kernel ran, on all threads. The share is the time during
+which at least one kernel was at work, of the time that the loop took; the rest is what lies between
+kernels: dispatch, the executor, Python, and the writing down of what was measured.
+"""
+
+import argparse
+import collections
+import os
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from training import WORKS, Work
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+CALLS = {"While", "StatelessWhile", "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"}
+"""Ops that only wait for others."""
+
+
+def busy_seconds(spans: Iterable[tuple[int, int]]) -> float:
+    """Seconds that are covered by at least one of the spans, each of start and end in picoseconds."""
+    total, until = 0, 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, until))
+        until = max(until, end)
+    return total / 1e12
+
+
+def read_kernels(directory: Path) -> list[tuple[str, int, int]]:
+    """The kernels of a profile: the op's type, when it started and when it ended, in picoseconds."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    space = xplane_pb2.XSpace()
+    (profile,) = directory.rglob("*.xplane.pb")
+    space.ParseFromString(profile.read_bytes())
+    kernels = []
+    for plane in space.planes:
+        for line in plane.lines:
+            for event in line.events:
+                # A kernel's event is called "name of the node:type of the op".
+                _, colon, op = plane.event_metadata[event.metadata_id].name.partition(":")
+                if colon and op.isidentifier() and op not in CALLS:
+                    start = line.timestamp_ns * 1000 + event.offset_ps
+                    kernels.append((op, start, start + event.duration_ps))
+    return kernels
+
+
+def profile(name: str, work: Work, seconds: float, xla: bool) -> str:
+    """Train for some seconds under the profiler; return a line of the report."""
+    import tensorflow as tf
+
+    from accel_engine.plan import Plan
+    from accel_engine.training.assembly import assemble
+    from accel_engine.training.feed import epoch_order
+    from accel_engine.training.loop import Loop
+
+    plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
+    assembly = assemble(plan, ("CPU:0",), None)
+    schedule = assembly.schedule
+    order = epoch_order(0, 0, len(assembly.dataset.train), schedule.steps_per_epoch, 1, work.batch)
+    loop = Loop(assembly, xla=xla)
+    loop.rate(order, seconds / 2)  # warm, and with chunks of the size that it comes to
+    with tempfile.TemporaryDirectory() as directory:
+        steps, began = 0, time.perf_counter()
+        with tf.profiler.experimental.Profile(directory):
+            began = time.perf_counter()
+            for measured in loop.run(order):
+                steps += measured.count
+                if time.perf_counter() - began > seconds:
+                    break
+            wall = time.perf_counter() - began
+        kernels = read_kernels(Path(directory))
+    share = busy_seconds((start, end) for _, start, end in kernels) / wall
+    by_type: collections.Counter[str] = collections.Counter()
+    for op, start, end in kernels:
+        by_type[op] += end - start
+    total = sum(by_type.values())
+    largest = ", ".join(
+        f"{op.removeprefix('_Mkl').removeprefix('Native')} {spent / total:.0%}" for op, spent in by_type.most_common(4)
+    )
+    return f"| `{name}` | {steps} | {1000 * wall / steps:.2f} | {share:.0%} | {largest} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", action="append", choices=WORKS, help="what to train; all when left out")
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
+    arguments = parser.parse_args()
+    from accel_engine.process import environment
+
+    environment.prepare()
+    print("| work | steps | ms a step | share of time in kernels | the largest, of all kernels' time |")
+    print("|---|---|---|---|---|")
+    for name in arguments.work or WORKS:
+        print(profile(name, WORKS[name], arguments.seconds, arguments.xla), flush=True)
+
+
+if __name__ == "__main__":
+    main()
