@@ -1,4 +1,4 @@
-"""Which processes hold a file; those that this one started to look are left out."""
+"""Which process holds a lock; those that this one started to look are left out."""
 
 import contextlib
 import fcntl
@@ -11,16 +11,6 @@ import psutil
 
 _FLOCK = "hhqqi0q"
 """Linux' ``struct flock``: type, whence, start, length, process id."""
-
-
-def file_holders(file: Path, root: Path = Path("/")) -> set[int]:
-    """The processes that have a file open, as far as this user may look."""
-    holders = set()
-    for link in (root / "proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):
-            if str(link.readlink()) == str(file):
-                holders.add(int(link.parent.parent.name))
-    return {holder for holder in holders if not _is_own(holder)}
 
 
 def lock_holder(file: Path) -> int | None:
@@ -38,7 +28,7 @@ def lock_holder(file: Path) -> int | None:
             return None
         answer = fcntl.fcntl(opened, fcntl.F_GETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         kind, _, _, _, holder = struct.unpack(_FLOCK, answer)
-        return None if kind == fcntl.F_UNLCK or _is_own(holder) else max(0, int(holder))
+        return None if kind == fcntl.F_UNLCK or is_own(holder) else max(0, int(holder))
 
 
 def describe(process: int) -> str:
@@ -51,7 +41,8 @@ def describe(process: int) -> str:
     return f"process {process}"
 
 
-def _is_own(process: int) -> bool:
+def is_own(process: int) -> bool:
+    """Whether this program started a process, as it does to look what TensorFlow sees."""
     with contextlib.suppress(psutil.Error, ValueError):
         return psutil.Process(process).ppid() == os.getpid()
     return False

@@ -16,7 +16,10 @@ from typing import Any
 PATIENCE = 90.0
 """Seconds that TensorFlow may take: from a cold disk or over a network its import takes a minute."""
 
-_TELLING = re.compile(r"^F\d{4} |Check failed|\bFATAL\b|^[\w.]+(Error|Exception|Exit): ")
+_FATAL = re.compile(r"(?:^F\d{4}|: F) .*?[\w/.]+:\d+\] ")
+"""How a line begins in which native code says why it gives up."""
+
+_TELLING = re.compile(rf"{_FATAL.pattern}|Check failed|\bFATAL\b|^[\w.]+(?:Error|Exception|Exit): ")
 
 COMMAND = (sys.executable, "-m", "accel_engine.process.sight")
 
@@ -110,7 +113,9 @@ def _last_words(log: str) -> str:
     """The line that tells most: native code's last check that failed, or Python's last error."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.search(line)]
-    return (telling or lines or ["it ended without a word"])[-1]
+    words = (telling or lines or ["it ended without a word"])[-1]
+    fatal = _FATAL.search(words)
+    return words[fatal.end() :] if fatal else words
 
 
 def is_beside(file: str, directory: Path) -> bool:

@@ -3,12 +3,14 @@
 import os
 import re
 import socket
+import time
 from functools import partial
 from pathlib import Path
 
-from accel_engine.devices.tpu_chips import find_chips
+from accel_engine.devices.tpu_chips import find_chips, find_holders
+from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
-from accel_engine.doctor.holders import describe, file_holders, lock_holder
+from accel_engine.doctor.holders import describe, is_own, lock_holder
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.versions import numbers
 
@@ -21,11 +23,11 @@ LOCK = "libtpu_lockfile"
 PORT = 8470
 """Where a TPU listens that is reached over the network, if its address names no port."""
 
-METRICS = ("localhost", 8431)
-"""Where a program that has loaded libtpu tells how busy the chips are."""
-
 ANSWER = 2.0
 """Seconds that an address may take to answer."""
+
+AGAIN = 1.5
+"""Seconds until a metric service that did not answer is asked once more."""
 
 NONE_HERE = "not needed: no TPU chip here, and none is named"
 
@@ -39,7 +41,7 @@ def checks(machine: Machine) -> tuple[Check, ...]:
         Check("tpu.chips", partial(chips, machine)),
         Check("tpu.lock", partial(lock, machine)),
         Check("tpu.address", partial(address, machine), 4 * ANSWER),
-        Check("tpu.metrics", partial(metrics, machine), 2 * ANSWER),
+        Check("tpu.metrics", partial(metrics, machine)),
     )
 
 
@@ -94,11 +96,17 @@ def chips(machine: Machine) -> Finding:
     closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
     if closed:
         return failed(found, f"you may not open {closed[0]}", f"sudo chmod a+rw {closed[0]}, or be in its group")
-    holders = sorted({holder for node in nodes for holder in file_holders(node, machine.root)})
-    if holders:
+    if holders := _holders(machine):
         why = f"held by {'; '.join(map(describe, holders))}: one process at a time can use them"
         return warned(found, why, f"wait for it, or end it: kill {' '.join(map(str, holders))}")
     return passed(f"{found}, free")
+
+
+def _holders(machine: Machine) -> list[int]:
+    """The processes that have chips open, but for those that were started to look."""
+    found = find_holders(machine.root)
+    holders = {int(part.id) for chip in find_chips(machine.root) for part in found.of(chip)}
+    return sorted(holder for holder in holders if not is_own(holder))
 
 
 def lock(machine: Machine) -> Finding:
@@ -172,11 +180,22 @@ def _connect(host: str, port: int) -> str:
 
 
 def metrics(machine: Machine) -> Finding:
-    """Whether somebody tells how busy the chips are."""
-    host, port = METRICS
-    silence = _connect(host, port)
-    if not silence:
-        return passed(f"{host}:{port} answers")
+    """Whether the program that uses the chips tells how busy they are."""
     if not find_chips(machine.root):
         return passed("not needed: no TPU chip here")
-    return passed(f"nothing on {host}:{port}; it begins with the program that uses the TPU")
+    service = RuntimeMetrics(machine.environment.get(PORTS_VARIABLE, ""))
+    try:
+        service.open()
+        answer = service.read()[DUTY_CYCLE]
+        if not answer.values and answer.served:  # the first connection may take longer than a reading may
+            time.sleep(AGAIN)
+            answer = service.read()[DUTY_CYCLE]
+    finally:
+        service.close()
+    if answer.values:
+        return passed(f"{service.addresses} tells of {len(answer.values)} chips")
+    if not answer.served and not _holders(machine):
+        return passed(f"nothing at {service.addresses}; it begins with the program that uses the TPU")
+    why = f"{answer.reason}, so that devices are shown without their use; training does not need it"
+    advice = f"if the program was told to serve at other ports, set {PORTS_VARIABLE} to them"
+    return warned("no readings", why, "pip install grpcio" if "grpcio" in answer.reason else advice)

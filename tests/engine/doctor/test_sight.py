@@ -31,19 +31,22 @@ def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pyt
     assert is_beside(sight.file, Path.cwd())
 
 
-def test_an_abort_is_told_with_what_was_said_before() -> None:
+@pytest.mark.parametrize(
+    "begin", ["F0000 00:00:17.5    71 tpu/x_y.cc:10] ", "2026-01-02 11:24:46.27: F a/b_fns.inc:128] "]
+)
+def test_an_abort_is_told_with_what_was_said_before(begin: str) -> None:
     sight = look(
         script(
             "import json, os, sys\n"
             "print(json.dumps({'version': '2.20.0'}), flush=True)\n"
-            "print('F0000 00:00:17 tpu.cc:10] Check failed: registered twice', file=sys.stderr)\n"
+            f"print('{begin}registered: twice', file=sys.stderr)\n"
             "print('    @ 0x7f  (unknown)', file=sys.stderr, flush=True)\n"
             "os.abort()"
         )
     )
     assert sight.signal == "SIGABRT"
     assert sight.version == "2.20.0"
-    assert sight.problem.endswith("Check failed: registered twice")
+    assert sight.problem == "registered: twice"
 
 
 def test_an_error_is_told_by_its_own_line() -> None:

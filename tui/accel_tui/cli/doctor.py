@@ -122,7 +122,7 @@ class _Text:
         in_unicode, in_ascii, colour = MARKS[finding.verdict]
         mark = in_unicode if self._has_unicode else in_ascii
         lead = " " * (self._column + 4)
-        found = textwrap.wrap(finding.found, max(self._width - len(lead), NARROWEST)) or [""]
+        found = _wrapped(finding.found, max(self._width - len(lead), NARROWEST)) or [""]
         first = f"{self._coloured(mark, colour)} {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("why", finding.why) + self._indented("do", finding.advice)
@@ -132,10 +132,14 @@ class _Text:
 
     def _indented(self, label: str, text: str) -> list[str]:
         lead = f"    {label}:".ljust(9)
-        return textwrap.wrap(text, self._width, initial_indent=lead, subsequent_indent=" " * 9) if text else []
+        return _wrapped(text, self._width, initial_indent=lead, subsequent_indent=" " * 9) if text else []
 
     def _coloured(self, mark: str, colour: str) -> str:
         return click.style(mark, fg=colour) if self._has_colour else mark
+
+
+def _wrapped(text: str, width: int, **indents: str) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, **indents)
 
 
 def _plain(text: str) -> str:
