@@ -111,7 +111,8 @@ def find_holders(root: Path = Path("/")) -> Holders:
     complete = True
     for process in _processes(root / "proc"):
         try:
-            links = {os.readlink(entry.path) for entry in os.scandir(process / "fd")}
+            with os.scandir(process / "fd") as entries:
+                links = {os.readlink(entry.path) for entry in entries}
         except PermissionError:
             complete = False
             continue
