@@ -33,6 +33,9 @@ PATIENCE = 0.3
 LONGEST_PAUSE = 60.0
 """Seconds, at most, that a service which did not answer is left alone."""
 
+TOTAL_EVERY = 30.0
+"""Seconds between questions for all the memory there is, which changes only with the program."""
+
 _RECONNECT = 5000
 """Milliseconds between attempts to connect where nothing listens; an attempt in between fails at once."""
 
@@ -50,6 +53,9 @@ class Answer:
     values: tuple[float, ...] = ()
     reason: str = ""
     served: bool = True
+
+
+_LATE = Answer(reason="the TPU runtime could not be asked in time")
 
 
 class RuntimeMetrics:
@@ -112,16 +118,18 @@ class _Service:
         options = [("grpc.enable_http_proxy", 0), ("grpc.max_reconnect_backoff_ms", _RECONNECT)]
         self._channel = grpc.insecure_channel(address, options=options)
         self._call = self._channel.unary_unary(METHOD)
-        self._silent_until = 0.0
-        self._silence = Answer(reason=f"the TPU runtime at {address} does not answer")
+        self._silent_until = self._total_due = 0.0
         self.pause = 0.0
-        self.answers = dict.fromkeys(METRICS, self._silence)
+        self.answers = dict.fromkeys(METRICS, _LATE)
 
     def read(self, deadline: float, clock: Callable[[], float]) -> None:
         if clock() < self._silent_until:
             return
-        self.answers = dict.fromkeys(METRICS, self._silence)
+        before, self.answers = self.answers, dict.fromkeys(METRICS, _LATE)
         for name in METRICS:
+            if name == MEMORY_TOTAL and before[name].values and clock() < self._total_due:
+                self.answers[name] = before[name]
+                continue
             if (left := deadline - clock()) <= 0:
                 return
             try:
@@ -129,7 +137,14 @@ class _Service:
             except TimeoutError:
                 self.pause = min(max(1.0, 2 * self.pause), LONGEST_PAUSE)
                 self._silent_until = clock() + self.pause
+                silence = Answer(reason=f"the TPU runtime at {self._address} does not answer")
+                self.answers = {name: answer if answer.values else silence for name, answer in self.answers.items()}
                 return
+            if not self.answers[name].served:
+                self.answers = dict.fromkeys(METRICS, self.answers[name])
+                break
+            if name == MEMORY_TOTAL:
+                self._total_due = clock() + TOTAL_EVERY
         self.pause = 0.0
 
     def close(self) -> None:
@@ -151,7 +166,7 @@ class _Service:
         codes, code, details = self._grpc.StatusCode, error.code(), error.details() or ""
         if code is codes.DEADLINE_EXCEEDED:
             raise TimeoutError
-        if code is codes.UNAVAILABLE and "HTTP/2" not in details:
+        if code is codes.UNAVAILABLE and "http" not in details.lower():
             return Answer(reason=f"nothing serves TPU readings at {self._address}", served=False)
         if code in {codes.UNAVAILABLE, codes.UNIMPLEMENTED}:
             return Answer(reason=f"what listens at {self._address} is no TPU runtime; set {PORTS_VARIABLE}")

@@ -53,6 +53,17 @@ def test_values_come_in_the_order_of_the_runtimes_ids(ask: Ask, runtime: Runtime
     assert ask(runtime.port).read()[MEMORY_USED].values == (0, 1, 2, 3)
 
 
+def test_how_much_memory_there_is_is_asked_seldom(ask: Ask, runtime: Runtime) -> None:
+    now = 100.0
+    client = ask(runtime.port, clock=lambda: now)
+    client.read()
+    runtime.values[MEMORY_TOTAL] = {0: 7}
+    now += 29
+    assert client.read()[MEMORY_TOTAL].values == (16 * GIB, 16 * GIB)
+    now += 1
+    assert client.read()[MEMORY_TOTAL].values == (7,)
+
+
 def test_a_proxy_is_not_asked(ask: Ask, runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://localhost:1")
     assert ask(runtime.port).read()[DUTY_CYCLE].values
@@ -220,3 +231,16 @@ def test_every_beginning_of_an_answer_is_read_or_refused() -> None:
     for end in range(1, len(whole)):
         with pytest.raises(MalformedError):
             decode(whole[:end])
+
+
+def test_googles_own_client_reads_the_stand_in_alike(ask: Ask) -> None:
+    """So that the stand-in speaks the runtime's protocol, not just ours; runs where ``tpu-info`` is installed."""
+    device = pytest.importorskip("tpu_info.device")
+    metrics = pytest.importorskip("tpu_info.metrics")
+    runtime = Runtime(duty=[80, 20], used=[1, 2, 30, 40], total=[16 * GIB] * 4)
+    usage = metrics.get_chip_usage(device.TpuChip.V3, f"localhost:{runtime.port}")
+    ours = ask(runtime.port).read()
+    assert tuple(each.memory_usage for each in usage) == ours[MEMORY_USED].values
+    assert tuple(each.total_memory for each in usage) == ours[MEMORY_TOTAL].values
+    assert tuple(each.duty_cycle_pct for each in usage[::2]) == ours[DUTY_CYCLE].values
+    runtime.stop()
