@@ -94,6 +94,17 @@ def test_devices_with_their_readings_and_reasons(run_command):
     assert Sampler.stopped == 1
 
 
+def test_one_reason_for_many_devices_is_said_once(run_command, monkeypatch):
+    idle = Reading.missing("no program uses the chip", "%")
+    chips = tuple(Device(f"tpu:{index}", "tpu", "TPU v5e", memory=16 * GIB, cores=1) for index in range(4))
+    read = tuple(Sample(0.0, chip.id, {"utilization": idle, "memory_used": idle}) for chip in chips)
+    monkeypatch.setattr(Sampler, "inventory", Inventory(chips))
+    monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])
+    result = run_command("devices")
+    assert result.lines[1].split()[:5] == ["tpu:0", "-", "-", "/", "16.0"]
+    assert result.lines[-1] == "tpu:0, tpu:1, tpu:2, tpu:3: no utilization, memory used: no program uses the chip"
+
+
 def test_devices_as_json(run_command):
     lines = [json.loads(line) for line in run_command("devices --json").lines]
     assert [line["id"] for line in lines] == ["cpu:0", "gpu:0", None]

@@ -111,13 +111,19 @@ def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
             )
         )
     absences = [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences]
-    reasons = [
-        f"{device}: no {name.replace('_', ' ')}: {reading.reason}"
-        for device, known in readings.items()
-        for name, reading in known.items()
-        if name in SHOWN and reading.value is None and reading.reason
-    ]
+    reasons = _reasons(samples)
     return "\n".join([table(HEADER, rows), *([""] if absences or reasons else []), *absences, *reasons])
+
+
+def _reasons(samples: Sequence[Sample]) -> list[str]:
+    """Why there are no values, a line for all devices and readings that lack them for one reason."""
+    lacking: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for sample in samples:
+        for name, reading in sample.readings.items():
+            if name in SHOWN and reading.value is None and reading.reason:
+                devices, names = lacking.setdefault(reading.reason, ({}, {}))
+                devices[sample.device] = names[name.replace("_", " ")] = None
+    return [f"{', '.join(devices)}: no {', '.join(names)}: {reason}" for reason, (devices, names) in lacking.items()]
 
 
 def _text(reading: Reading | None) -> str:
