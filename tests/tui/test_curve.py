@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from accel_engine.run.buckets import fold
 from accel_tui.curve import CAPACITY, Curve
 
 
@@ -144,3 +145,36 @@ def test_nothing_is_seen_where_nothing_is(first: float, last: float) -> None:
         assert np.isnan(column).all()
     for column in Curve().columns(0, 10, 8):
         assert np.isnan(column).all()
+
+
+@pytest.mark.parametrize("width", [1, 16, 1024])
+def test_what_was_summarised_goes_on_as_if_it_had_been_followed(width: int) -> None:
+    rng = np.random.default_rng(width)
+    values = noisy(rng, width * CAPACITY // 2 + 4001, 0.02)
+    cut = len(values) - 1003
+    curve = (
+        Curve.of(fold(values[:cut], width), 0, cut, width).extend(values[cut : cut + 500]).extend(values[cut + 500 :])
+    )
+    assert_same(curve, values)
+
+
+def test_a_part_of_a_run_is_where_it_belongs() -> None:
+    values = np.arange(10_000, dtype=np.float32)
+    whole = Curve().extend(values)
+    part = Curve.of(fold(values[4096:6001], 4), 4096, 6001, 4)
+    assert (part.gaps, part.count) == (0, 6001)
+    for got, wanted in zip(part.columns(4400, 5200, 40), whole.columns(4400, 5200, 40), strict=True):
+        np.testing.assert_allclose(got, wanted, atol=4)
+    assert part.extremes(5000, 5100) == (5000, 5099)
+    assert part.extend(values[6001:8000]).extremes(4000, 9000) == (4096, 7999)
+    assert part.truncate(5000).extremes(0, 9000) == (4096, 4999)
+    assert part.truncate(100).count == 4096
+
+
+def test_extremes_are_those_of_the_steps_asked_for() -> None:
+    curve = Curve().extend(values_of(5, 1, math.nan, 3, 9))
+    assert curve.extremes(1, 4) == (1, 3)
+    assert curve.extremes(-10, 100) == (1, 9)
+    for first, last in ((2, 3), (7, 9), (-3, 0), (3, 3)):
+        assert curve.extremes(first, last) == pytest.approx((math.nan, math.nan), nan_ok=True)
+    assert Curve().extremes(0, 10) == pytest.approx((math.nan, math.nan), nan_ok=True)

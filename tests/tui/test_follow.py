@@ -5,15 +5,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader, Status
 from accel_engine.run.schema import SCHEMA_VERSION, connect
+from accel_engine.run.steps import RATE
 from accel_tui import follow
 from accel_tui.follow import Follower
 from accel_tui.meter import HISTORY
 from accel_tui.state import RunState
+from accel_tui.window import Part
 from tui.fake_engine import FakeEngine, dead_pid
 
 Wait = Callable[..., None]
@@ -137,16 +140,68 @@ def test_a_disk_that_fails_for_a_while_is_told_once_and_tried_again(
 
 def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine, wait_until: Wait) -> None:
     engine.begin().build()
-    with engine.writer._lock:
-        engine.writer._connection.execute("BEGIN")
     for _ in range(3000):
         engine.train(10, seconds=0.001)
         engine.writer._connection.execute(
             "INSERT INTO sample (time, device, readings) VALUES (0, 'cpu:0', '{\"utilization\": [5.0, \"%\"]}')"
         )
-    engine.writer._connection.execute("COMMIT")
     engine.end()
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 30_000)
         assert watched.latest().curves["loss"].count == 30_000
         assert watched.latest().meters["cpu:0"].history == (5.0,) * HISTORY
+
+
+def record(engine: FakeEngine, steps: int, chunk: int = 500) -> None:
+    """Take steps whose loss is their number."""
+    for first in range(engine.step, engine.step + steps, chunk):
+        engine.chunk(np.arange(first, min(first + chunk, engine.step + steps)), seconds=0.001)
+
+
+def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
+    engine: FakeEngine, wait_until: Wait
+) -> None:
+    engine.begin().build()
+    record(engine, 200_000)
+    with following(engine.directory) as watched:
+        wait_until(lambda: watched.latest().step == 200_000)
+        assert watched.latest().curves["loss"].width > 1
+        watched.follower.look(Part(100_000, 100_050, 1))
+        wait_until(lambda: watched.latest().details)
+        loss = watched.latest().details["loss"]
+        assert (loss.first, loss.count, loss.means.tolist()) == (100_000, 100_050, list(range(100_000, 100_050)))
+        assert watched.latest().details[RATE].count == 100_050
+
+        watched.follower.look(Part(199_990, 200_090, 1))
+        wait_until(lambda: watched.latest().details["loss"].count == 200_000)
+        record(engine, 50)
+        wait_until(lambda: watched.latest().step == 200_050)
+        assert watched.latest().details["loss"].means.tolist() == list(range(199_990, 200_050))
+
+        engine.begin(first_step=199_995)
+        engine.chunk([-1.0, -1.0])
+        wait_until(lambda: watched.latest().step == 199_997)
+        assert watched.latest().details["loss"].means.tolist() == [*range(199_990, 199_995), -1, -1]
+
+        watched.follower.look(None)
+        wait_until(lambda: not watched.latest().details)
+
+
+def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    def fail(*_: object) -> None:
+        raise RunError("disk I/O error")
+
+    engine.begin().build().train(10)
+    with following(engine.directory) as watched:
+        wait_until(lambda: watched.latest().step == 10)
+        with monkeypatch.context() as broken:
+            broken.setattr(RunReader, "stretch", fail)
+            watched.follower.look(Part(0, 100, 1))
+            wait_until(lambda: watched.problems)
+            engine.train(10)
+            wait_until(lambda: watched.follower._part is not None)
+        wait_until(lambda: watched.latest().details)
+        assert watched.latest().step == watched.latest().details["loss"].count == 20
+        assert watched.problems == ["disk I/O error"]

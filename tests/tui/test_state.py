@@ -28,7 +28,11 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
+from accel_engine.run.buckets import fold as buckets_of
+from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.summary import Stretch
 from accel_tui.cli.wording import worded
+from accel_tui.curve import Curve
 from accel_tui.state import NOTICES, RunState, fold
 
 
@@ -258,3 +262,32 @@ def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
 
     assert state.xla is tried
     assert "going on with XLA: 1,430 steps/s with it, 650 without" in worded(tried, state)
+
+
+def stretch(last_step: int, width: int = 64) -> Stretch:
+    values = {"loss": np.ones(last_step, np.float32), RATE: np.full(last_step, 10.0, np.float32)}
+    times = np.arange(last_step) / 10
+    return Stretch(0, last_step, width, {name: buckets_of(one, width) for name, one in {**values, TIME: times}.items()})
+
+
+def test_a_long_run_is_known_from_its_summary_and_its_latest_chunks() -> None:
+    chunks = (chunk(1000, [2.0, 3.0]), chunk(1002, [4.0]))
+    state = fold(RunState(), Update(events=(started(), built()), chunks=chunks, stretch=stretch(1000)))
+    assert state.step == 1003
+    assert list(state.curves) == ["loss"]
+    assert (state.curves["loss"].count, state.curves["loss"].last, state.curves["loss"].gaps) == (1003, 4.0, 0)
+    assert state.curves["loss"].low.tolist() == [1.0] * 16
+    assert state.throughput.count == 1003
+    assert state.throughput.means[0] == 10.0
+
+
+def test_a_summary_replaces_what_was_known() -> None:
+    state = after(chunks=[chunk(0, [9.0] * 10)])
+    state = fold(state, Update(chunks=(chunk(1000, [2.0]),), stretch=stretch(1000)))
+    assert (state.step, state.curves["loss"].high.max()) == (1001, 2.0)
+
+
+def test_steps_that_are_taken_again_are_not_looked_at_closely_as_they_were() -> None:
+    state = replace(after(chunks=[chunk(0, [9.0] * 10)]), details={"loss": Curve()})
+    assert after(chunks=[chunk(10, [1.0])], state=state).details
+    assert not after(chunks=[chunk(5, [1.0])], state=state).details

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.run.buckets import Buckets
+
 CAPACITY = 8192
 """The most buckets that a curve keeps: several for every dot of the widest terminal."""
 
@@ -16,18 +18,19 @@ Floats = npt.NDArray[np.float64]
 class Curve:
     """One number a step, kept in buckets of equally many consecutive steps.
 
-    Bucket ``i`` stands for the steps from ``i * width`` to before ``(i + 1) * width``; the last one may still be
+    Bucket ``i`` stands for ``width`` steps from ``first + i * width`` on; the last one may still be
     filling. When more than :data:`CAPACITY` would be needed, ``width`` doubles. NaN and the infinities are gaps:
     they are counted, and otherwise left out. ``Curve()`` has no steps.
 
     Attributes:
-        count: Steps so far.
+        count: Steps of the run so far, those before ``first`` too.
         width: Steps a bucket, a power of two.
         last: The latest finite value; NaN when there is none.
         low: Smallest finite value of each bucket, NaN where it has none.
         high: Largest finite value of each bucket, NaN where it has none.
         total: Sum of each bucket's finite values.
         finite: Number of each bucket's finite values.
+        first: The step that the curve begins with; not 0 where only a part of a run is looked at.
     """
 
     count: int = 0
@@ -37,11 +40,26 @@ class Curve:
     high: Floats = field(default_factory=lambda: np.empty(0))
     total: Floats = field(default_factory=lambda: np.empty(0))
     finite: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    first: int = 0
+
+    @classmethod
+    def of(cls, buckets: Buckets, first: int, count: int, width: int) -> "Curve":
+        """Make a curve of what the engine has summarised.
+
+        Args:
+            buckets: As many as there are from ``first`` to before ``count``.
+            first: The step that the first of them begins with.
+            count: The step after their last.
+            width: Steps a bucket.
+        """
+        low, high, total = (buckets[name].astype(np.float64) for name in ("low", "high", "total"))
+        finite = buckets["finite"].astype(np.int64)
+        return cls(count, width, _latest(_divide(total, finite)), low, high, total, finite, first)
 
     @property
     def gaps(self) -> int:
         """Number of steps whose value was not finite."""
-        return self.count - int(self.finite.sum())
+        return self.count - self.first - int(self.finite.sum())
 
     @property
     def means(self) -> Floats:
@@ -58,14 +76,14 @@ class Curve:
             return self
         count = self.count + values.size
         width = self.width
-        while count > width * CAPACITY:
+        while count - self.first > width * CAPACITY:
             width *= 2
         old = self._widened(width)
         finite = np.isfinite(values)
         whole = bool(finite.all())
         clean = values if whole else np.where(finite, values, np.nan)
         # The first values may complete the bucket that is still filling; it is joined with its earlier part below.
-        head = -self.count % width
+        head = (self.first - self.count) % width
         starts = np.arange(head - width if head else 0, values.size, width).clip(0)
         low = np.fmin.reduceat(clean, starts).astype(np.float64)
         high = np.fmax.reduceat(clean, starts).astype(np.float64)
@@ -85,6 +103,7 @@ class Curve:
             np.concatenate((old.high[:kept], high)),
             np.concatenate((old.total[:kept], total)),
             np.concatenate((old.finite[:kept], filled)),
+            self.first,
         )
 
     def truncate(self, step: int) -> "Curve":
@@ -96,16 +115,24 @@ class Curve:
         """
         if step >= self.count:
             return self
-        step = max(step, 0)
-        kept = -(-step // self.width)
+        step = max(step, self.first)
+        kept = -(-(step - self.first) // self.width)
         means = self.means[:kept]
-        known = means[~np.isnan(means)]
         total, finite = self.total[:kept].copy(), self.finite[:kept].copy()
-        rest = step % self.width
+        rest = (step - self.first) % self.width
         if rest and finite[-1] > rest:
             total[-1], finite[-1] = means[-1] * rest, rest
-        last = float(known[-1]) if known.size else math.nan
-        return Curve(step, self.width, last, self.low[:kept], self.high[:kept], total, finite)
+        low, high = self.low[:kept], self.high[:kept]
+        return Curve(step, self.width, _latest(means), low, high, total, finite, self.first)
+
+    def extremes(self, first: float, last: float) -> tuple[float, float]:
+        """The lowest and the highest value of the steps from ``first`` to before ``last``; NaN when there is none.
+
+        Those of the buckets that these steps are in.
+        """
+        start, stop = self._span(first, last)
+        low, high = self.low[start:stop], self.high[start:stop]
+        return float(np.fmin.reduce(low, initial=math.nan)), float(np.fmax.reduce(high, initial=math.nan))
 
     def columns(self, first: float, last: float, columns: int) -> tuple[Floats, Floats, Floats]:
         """Resample the steps from ``first`` to before ``last`` to columns of equal width.
@@ -121,13 +148,12 @@ class Curve:
         if not self.count or columns < 1 or step <= 0:
             return low, high, mean
         # One bucket past either edge, so that the line goes on to the edge.
-        start = max(0, math.floor(first / self.width) - 1)
-        stop = min(len(self.low), math.ceil(last / self.width) + 1)
+        start, stop = self._span(first - self.width, last + self.width)
         if start >= stop:
             return low, high, mean
-        middles = np.arange(start, stop) * self.width + (self.width - 1) / 2
+        middles = self.first + np.arange(start, stop) * self.width + (self.width - 1) / 2
         if stop == len(self.low):
-            middles[-1] = (self.count - 1 + (stop - 1) * self.width) / 2
+            middles[-1] = (self.count - 1 + self.first + (stop - 1) * self.width) / 2
         place = (middles - first) / step
         column = np.floor(place).astype(np.int64)
         heads = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
@@ -145,6 +171,12 @@ class Curve:
             target[column[inside]] = values[inside]
         return low, high, mean
 
+    def _span(self, first: float, last: float) -> tuple[int, int]:
+        """The first bucket with one of the steps from ``first`` to before ``last``, and the one after the last."""
+        start = math.floor((max(first, self.first) - self.first) / self.width)
+        stop = math.ceil((min(max(last, self.first), self.count) - self.first) / self.width)
+        return start, max(start, stop)
+
     def _widened(self, width: int) -> "Curve":
         """Merge neighbouring buckets until each has ``width`` steps."""
         if width == self.width or not self.count:
@@ -158,6 +190,7 @@ class Curve:
             np.fmax.reduceat(self.high, starts),
             np.add.reduceat(self.total, starts),
             np.add.reduceat(self.finite, starts),
+            self.first,
         )
 
 
@@ -166,3 +199,8 @@ def _divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
     quotient: Floats = np.full(len(total), np.nan)
     np.divide(total, number, out=quotient, where=number > 0)
     return quotient
+
+
+def _latest(means: Floats) -> float:
+    known = means[~np.isnan(means)]
+    return float(known[-1]) if known.size else math.nan

@@ -9,7 +9,9 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, RunStarted
 from accel_engine.run import RunReader
-from accel_tui.state import RunState, fold
+from accel_tui.curve import CAPACITY, Curve
+from accel_tui.state import RunState, curves_of, fold
+from accel_tui.window import Part
 
 POLL_SECONDS = 0.1
 """How often the run is looked at; a look at a silent run costs some microseconds."""
@@ -37,14 +39,16 @@ class Follower:
         self._on_news = on_news
         self._on_problem = on_problem
         self._stop = threading.Event()
+        self._wake = threading.Event()
         self._lock = threading.Lock()
         self._latest = RunState()
         self._taken = True
+        self._part: Part | None = None
 
     def run(self) -> None:
         """Follow the run until :meth:`stop`; blocks."""
         try:
-            reader = RunReader(self._directory, most_samples=SAMPLES)
+            reader = RunReader(self._directory, most_samples=SAMPLES, most_buckets=CAPACITY)
         except RunError as error:
             self._on_problem(str(error))
             return
@@ -56,6 +60,12 @@ class Follower:
     def stop(self) -> None:
         """Let :meth:`run` return soon; from any thread."""
         self._stop.set()
+        self._wake.set()
+
+    def look(self, part: Part | None) -> None:
+        """Have the ``details`` of the state be those of a part of the run, from soon on; from any thread."""
+        self._part = part
+        self._wake.set()
 
     def take(self) -> RunState:
         """The newest state; from any thread."""
@@ -65,18 +75,24 @@ class Follower:
 
     def _follow(self, reader: RunReader) -> None:
         problem = ""
-        state = RunState()
+        state = after = RunState()
         looked = -STATUS_SECONDS
-        while True:
+        seen: Part | None = None
+        while not self._stop.is_set():
             try:
                 update = reader.poll()
-                after = fold(state, update) if update else state
+                after = fold(after, update) if update else after
                 turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
                 if turned or time.monotonic() - looked >= STATUS_SECONDS:
                     looked = time.monotonic()
                     info = reader.info()
                     if info != state.info:
                         after = replace(after, info=info)
+                part = self._part
+                grown = after.step != state.step
+                if part != seen or (part and (not after.details or (grown and part.last > state.step))):
+                    after = replace(after, details=_details(reader, part))
+                    seen = part
                 problem = ""
                 if after is not state:
                     state = after
@@ -86,8 +102,8 @@ class Follower:
                 if str(error) != problem:
                     problem = str(error)
                     self._on_problem(problem)
-            if self._stop.wait(POLL_SECONDS):
-                return
+            self._wake.wait(POLL_SECONDS)
+            self._wake.clear()
 
     def _put(self, state: RunState) -> None:
         with self._lock:
@@ -95,3 +111,7 @@ class Follower:
             wake, self._taken = self._taken, False
         if wake:
             self._on_news()
+
+
+def _details(reader: RunReader, part: Part | None) -> dict[str, Curve]:
+    return curves_of(reader.stretch(part.first, part.last, part.width)) if part else {}

@@ -4,9 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from accel_engine.run import Chunk
+import numpy as np
 
-RECENT = 64
+from accel_engine.run import Chunk
+from accel_engine.run.reader import RECENT_CHUNKS
+from accel_engine.run.steps import working_seconds
+
+RECENT = RECENT_CHUNKS
 """How many of the last chunks a rate is taken from: some seconds of training."""
 
 
@@ -39,16 +43,14 @@ class Pace:
 
     def after(self, chunks: Sequence[Chunk]) -> tuple["Pace", list[float]]:
         """The pace after these chunks too, and the steps a second of each; NaN where no time passed."""
-        recent, ended, cold_from = list(self.recent), self.ended, self.cold_from
-        rates = []
-        for chunk in chunks:
-            # Dispatches may overlap: a chunk's time begins when the one before it is done.
-            seconds = chunk.ended - max(chunk.started, min(ended, chunk.ended))
-            ended = chunk.ended
-            rates.append(chunk.count / seconds if seconds > 0 else math.nan)
+        started, ended = (np.array([getattr(chunk, end) for chunk in chunks]) for end in ("started", "ended"))
+        seconds = working_seconds(started, ended, self.ended).tolist()
+        recent, cold_from = list(self.recent), self.cold_from
+        for chunk, taken in zip(chunks, seconds, strict=True):
             if cold_from is not None and chunk.started >= cold_from:
                 cold_from = None
                 recent.clear()
-            elif seconds > 0:
-                recent.append((chunk.count, seconds))
-        return Pace(tuple(recent[-RECENT:]), ended, cold_from), rates
+            elif taken > 0:
+                recent.append((chunk.count, taken))
+        rates = [chunk.count / taken if taken > 0 else math.nan for chunk, taken in zip(chunks, seconds, strict=True)]
+        return Pace(tuple(recent[-RECENT:]), chunks[-1].ended, cold_from), rates

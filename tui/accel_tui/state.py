@@ -25,6 +25,8 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
+from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.summary import Stretch
 from accel_tui.curve import Curve
 from accel_tui.meter import Meter, record
 from accel_tui.pace import Pace
@@ -50,6 +52,8 @@ class RunState:
         step: Steps taken.
         curves: Every per-step series by name.
         throughput: Steps a second, on the axis of steps.
+        details: A part of the series more finely than in ``curves``, where somebody looks at it closely, by name;
+            the throughput under :data:`~accel_engine.run.steps.RATE`.
         validation: Points of step and value by metric.
         epoch: The latest epoch that ended.
         xla: What trying XLA has shown; ``None`` while it was not tried.
@@ -71,6 +75,7 @@ class RunState:
     step: int = 0
     curves: Mapping[str, Curve] = field(default_factory=dict)
     throughput: Curve = field(default_factory=Curve)
+    details: Mapping[str, Curve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: EpochEnded | None = None
     xla: XlaTried | None = None
@@ -136,6 +141,8 @@ def fold(state: RunState, update: Update) -> RunState:
     """Give the state of a run after it has said this too."""
     for event in update.events:
         state = _after_event(state, event)
+    if update.stretch:
+        state = _after_stretch(state, update.stretch)
     for chunks in _contiguous(update.chunks):
         state = _after_chunks(state, chunks)
     if update.samples:
@@ -190,6 +197,22 @@ def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
             yield chunks[start:stop]
 
 
+def _after_stretch(state: RunState, stretch: Stretch) -> RunState:
+    """Take all that was recorded up to a step as it was summarised."""
+    curves = curves_of(stretch)
+    throughput = curves.pop(RATE, Curve())
+    return replace(state, step=stretch.last_step, curves=curves, throughput=throughput, details={})
+
+
+def curves_of(stretch: Stretch) -> dict[str, Curve]:
+    """The curves of a part of a run: of its series, and of the throughput."""
+    return {
+        name: Curve.of(buckets, stretch.first_step, stretch.last_step, stretch.width)
+        for name, buckets in stretch.series.items()
+        if name != TIME
+    }
+
+
 def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     """Add chunks that follow one another; the first of them may go back to an earlier step."""
     first = chunks[0].first_step
@@ -237,4 +260,4 @@ def _cut(state: RunState, step: int) -> RunState:
     if state.step <= step:
         return state
     curves = {name: curve.truncate(step) for name, curve in state.curves.items()}
-    return replace(state, step=step, curves=curves, throughput=state.throughput.truncate(step))
+    return replace(state, step=step, curves=curves, throughput=state.throughput.truncate(step), details={})

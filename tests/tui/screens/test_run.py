@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button
@@ -22,6 +23,7 @@ from accel_tui.widgets.chart import Chart
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log_view import LogView
 from accel_tui.widgets.notices import Notices
+from accel_tui.widgets.run_charts import RunCharts
 from tui.fake_engine import FakeEngine, dead_pid
 
 SMALL, WIDE = (80, 24), (120, 40)
@@ -392,3 +394,72 @@ async def test_what_cannot_be_read_of_a_device_says_why(engine: FakeEngine) -> N
     engine.sample(None)
     async with opened(engine.directory, WIDE) as pilot:
         await shows(pilot, "not supported")
+
+
+def axis_of(pilot: Pilot[None]) -> str:
+    """The labels of the loss chart's axis of steps."""
+    region = screen_of(pilot).query_one("#loss", Chart).region
+    return text_of(pilot).splitlines()[region.bottom - 1][region.x : region.right]
+
+
+async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(engine: FakeEngine) -> None:
+    for first in range(0, 200_000, 2000):
+        engine.chunk(np.arange(first, first + 2000) / 200_000, seconds=0.01)
+    engine.end()
+    async with opened(engine.directory, WIDE) as pilot:
+        await shows(pilot, "step 200,000")
+        loss = screen_of(pilot).query_one("#loss", Chart)
+        charts = screen_of(pilot).query_one(RunCharts)
+        assert charts.has_focus
+        whole = axis_of(pilot)
+        assert "200k" in whole
+        await pilot.press("plus")
+        await until(pilot, lambda: loss.window == (100_000, 200_000), "the second half")
+        assert axis_of(pilot).split()[0] == "100k"
+        for _ in range(9):
+            await pilot.press("equals_sign")
+        for _ in range(2):
+            await pilot.press("left")
+        assert charts.window.first is not None
+        first, last = loss.window or (0, 0)
+        assert last - first < 200
+        # What is drawn at once is what is known; the steps themselves follow.
+        await until(pilot, lambda: loss.series[0].seen(first, last).width == 1, "single steps")
+        low, high = loss.series[0].seen(first, last).extremes(first, last)
+        assert (low, high) == pytest.approx((first / 200_000, (last - 1) / 200_000), abs=1e-6)
+        assert {chart.window for chart in screen_of(pilot).query(Chart)} == {(first, last)}
+        await pilot.press("home")
+        assert loss.window == (0, last - first)
+        await pilot.press("minus", "right")
+        assert loss.window == pytest.approx((0.5 * (last - first), 2.5 * (last - first)), abs=1)
+        await pilot.press("end")
+        await until(pilot, lambda: (loss.window or (0, 0))[1] >= 200_000, "the end")
+        await pilot.press("0")
+        await until(pilot, lambda: axis_of(pilot) == whole, "the whole run")
+        assert loss.window is None
+        await until(pilot, lambda: not screen_of(pilot).state.details, "the details to go")
+
+
+async def test_the_end_of_a_live_run_is_followed(engine: FakeEngine) -> None:
+    engine.train(300)
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "step 300/400")
+        loss = screen_of(pilot).query_one("#loss", Chart)
+        await pilot.press("plus", "plus", "plus")
+        bounds = loss.window
+        assert bounds is not None
+        engine.train(100)
+        await until(pilot, lambda: (loss.window or (0, 0))[1] >= 400, "the window to move")
+
+
+async def test_charts_take_the_keys_again_when_they_are_back(engine: FakeEngine) -> None:
+    engine.train(300)
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "step 300/400")
+        charts = screen_of(pilot).query_one(RunCharts)
+        await pilot.press("i")
+        await until(pilot, lambda: not charts.display, "the details in their place")
+        await pilot.press("i")
+        await until(pilot, lambda: charts.has_focus, "the charts")
+        await pilot.press("plus")
+        assert charts.window.span == 150

@@ -148,6 +148,11 @@ class RunScreen(Screen[None]):
         self.problem = ""
         self.state = self._follower.take()
 
+    @on(RunCharts.Looked)
+    def _look(self, message: RunCharts.Looked) -> None:
+        message.stop()
+        self._follower.look(message.part)
+
     @on(Unreadable)
     def _tell_problem(self, message: Unreadable) -> None:
         message.stop()

@@ -66,6 +66,9 @@ class Chart(Widget):
     end: reactive[int | None] = reactive(None, repaint=False)
     """The step that the run will end at, where known: the step axis goes no further."""
 
+    window: reactive[tuple[int, int] | None] = reactive(None, repaint=False)
+    """The first step that is shown, and the step after the last; ``None`` for all there are."""
+
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
     """How the latest values are written."""
 
@@ -118,7 +121,9 @@ class Chart(Widget):
         elif regions := damage(old, new):
             self.refresh(*regions)
 
-    _watch_series = _watch_title = _watch_y_bounds = _watch_end = _watch_format = _watch_empty = _repaint
+    _watch_series = _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = (
+        _repaint
+    )
 
     @property
     def _shown(self) -> bool:
@@ -129,8 +134,12 @@ class Chart(Widget):
         return screen.is_active or (screen.is_current and self.app.screen.styles.background.a < 1)
 
     def _picture(self) -> Frame:
-        x = step_axis(_steps(self.series), self.end)
-        low, high = _range(self.series)
+        if self.window:
+            x = Axis(*self.window)
+            low, high = _extremes(self.series, *self.window)
+        else:
+            x = step_axis(_steps(self.series), self.end)
+            low, high = _range(self.series)
         self._y = value_axis(low, high, self.y_bounds, self._y)
         return render(
             View(
@@ -165,20 +174,17 @@ def _range(series: tuple[Series, ...]) -> tuple[float, float]:
     low, high = _extremes(series)
     if any(0 < one.curve.count < _LONG for one in series):
         return low, high
-    settled_low, settled_high = _extremes(series, _WARM_UP)
+    warm_up = max((_WARM_UP * one.curve.count for one in series), default=0)
+    settled_low, settled_high = _extremes(series, warm_up)
     if not settled_high - settled_low < (high - low) / 2:
         return low, high
     margin = (high - low) / 20
     return max(low, settled_low - margin), min(high, settled_high + margin)
 
 
-def _extremes(series: tuple[Series, ...], skipped: float = 0.0) -> tuple[float, float]:
-    """The lowest and the highest value of all series, without this share of each curve's beginning; NaN for none."""
-    curves = [(one.curve, int(skipped * len(one.curve.low))) for one in series if one.curve.count]
-    lows = [np.fmin.reduce(curve.low[first:]) for curve, first in curves]
-    highs = [np.fmax.reduce(curve.high[first:]) for curve, first in curves]
-    values = [value for one in series for _, value in one.points if math.isfinite(value)]
-    return (
-        float(np.fmin.reduce([*lows, *values, math.nan])),
-        float(np.fmax.reduce([*highs, *values, math.nan])),
-    )
+def _extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
+    """The lowest and the highest value of all series in a range of steps; NaN when there is none."""
+    pairs = [one.seen(first, last).extremes(first, last) for one in series if one.curve.count]
+    pairs += [(y, y) for one in series for x, y in one.points if first <= x < last and math.isfinite(y)]
+    lows, highs = np.array([*pairs, (math.nan, math.nan)]).T
+    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))

@@ -174,9 +174,8 @@ def _step_axis(frame: Frame, axis: Axis, y: int, gutter: int) -> None:
 def _line(plot: Frame, view: View, series: Series, width: int, height: int) -> None:
     """Draw a curve's mean, and behind it all that lies between its extremes, to within a dot."""
     if series.curve.count:
-        low, high, mean = (
-            view.y.fraction(values) for values in series.curve.columns(view.x.low, view.x.high, 2 * width)
-        )
+        curve = series.seen(view.x.low, view.x.high)
+        low, high, mean = (view.y.fraction(values) for values in curve.columns(view.x.low, view.x.high, 2 * width))
         _paint(plot, raster.trace(low, high, height) & _SPARSE, f"{series.style}-band")
         _paint(plot, raster.trace(mean, mean, height), series.style)
 

@@ -18,9 +18,16 @@ class Series:
         curve: A value a step.
         points: Pairs of a step and a value, by rising step.
         style: Colour of line, points and legend.
+        detail: A part of the curve more finely, drawn in its place where it has all that is to be seen.
     """
 
     name: str
     curve: Curve = field(default_factory=Curve)
     points: tuple[tuple[float, float], ...] = ()
     style: Colour = "primary"
+    detail: Curve = field(default_factory=Curve)
+
+    def seen(self, first: float, last: float) -> Curve:
+        """What to draw of the steps from ``first`` to before ``last``."""
+        whole = self.detail.first <= max(first, 0) and self.detail.count >= min(last, self.curve.count)
+        return self.detail if whole and self.detail.count else self.curve

@@ -1,0 +1,98 @@
+"""Which steps of a run the charts of a screen show: one immutable value, and what keys make of it."""
+
+import math
+from dataclasses import dataclass
+
+NARROWEST = 16
+"""The fewest steps that a window shows."""
+
+FOLLOWED = 1000
+"""Steps of the window that follows the end, where the whole run was shown before."""
+
+_JUMPS = 8  # a window that follows the end moves by this part of itself, so that most frames leave the axis alone
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window on the steps of a run. ``Window()`` shows all of them.
+
+    Attributes:
+        span: How many steps it shows; ``None`` for the whole run, however long it gets.
+        first: The first of them; ``None`` for the last steps that there are.
+    """
+
+    span: int | None = None
+    first: int | None = None
+
+    def bounds(self, steps: int) -> tuple[int, int] | None:
+        """The first step that it shows of a run with so many steps, and the step after the last; ``None`` for all."""
+        if self.span is None:
+            return None
+        if self.first is not None:
+            return self.first, self.first + self.span
+        jump = max(1, self.span // _JUMPS)
+        last = max(self.span, -(-steps // jump) * jump)
+        return last - self.span, last
+
+    def zoomed(self, steps: int, factor: float) -> "Window":
+        """Show ``factor`` times as many steps: about the same middle, or up to the end if the end is there now."""
+        shown = steps if self.span is None else self.span
+        span = max(NARROWEST, round(shown * factor))
+        if span >= steps:
+            return self if factor < 1 else Window()
+        if self.first is None:
+            return Window(span)
+        return _within(steps, self.first + (shown - span) // 2, span)
+
+    def moved(self, steps: int, share: float) -> "Window":
+        """Look at later steps, by this share of what is shown, or at earlier ones; from the end on, follow it."""
+        bounds = self.bounds(steps)
+        if self.span is None or bounds is None:
+            return self
+        return _within(steps, bounds[0] + round(share * self.span), self.span)
+
+    def at_beginning(self) -> "Window":
+        """Look at the first steps."""
+        return Window(self.span or FOLLOWED, 0)
+
+    def at_end(self) -> "Window":
+        """Look at the last steps, also when more of them are taken."""
+        return Window(self.span or FOLLOWED)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a run that somebody looks at closely.
+
+    Attributes:
+        first: Its first step.
+        last: The step after its last.
+        width: Steps that may be drawn as one, a power of two.
+    """
+
+    first: int
+    last: int
+    width: int
+
+
+def part_of(bounds: tuple[int, int] | None, dots: int, known: int) -> Part | None:
+    """What has to be read to draw a window exactly, and some of what is beside it, in case it moves.
+
+    Args:
+        bounds: The first step, and the step after the last; ``None`` for the whole run.
+        dots: Of how many the lines in a chart are, from left to right.
+        known: The steps that are known as one already: 1 when every step is.
+
+    Returns:
+        ``None`` where nothing has to be read.
+    """
+    if bounds is None or dots < 1:
+        return None
+    first, last = bounds
+    width = 1 << max(0, math.floor(math.log2((last - first) / dots)) if last - first > dots else 0)
+    margin = (last - first) // 2
+    return Part(max(0, first - margin), last + margin, width) if width < known else None
+
+
+def _within(steps: int, first: int, span: int) -> Window:
+    return Window(span) if first + span >= steps else Window(span, max(0, first))
