@@ -132,14 +132,14 @@ class _Text:
 
     def _indented(self, label: str, text: str) -> list[str]:
         lead = f"    {label}:".ljust(9)
-        return _wrapped(text, self._width, initial_indent=lead, subsequent_indent=" " * 9) if text else []
+        return _wrapped(text, self._width, lead, " " * 9) if text else []
 
     def _coloured(self, mark: str, colour: str) -> str:
         return click.style(mark, fg=colour) if self._has_colour else mark
 
 
-def _wrapped(text: str, width: int, **indents: str) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False, **indents)
+def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def _plain(text: str) -> str:

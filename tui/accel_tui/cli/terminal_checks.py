@@ -136,7 +136,9 @@ def colours(terminal: Terminal) -> Finding:
     if terminal.colours == 256:
         return passed("256 colours (COLORTERM=truecolor would give all)")
     why = "the dashboard takes TERM and COLORTERM at their word, and paints with 16 colours"
-    return warned("16", why, "set COLORTERM=truecolor, or a TERM that ends in -256color, if the terminal can")
+    return warned(
+        COLOURS[terminal.colours], why, "set COLORTERM=truecolor, or a TERM that ends in -256color, if the terminal can"
+    )
 
 
 def unicode(terminal: Terminal) -> Finding:

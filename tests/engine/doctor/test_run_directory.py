@@ -1,0 +1,109 @@
+"""The directory of the runs, on the true disk where that can be, with stand-ins where it would have to be full."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from accel_engine.doctor import Verdict, run_directory
+from accel_engine.doctor.run_directory import LITTLE, TOO_LITTLE, database, directory, file_system, space
+from accel_engine.plan import Plan
+from accel_engine.run import create
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise PermissionError(13, "Permission denied")
+
+
+def test_a_directory_that_will_be_made_leaves_no_trace(machine) -> None:
+    given = machine(home=machine().home / "deeper")
+    assert directory(given).found == f"{given.home} (made with the first run)"
+    assert database(given).verdict is Verdict.PASS
+    assert not given.home.parent.exists()
+
+
+def test_a_directory_with_runs(machine, home: Path) -> None:
+    create(Plan())
+    before = sorted(home.rglob("*"))
+    given = machine(home=home)
+    assert directory(given) == directory(given)
+    assert (directory(given).verdict, directory(given).found) == (Verdict.PASS, str(home))
+    assert database(given).verdict is Verdict.PASS
+    assert sorted(home.rglob("*")) == before
+
+
+def test_a_directory_that_others_can_read(machine, home: Path) -> None:
+    create(Plan())
+    home.chmod(0o755)
+    assert directory(machine(home=home)).verdict is Verdict.PASS  # the runs in it are closed all the same
+    (home / "runs").chmod(0o755)
+    finding = directory(machine(home=home))
+    assert finding.verdict is Verdict.WARN
+    assert finding.advice == f"chmod 700 {home / 'runs'}"
+
+
+def test_a_directory_of_somebody_else(machine, home: Path, monkeypatch) -> None:
+    create(Plan())
+    monkeypatch.setattr(run_directory.os, "geteuid", lambda: os.getuid() + 1)
+    finding = directory(machine(home=home))
+    assert finding.verdict is Verdict.WARN
+    assert "sudo" in finding.advice
+
+
+def test_a_directory_below_a_file(machine, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    given = machine(home=tmp_path / "file" / "home")
+    finding = directory(given)
+    assert finding.verdict is Verdict.FAIL
+    assert "ACCEL_TUI_HOME" in finding.advice
+    assert database(given).verdict is Verdict.FAIL
+
+
+def test_a_directory_that_cannot_be_written(machine, monkeypatch) -> None:
+    monkeypatch.setattr(run_directory.tempfile, "TemporaryDirectory", refuse)
+    given = machine()
+    finding = directory(given)
+    assert (finding.verdict, finding.why) == (Verdict.FAIL, "Permission denied")
+    assert database(given).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("free", "verdict"), [(LITTLE, Verdict.PASS), (LITTLE - 1, Verdict.WARN), (TOO_LITTLE - 1, Verdict.FAIL)]
+)
+def test_space(machine, monkeypatch, free, verdict) -> None:
+    monkeypatch.setattr(run_directory.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    assert space(machine()).verdict is verdict
+
+
+def test_a_disk_that_can_hold_no_more_files(machine, monkeypatch) -> None:
+    monkeypatch.setattr(run_directory.os, "statvfs", lambda _: SimpleNamespace(f_files=100, f_favail=0))
+    monkeypatch.setattr(run_directory.shutil, "disk_usage", lambda _: SimpleNamespace(free=LITTLE))
+    finding = space(machine())
+    assert finding.verdict is Verdict.FAIL
+    assert "inodes" in finding.why
+
+
+def test_a_disk_without_a_write_ahead_log(machine, monkeypatch) -> None:
+    monkeypatch.setattr(run_directory, "_journal", lambda _: "delete")
+    finding = database(machine())
+    assert finding.verdict is Verdict.WARN
+    assert "journal mode delete" in finding.found
+
+
+def test_a_disk_that_machines_share(machine, monkeypatch) -> None:
+    monkeypatch.setattr(run_directory, "file_system", lambda _: "nfs4")
+    finding = database(machine())
+    assert finding.verdict is Verdict.WARN
+    assert "only from the machine that trains it" in finding.why
+
+
+def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, monkeypatch) -> None:
+    mounts = [("/", "ext4"), (str(tmp_path), "nfs4"), (str(tmp_path / "local"), "xfs")]
+    parts = [SimpleNamespace(mountpoint=place, fstype=kind) for place, kind in mounts]
+    monkeypatch.setattr(run_directory.psutil, "disk_partitions", lambda **_: parts)
+    assert file_system(tmp_path / "runs") == "nfs4"
+    assert file_system(tmp_path / "local" / "runs") == "xfs"
+    assert file_system(tmp_path.parent) == "ext4"
+    monkeypatch.setattr(run_directory.psutil, "disk_partitions", lambda **_: [])
+    assert file_system(tmp_path) == ""

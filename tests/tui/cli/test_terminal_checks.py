@@ -1,0 +1,101 @@
+import pytest
+
+from accel_engine.doctor import Verdict
+from accel_tui.cli.terminal_checks import Terminal, checks
+
+GOOD = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+
+def look(name, environment=None, interactive=True, size=(120, 40), encoding="utf-8"):
+    terminal = Terminal(GOOD if environment is None else environment, interactive, size, encoding)
+    (check,) = (check for check in checks(terminal) if check.name == f"terminal.{name}")
+    return check.look()
+
+
+@pytest.mark.parametrize("name", ["type", "size", "colours", "unicode"])
+def test_a_good_terminal_passes(name):
+    finding = look(name)
+    assert finding.verdict is Verdict.PASS
+    assert not finding.why + finding.advice
+
+
+@pytest.mark.parametrize("name", ["size", "colours", "unicode"])
+def test_without_a_terminal_only_that_is_told(name):
+    assert look(name, interactive=False, size=(80, 24)).verdict is Verdict.PASS
+    finding = look("type", interactive=False)
+    assert finding.verdict is Verdict.WARN
+    assert "accel-tui train" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("environment", "verdict", "words"),
+    [
+        ({"TERM": "xterm-256color", "SSH_TTY": "/dev/pts/0"}, Verdict.PASS, "xterm-256color, over SSH"),
+        (
+            {"TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "SSH_CONNECTION": "a b c d"},
+            Verdict.PASS,
+            "tmux-256color, tmux over SSH",
+        ),
+        ({"TERM": "screen", "STY": "12.pts-0"}, Verdict.PASS, "screen, screen"),
+        ({"TERM": "xterm-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, Verdict.WARN, "in tmux"),
+        ({"TERM": "dumb"}, Verdict.WARN, "TERM=dumb"),
+        ({}, Verdict.WARN, "set TERM=xterm-256color"),
+    ],
+)
+def test_types(environment, verdict, words):
+    finding = look("type", environment)
+    assert finding.verdict is verdict
+    assert words in f"{finding.found} {finding.why} {finding.advice}"
+
+
+@pytest.mark.parametrize(
+    ("size", "verdict", "words"),
+    [
+        ((80, 24), Verdict.PASS, "80x24"),
+        ((79, 24), Verdict.WARN, "80x24"),
+        ((80, 23), Verdict.WARN, "room for every panel"),
+        ((59, 24), Verdict.WARN, "needs at least 60x16"),
+        ((80, 15), Verdict.WARN, "needs at least 60x16"),
+    ],
+)
+def test_sizes(size, verdict, words):
+    finding = look("size", size=size)
+    assert finding.verdict is verdict
+    assert words in f"{finding.found} {finding.why}"
+
+
+@pytest.mark.parametrize(
+    ("environment", "verdict", "found"),
+    [
+        ({"TERM": "xterm", "COLORTERM": "24bit"}, Verdict.PASS, "all colours"),
+        ({"TERM": "screen-256color"}, Verdict.PASS, "256 colours (COLORTERM=truecolor would give all)"),
+        ({"TERM": "xterm"}, Verdict.WARN, "16 colours"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, Verdict.PASS, "none, as NO_COLOR asks"),
+    ],
+)
+def test_colours(environment, verdict, found):
+    finding = look("colours", environment)
+    assert (finding.verdict, finding.found) == (verdict, found)
+
+
+@pytest.mark.parametrize(
+    ("environment", "encoding", "verdict", "words"),
+    [
+        (GOOD, "UTF-8", Verdict.PASS, "UTF-8"),
+        (GOOD, "iso8859-1", Verdict.WARN, "export LC_ALL=C.UTF-8"),
+        (GOOD, "ascii", Verdict.WARN, "encoding has not"),
+        ({"TERM": "linux"}, "utf-8", Verdict.WARN, "no braille"),
+    ],
+)
+def test_unicode(environment, encoding, verdict, words):
+    finding = look("unicode", environment, encoding=encoding)
+    assert finding.verdict is verdict
+    assert words in f"{finding.found} {finding.why} {finding.advice}"
+
+
+def test_a_terminal_in_a_line():
+    environment = GOOD | {"TMUX": "yes", "TERM_PROGRAM": "WezTerm"}
+    line = "xterm-256color, 120x40, all colours, utf-8, tmux, WezTerm"
+    assert str(Terminal(environment, True, (120, 40), "utf-8")) == line
+    assert str(Terminal({}, True, (80, 24), "ascii")) == "TERM not set, 80x24, 16 colours, ascii"
+    assert str(Terminal(environment, False, (80, 24), "utf-8")) == "none"
