@@ -108,7 +108,8 @@ class TpuProbe:
         if missing := [node for node in chip.nodes if not node.exists()]:
             return f"{missing[0]} is not there: the chip has no driver, or was not handed to this container"
         if holders:
-            return f"{holders[0].name} ({holders[0].id}) holds the chip, but {answer.reason}"
+            where = self._metrics.addresses
+            return f"{holders[0].name} ({holders[0].id}) serves no readings at {where}, though it holds the chip"
         return "no program uses the chip" if self._holders.complete else answer.reason
 
 

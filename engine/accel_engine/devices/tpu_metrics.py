@@ -137,7 +137,7 @@ class _Service:
             except TimeoutError:
                 self.pause = min(max(1.0, 2 * self.pause), LONGEST_PAUSE)
                 self._silent_until = clock() + self.pause
-                silence = Answer(reason=f"the TPU runtime at {self._address} does not answer")
+                silence = Answer(reason=f"no answer from the TPU runtime at {self._address}")
                 self.answers = {name: answer if answer.values else silence for name, answer in self.answers.items()}
                 return
             if not self.answers[name].served:
@@ -167,7 +167,7 @@ class _Service:
         if code is codes.DEADLINE_EXCEEDED:
             raise TimeoutError
         if code is codes.UNAVAILABLE and "http" not in details.lower():
-            return Answer(reason=f"nothing serves TPU readings at {self._address}", served=False)
+            return Answer(reason=f"no program serves TPU readings at {self._address}", served=False)
         if code in {codes.UNAVAILABLE, codes.UNIMPLEMENTED}:
             return Answer(reason=f"what listens at {self._address} is no TPU runtime; set {PORTS_VARIABLE}")
         if code in {codes.NOT_FOUND, codes.INVALID_ARGUMENT}:

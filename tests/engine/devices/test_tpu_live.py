@@ -150,7 +150,7 @@ def test_no_program_then_one_that_says_nothing_then_one_that_does(
     assert sample.readings["memory_used"] == Reading.missing("no program uses the chip", "B")
     assert sample.readings["memory_total"].value == 16 * GIB
     hold(tmp_path, 71, "python3", "vfio/0")
-    served = f"python3 (71) holds the chip, but nothing serves TPU readings at localhost:{port}"
+    served = f"python3 (71) serves no readings at localhost:{port}, though it holds the chip"
     assert reasons(read()) == [served]
     again = Runtime(duty=[50], used=[1], port=port)
     wait_until(lambda: values(read(), "utilization") == [50], "the program's readings")
@@ -166,7 +166,7 @@ def test_programs_of_others_may_be_hidden(
     monkeypatch.setattr("os.scandir", _forbidden)
     runtime.stop()
     (sample,) = read()
-    assert sample.readings["utilization"].reason == f"nothing serves TPU readings at localhost:{runtime.port}"
+    assert sample.readings["utilization"].reason == f"no program serves TPU readings at localhost:{runtime.port}"
     assert "processes" not in sample.readings
 
 
@@ -215,7 +215,7 @@ def test_a_runtime_that_stalls_keeps_no_other_device_waiting(
     def latest(device: str) -> Reading:
         return next(sample.readings["utilization"] for sample in batches[-1] if sample.device == device)
 
-    wait_until(lambda: batches and "does not answer" in latest("tpu:0").reason, "the reason")
+    wait_until(lambda: batches and "no answer from" in latest("tpu:0").reason, "the reason")
     seen = len(batches)
     wait_until(lambda: len(batches) > seen + 3, "the other device's samples")
     assert latest("gpu:0").value == 1

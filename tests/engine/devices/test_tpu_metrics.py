@@ -78,7 +78,7 @@ def test_where_nothing_listens_it_says_so_and_a_program_that_comes_is_read(
     client = ask(port)
     answers = client.read()
     assert {answer.served for answer in answers.values()} == {False}
-    assert answers[DUTY_CYCLE].reason == f"nothing serves TPU readings at localhost:{port}"
+    assert answers[DUTY_CYCLE].reason == f"no program serves TPU readings at localhost:{port}"
     again = Runtime(duty=[50], port=port)
     wait_until(lambda: client.read()[DUTY_CYCLE].values == (50,), "the program that came")
     again.stop()
@@ -161,7 +161,7 @@ def test_a_runtime_that_stalls_is_left_alone_ever_longer_and_read_again(
     for pause in (1, 2, 4, 8, 16, 32, 60, 60):
         for _ in range(3):
             answer = client.read()[DUTY_CYCLE]
-            assert answer.reason == f"the TPU runtime at localhost:{runtime.port} does not answer"
+            assert answer.reason == f"no answer from the TPU runtime at localhost:{runtime.port}"
         now += pause - 0.5
         client.read()
         now += 0.5
