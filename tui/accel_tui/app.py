@@ -23,6 +23,7 @@ from accel_engine.plan import Plan
 from accel_tui import messages, starting
 from accel_tui.commands import KeyCommands
 from accel_tui.meter import Meter, record
+from accel_tui.painting import PaintingApp
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
@@ -32,7 +33,7 @@ from accel_tui.theme import DARK, LIGHT, THEMES
 from accel_tui.widgets.runs_table import RunsTable
 
 
-class AccelApp(App[None]):
+class AccelApp(PaintingApp):
     """The dashboard.
 
     It owns what outlives a screen: the sampler of devices, the warm engine, and the way from a plan to
@@ -54,6 +55,7 @@ class AccelApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
         Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Change between dark and light"),
+        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Paint the whole screen anew"),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
         Binding(
             "ctrl+p",

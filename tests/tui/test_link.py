@@ -1,0 +1,77 @@
+"""When a terminal is sent another frame."""
+
+import pytest
+
+from accel_tui.link import MOST_WAITING, PATIENCE_SECONDS, PROMPT_SECONDS, Link
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def link(clock: Clock) -> Link:
+    """A link whose terminal has answered once, promptly."""
+    link = Link(clock)
+    assert link.sent()
+    link.answered()
+    return link
+
+
+def test_a_terminal_that_keeps_up_is_never_waited_for(link: Link, clock: Clock) -> None:
+    for _ in range(100):
+        assert link.has_room(0)
+        assert link.sent()
+        assert link.has_room(0)  # for the answer to a key, with the question still on its way
+        assert not link.sent()  # one question at a time
+        clock.now += PROMPT_SECONDS / 2
+        link.answered()
+
+
+def test_a_late_answer_is_waited_for(link: Link, clock: Clock) -> None:
+    link.sent()
+    clock.now += PROMPT_SECONDS * 1.1
+    assert not link.has_room(0)
+    link.answered()
+    assert link.has_room(0)
+
+
+def test_one_frame_at_a_time_goes_over_a_slow_link_until_it_recovers(link: Link, clock: Clock) -> None:
+    link.sent()
+    clock.now += 2 * PROMPT_SECONDS
+    link.answered()
+    link.sent()
+    assert not link.has_room(0)
+    clock.now += PROMPT_SECONDS / 2
+    link.answered()
+    link.sent()
+    assert link.has_room(0)
+
+
+def test_a_lost_answer_is_not_waited_for_without_end(link: Link, clock: Clock) -> None:
+    link.sent()
+    clock.now += PATIENCE_SECONDS * 1.1
+    assert link.has_room(0)
+    assert link.sent()
+
+
+def test_a_terminal_that_never_answers_is_judged_by_what_waits(clock: Clock) -> None:
+    link = Link(clock)
+    link.sent()
+    clock.now += 60
+    assert link.has_room(MOST_WAITING)
+    assert not link.has_room(MOST_WAITING + 1)
+
+
+def test_an_answer_that_was_not_asked_for_changes_nothing(link: Link) -> None:
+    link.answered()
+    assert link.has_room(0)

@@ -1,0 +1,114 @@
+"""An app that sends its terminal only what changes there, and no faster than it arrives.
+
+Textual sends whole rows of widgets, and queues what a terminal is too slow for. Both are decided where one
+update of the screen becomes bytes, which is private to Textual: a version that does it otherwise than the
+one known here paints its own way.
+"""
+
+from collections.abc import Iterator
+from inspect import signature
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from textual import _compositor, events, on
+from textual.app import App
+from textual.screen import Screen
+from textual.strip import Strip
+
+from accel_tui.canvas import Canvas
+from accel_tui.link import Link
+
+RETRY_SECONDS = 1 / 30
+"""How often it is looked whether a link that was full has room again."""
+
+_QUESTION = "\x1b[6n"
+"""Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows."""
+
+UNDERSTOOD = (
+    hasattr(App, "_display")
+    and {"strips", "region"} <= signature(_compositor.LayoutUpdate).parameters.keys()
+    and {"chops", "spans", "chop_ends"} <= signature(_compositor.ChopsUpdate).parameters.keys()
+)
+"""Whether this version of Textual describes updates of the screen as it is known here."""
+
+
+class _Painted(_compositor.CompositorUpdate):
+    """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one."""
+
+    def __init__(self, canvas: Canvas, link: Link, update: _compositor.CompositorUpdate) -> None:
+        self._canvas = canvas
+        self._link = link
+        self._update = update
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Nothing: an app takes updates of the screen by the other way."""
+        del console, options
+        return ()
+
+    def render_segments(self, console: Console) -> str:
+        """Give what changes the terminal."""
+        painted = self._canvas.paint(pieces(self._update), console)
+        return painted + _QUESTION if painted and self._link.sent() else painted
+
+
+class PaintingApp(App[None]):
+    """Paints by way of a canvas, while the link has room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._canvas = Canvas()
+        self._link = Link()
+        self._held = False
+
+    @on(events.Resize)
+    def action_repaint(self) -> None:
+        """Paint the whole screen anew, over whatever another program wrote there meanwhile."""
+        self._canvas.forget()
+        self.screen.refresh()
+
+    @on(events.CursorPosition)
+    def _take_answer(self) -> None:
+        self._link.answered()
+        self._let_go()
+
+    def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
+        # Textual's: every update of the screen comes by here.
+        if not UNDERSTOOD or not isinstance(renderable, _compositor.LayoutUpdate | _compositor.ChopsUpdate):
+            super()._display(screen, renderable)
+        elif self._held:
+            return  # the whole screen follows
+        elif self._link.has_room(self._waiting):
+            super()._display(screen, _Painted(self._canvas, self._link, renderable))
+        else:
+            self._held = True
+            self.set_timer(RETRY_SECONDS, self._let_go)
+
+    def _let_go(self) -> None:
+        if not self._held:
+            return
+        if self._link.has_room(self._waiting):
+            self._held = False
+            self.screen.refresh()
+        else:
+            self.set_timer(RETRY_SECONDS, self._let_go)
+
+    @property
+    def _waiting(self) -> int:
+        """Writes that Textual's thread has not come to; 0 where a driver has no such thread."""
+        queue = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
+        return queue.qsize() if queue else 0
+
+
+def pieces(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Strip]]:
+    """What an update paints: row, column of the first cell, and the strip, cut to what is to be painted."""
+    if isinstance(update, _compositor.LayoutUpdate):
+        for y, strips in enumerate(update.strips, update.region.y):
+            x = update.region.x
+            for strip in strips:
+                yield y, x, strip
+                x += strip.cell_length
+    elif isinstance(update, _compositor.ChopsUpdate):
+        for y, first, last in update.spans:
+            for end, (x, chop) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+                start, stop = max(x, first), min(end, last)
+                if chop is not None and start < stop:
+                    yield y, start, chop.crop(start - x, stop - x)
