@@ -62,6 +62,40 @@ def test_help_needs_neither_textual_nor_tensorflow() -> None:
     assert imported_with(["accel_tui.cli"]).isdisjoint({*HEAVY, "textual"})
 
 
+LATE = {
+    "numpy",
+    "psutil",
+    "pynvml",
+    "sqlite3",
+    "importlib.metadata",
+    "rich.markdown",
+    "accel_engine.run",
+    "accel_tui.screens.run",
+}
+"""What the form can be painted without; each takes longer to import than a screen may stand empty."""
+
+
+def test_the_form_is_painted_before_what_it_does_not_need_is_imported() -> None:
+    script = """
+import sys
+import accel_tui.cli.dashboard
+from accel_tui.app import AccelApp
+
+class Painted(AccelApp):
+    def on_mount(self):
+        self.call_after_refresh(lambda: self.exit(set(sys.modules)))
+
+def engine(on_change):
+    raise AssertionError("nobody waited for it")
+
+print(*Painted(make_engine=engine).run(headless=True))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert "accel_tui.screens.plan" in imported
+    assert imported.isdisjoint(LATE)
+
+
 def test_every_reference_to_a_builder_names_a_module_that_is_there() -> None:
     entries = [*models.CATALOGUE.values(), *strategies.CATALOGUE.values()]
     for entry in entries:

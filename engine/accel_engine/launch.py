@@ -17,14 +17,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from accel_engine import __version__
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.plan import Plan
-from accel_engine.run.writer import hand_over
 
 DISTRIBUTIONS = {
     "tensorflow": "",
@@ -53,6 +51,8 @@ class Installation:
 
 def installation() -> Installation:
     """Look which TensorFlow is installed, without importing it."""
+    from importlib import metadata  # slow to import, and asked for in a thread
+
     found = {}
     for name in DISTRIBUTIONS:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -69,6 +69,8 @@ def installation() -> Installation:
 
 def versions() -> dict[str, str]:
     """Versions that matter for a bug report, by name; without importing anything for them."""
+    from importlib import metadata  # see above
+
     found = {"accel-tui": __version__, "python": platform.python_version()}
     here = installation()
     if here.distribution:
@@ -169,6 +171,8 @@ class WarmEngine:
         Raises:
             RunError: It has ended.
         """
+        from accel_engine.run.writer import hand_over  # slow to import, and not before there is a run
+
         hand_over(directory, self.pid)
         self._set(EngineState.HANDED_OVER)
         try:
@@ -233,6 +237,8 @@ def start(directory: Path) -> "subprocess.Popen[str]":
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
+    from accel_engine.run.writer import hand_over  # see above
+
     try:
         log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:

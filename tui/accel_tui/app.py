@@ -2,9 +2,8 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import App, SystemCommand
@@ -20,24 +19,28 @@ from accel_engine.devices.reading import Inventory, Sample
 from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
-from accel_tui import messages, starting
+from accel_tui import messages
 from accel_tui.commands import KeyCommands
+from accel_tui.engine_words import engine_words
 from accel_tui.meter import Meter, record
 from accel_tui.painting import PaintingApp
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
-from accel_tui.screens.run import RunScreen
-from accel_tui.screens.runs import RunsScreen
 from accel_tui.screens.too_small import TooSmallScreen, too_small
 from accel_tui.theme import DARK, LIGHT, THEMES
-from accel_tui.widgets.runs_table import RunsTable
+
+if TYPE_CHECKING:
+    from accel_tui.widgets.runs_table import RunsTable
+
+_Screen = TypeVar("_Screen", bound=Screen[None])
 
 
 class AccelApp(PaintingApp):
     """The dashboard.
 
     It owns what outlives a screen: the sampler of devices, the warm engine, and the way from a plan to
-    a run. Whatever blocks is done in a thread that only posts messages.
+    a run. Whatever blocks is done in a thread that only posts messages, and whatever the first screen
+    does not need is imported and begun once that is painted.
 
     Args:
         open_run: Directory of a run to open at first, in place of the form.
@@ -46,8 +49,6 @@ class AccelApp(PaintingApp):
     """
 
     TITLE = "accel-tui"
-    # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
-    CSS_PATH = [Path(__file__).parent / name for name in ("app.tcss", "screens/plan.tcss", "screens/run.tcss")]  # noqa: RUF012
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide"), (160, "-ultra")]  # noqa: RUF012 (as the base class has it)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
     COMMANDS = App.COMMANDS | {KeyCommands}
@@ -73,6 +74,9 @@ class AccelApp(PaintingApp):
     meters: reactive[Mapping[str, Meter]] = reactive(dict)
     """What was last read of each device, by its id."""
 
+    lists_runs: reactive[bool] = reactive(False)
+    """Whether what lists runs was imported."""
+
     engine_words: reactive[str] = reactive("")
     """What the warm engine does, for the user."""
 
@@ -92,7 +96,9 @@ class AccelApp(PaintingApp):
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
         make_sampler: Callable[[Callable[[tuple[Sample, ...]], None]], Sampler] = Sampler,
     ) -> None:
-        super().__init__()
+        # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
+        sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
+        super().__init__(css_path=[Path(__file__).parent / sheet for sheet in sheets])
         self._open_run = open_run
         self._make_engine = make_engine
         self._make_sampler = make_sampler
@@ -105,7 +111,11 @@ class AccelApp(PaintingApp):
 
     def get_default_screen(self) -> "Screen[None]":
         """The form, or the run that was asked for."""
-        return RunScreen(self._open_run) if self._open_run else self._make_plan_screen()
+        if self._open_run is None:
+            return self._make_plan_screen()
+        from accel_tui.screens.run import RunScreen  # as below
+
+        return self._fitted(RunScreen(self._open_run))
 
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
         """Of Textual's own, those that no key of ours does."""
@@ -113,8 +123,9 @@ class AccelApp(PaintingApp):
         return (command for command in super().get_system_commands(screen) if command.title in ours)
 
     def on_mount(self) -> None:
-        """Begin to look at the devices."""
-        self._sample_devices()
+        """Begin what the first screen can be painted without."""
+        self.call_after_refresh(self._sample_devices)
+        self.call_after_refresh(self._import_the_rest)
 
     def on_unmount(self) -> None:
         """Let go of what threads and processes there are."""
@@ -163,31 +174,45 @@ class AccelApp(PaintingApp):
 
     def show_runs(self) -> None:
         """Go to the list of runs."""
+        from accel_tui.screens.runs import RunsScreen  # as below
+
         if not self._go_back_to(RunsScreen):
-            self.push_screen(RunsScreen())
+            self.push_screen(self._fitted(RunsScreen()))
 
     def show_run(self, directory: Path) -> None:
         """Go to a run."""
+        from accel_tui.screens.run import RunScreen  # as below
+
         self._go_back_to(RunScreen)
         shown = self.screen
         if isinstance(shown, RunScreen) and shown.directory == directory:
             return  # it follows on when the run is taken up again
         if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
-            self.switch_screen(RunScreen(directory))
+            self.switch_screen(self._fitted(RunScreen(directory)))
         else:
-            self.push_screen(RunScreen(directory))  # the first screen of all cannot be switched
+            self.push_screen(self._fitted(RunScreen(directory)))  # the first screen of all cannot be switched
 
-    @on(RunsTable.Opened)
-    def _open_listed(self, event: RunsTable.Opened) -> None:
+    def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
+        """Go to a run that was chosen from a list; say why one cannot be read."""
         if event.run.info:
             self.show_run(event.run.directory)
         else:
             self.notify(event.run.problem, title=event.run.id, severity="warning")
 
+    def _fitted(self, screen: _Screen) -> _Screen:
+        """Give a screen the classes of its size from the start: Textual does so when it has laid it out once."""
+        for breakpoints, cells in (
+            (self.HORIZONTAL_BREAKPOINTS, self.size.width),
+            (self.VERTICAL_BREAKPOINTS, self.size.height),
+        ):
+            screen.add_class(max(point for point in breakpoints if point[0] <= cells)[1])
+        return screen
+
     def _make_plan_screen(self, plan: Plan | None = None) -> PlanScreen:
-        return PlanScreen(plan).data_bind(
+        return self._fitted(PlanScreen(plan)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
+            AccelApp.lists_runs,
             AccelApp.engine_words,
             AccelApp.ready_engine,
             AccelApp.is_starting,
@@ -200,6 +225,19 @@ class AccelApp(PaintingApp):
         while not isinstance(self.screen, kind):
             self.pop_screen()
         return True
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="import")
+    def _import_the_rest(self) -> None:
+        """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
+        import accel_tui.widgets.runs_table
+
+        self.post_message(messages.RunsTableImported())
+        import accel_tui.screens.run
+        import accel_tui.screens.runs  # noqa: F401
+
+    @on(messages.RunsTableImported)
+    def _list_runs(self) -> None:
+        self.lists_runs = True
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def _sample_devices(self) -> None:
@@ -246,17 +284,29 @@ class AccelApp(PaintingApp):
 
     @on(messages.EngineChanged)
     def _show_engine(self, event: messages.EngineChanged) -> None:
-        self.engine_words = starting.engine_words(self._engine) if self._engine else event.problem
+        self.engine_words = engine_words(self._engine) if self._engine else event.problem
         self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
 
     def start_run(self, plan: Plan) -> None:
         """Make a run of a plan, hand it to an engine, and open it."""
         devices = self.inventory.devices if self.inventory else None
-        self._begin(partial(starting.start, plan, devices))
+
+        def start(engine: WarmEngine | None) -> Path:
+            from accel_tui import starting  # here, in a thread: to write runs takes much that is slow to import
+
+            return starting.start(plan, devices, engine)
+
+        self._begin(start)
 
     def resume_run(self, directory: Path) -> None:
         """Let a run that ended go on from its last checkpoint, and open it."""
-        self._begin(partial(starting.resume, directory))
+
+        def resume(engine: WarmEngine | None) -> Path:
+            from accel_tui import starting  # as above
+
+            return starting.resume(directory, engine)
+
+        self._begin(resume)
 
     def _begin(self, start: Callable[[WarmEngine | None], Path]) -> None:
         if not self.is_starting:

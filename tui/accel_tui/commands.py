@@ -5,16 +5,14 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from accel_engine.run import RunSummary
 from accel_tui import form
 from accel_tui.widgets.plan_form import PlanForm
-from accel_tui.widgets.runs_table import RunsTable
 
 Command = tuple[str, str, Callable[[], object]]
 """A title, what it does, and the call."""
 
 
-class _Commands(Provider):
+class ListedCommands(Provider):
     """Commands that are listed at once, and found by any part of their title."""
 
     def commands(self) -> Iterator[Command]:
@@ -34,7 +32,7 @@ class _Commands(Provider):
                 yield Hit(score, matcher.highlight(title), call, help=about)
 
 
-class KeyCommands(_Commands):
+class KeyCommands(ListedCommands):
     """Whatever a key does on this screen, the palette does too."""
 
     def commands(self) -> Iterator[Command]:
@@ -52,7 +50,7 @@ class KeyCommands(_Commands):
                 )
 
 
-class PlanCommands(_Commands):
+class PlanCommands(ListedCommands):
     """Filling in the form by name: ``model: resnet20``."""
 
     async def discover(self) -> Hits:
@@ -69,16 +67,3 @@ class PlanCommands(_Commands):
                 if choice.possible and choice.value:
                     title = f"{form.label(field.field)}: {choice.value}"
                     yield title, choice.note or field.doc, partial(plan_form.set, field.field, choice.value)
-
-
-class RunsCommands(_Commands):
-    """Opening a run by its name."""
-
-    def commands(self) -> Iterator[Command]:
-        """One command for each run that can be opened."""
-        for run in self.screen.query_one(RunsTable).runs or ():
-            if run.info:
-                yield f"open {run.id}", f"{run.info.title}, {run.status}", partial(self._open, run)
-
-    def _open(self, run: RunSummary) -> None:
-        self.screen.post_message(RunsTable.Opened(run))

@@ -43,3 +43,7 @@ class StartFailed(Message):
 
     problem: str
     engine: WarmEngine | None
+
+
+class RunsTableImported(Message):
+    """Runs can be listed now."""

@@ -60,19 +60,6 @@ def resume(directory: Path, engine: WarmEngine | None) -> Path:
     return directory
 
 
-def engine_words(engine: WarmEngine) -> str:
-    """What a warm engine does, for the user."""
-    match engine.state:
-        case EngineState.IMPORTING:
-            return "engine: importing TensorFlow…"
-        case EngineState.READY:
-            return f"engine: ready (TensorFlow {engine.versions.get('tensorflow', '?')})"
-        case EngineState.HANDED_OVER:
-            return "engine: training"
-        case EngineState.FAILED:
-            return engine.problem
-
-
 def _need_engine() -> None:
     """Refuse before there is a run that nobody would train."""
     if problem := launch.installation().problem:

@@ -15,11 +15,11 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.run.schema import SCHEMA_VERSION, connect
-from accel_tui import app, follow
+from accel_tui import follow
 from accel_tui.app import AccelApp
 from accel_tui.screens.ask import AskScreen
 from accel_tui.screens.run import RunScreen
-from accel_tui.widgets.chart import Chart
+from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log_view import LogView
 from accel_tui.widgets.notices import Notices
@@ -41,8 +41,6 @@ class StillSampler:
 
 class RunApp(AccelApp):
     """The real app on a machine of stand-ins, that notes where it was sent."""
-
-    CSS_PATH = [Path(app.__file__).parent / sheet for sheet in AccelApp.CSS_PATH]  # noqa: RUF012
 
     def __init__(self, directory: Path) -> None:
         def no_engine(_: Callable[[], None]) -> Any:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.run.home import home
 from accel_tui.cli.speech import say
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
@@ -63,6 +62,8 @@ def _farewell(status: int, words: str) -> int:
     if status == 0 or os.environ.get("ACCEL_TUI_DEBUG"):
         sys.stderr.write(words)
         return status
+    from accel_engine.run.home import home  # with all that runs are made of, slow to import
+
     message = "the dashboard crashed; runs go on without it"
     with contextlib.suppress(OSError, AccelError):
         report = home() / "crash.txt"

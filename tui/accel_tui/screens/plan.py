@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -32,11 +32,11 @@ from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.outlook_panel import OutlookPanel
 from accel_tui.widgets.picker import Picker
 from accel_tui.widgets.plan_form import PlanForm
-from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
+    from accel_tui.widgets.runs_table import RunsTable
 
 NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
 """What is said while no field is in use."""
@@ -84,6 +84,9 @@ class PlanScreen(Screen[None]):
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
     """What was last read of them."""
 
+    lists_runs: reactive[bool] = reactive(False, repaint=False)
+    """Whether there can be a list of runs."""
+
     engine_words: reactive[str] = reactive("", repaint=False)
     """What the warm engine does."""
 
@@ -129,8 +132,7 @@ class PlanScreen(Screen[None]):
         with VerticalScroll(id="body", can_focus=False):
             yield PlanForm().data_bind(PlanScreen.inventory)
             yield OutlookPanel()
-        with Vertical(id="late"):
-            yield RunsTable()
+        yield Vertical(id="late")
         with Vertical(id="bottom"):
             yield Static(id="hint", markup=False)
             yield Static(id="command", markup=False)
@@ -141,13 +143,21 @@ class PlanScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Fill in what was given."""
-        self.query_one(RunsTable).border_title = "Runs of late"
         if self._plan is not None:
             self.form.load(self._plan)
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
         self.form.load(plan)
+
+    def watch_lists_runs(self) -> None:
+        """List the runs of late."""
+        if self.lists_runs:
+            from accel_tui.widgets.runs_table import RunsTable  # imported by now; on top it would delay the first paint
+
+            table = RunsTable()
+            table.border_title = "Runs of late"
+            self.query_one("#late").mount(table)
 
     def watch_engine_words(self) -> None:
         """Show it."""
@@ -198,9 +208,10 @@ class PlanScreen(Screen[None]):
         self.action_start()
 
     @on(ScreenResume)
-    def _warm_up(self) -> None:
-        self.app.warm_engine()
-        self.query_one(RunsTable).look()
+    def _come_back(self) -> None:
+        self.call_after_refresh(self.app.warm_engine)  # its first moments are the busiest, and the screen comes first
+        for table in self.query("RunsTable").results():
+            cast("RunsTable", table).look()
 
     @on(DescendantFocus)
     def _explain(self, event: DescendantFocus) -> None:
@@ -218,8 +229,8 @@ class PlanScreen(Screen[None]):
         words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
         self.query_one("#hint", Static).update(words)
 
-    @on(RunsTable.Listed)
-    def _have_recent_runs(self, event: RunsTable.Listed) -> None:
+    def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
+        """Make room for runs if there are any."""
         self.set_class(bool(event.runs), "-ran")
 
     @on(PlanForm.Changed)
@@ -231,7 +242,6 @@ class PlanScreen(Screen[None]):
         self.query_one("#command", Static).update(self._command(event.filled))
         self._show_status()
         self._show_outlook()
-        self.refresh_bindings()
         if self._pause:
             self._pause.stop()
         self._pause = self.set_timer(PATIENCE, self._ask)

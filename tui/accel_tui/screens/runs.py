@@ -1,5 +1,7 @@
 """The screen that lists what ran, runs, or was lost."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -12,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from accel_engine.run import RunSummary, runs_directory
-from accel_tui.commands import RunsCommands
+from accel_tui.commands import Command, ListedCommands
 from accel_tui.starting import RESUMABLE
 from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.runs_table import RunsTable
@@ -20,6 +22,19 @@ from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
+
+
+class RunsCommands(ListedCommands):
+    """Opening a run by its name."""
+
+    def commands(self) -> Iterator[Command]:
+        """One command for each run that can be opened."""
+        for run in self.screen.query_one(RunsTable).runs or ():
+            if run.info:
+                yield f"open {run.id}", f"{run.info.title}, {run.status}", partial(self._open, run)
+
+    def _open(self, run: RunSummary) -> None:
+        self.screen.post_message(RunsTable.Opened(run))
 
 
 class RunsScreen(Screen[None]):

@@ -4,7 +4,7 @@ from textual.app import ComposeResult
 from textual.getters import query_one
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Label, Static
+from textual.widgets import Static
 
 from accel_tui import form
 from accel_tui.widgets.picker import Picker
@@ -20,17 +20,13 @@ class Field(Widget):
 
     DEFAULT_CSS = """
     Field {
-        layout: grid;
-        grid-size: 2;
-        grid-columns: 16 1fr;
-        grid-rows: auto;
         height: auto;
+        color: $text-muted;
 
-        Label.-name { color: $text-muted; }
-        &:focus-within Label.-name { color: $accent; }
-        &.-wrong Label.-name { color: $text-error; }
-        Picker { max-width: 40; }
-        .-error { column-span: 2; height: auto; margin: 0 0 0 2; color: $text-error; }
+        &:focus-within { color: $accent; }
+        &.-wrong { color: $text-error; }
+        Picker { max-width: 40; margin: 0 0 0 16; }
+        .-error { height: auto; margin: 0 0 0 2; color: $text-error; }
     }
     """
 
@@ -45,9 +41,12 @@ class Field(Widget):
         self._value = value
 
     def compose(self) -> ComposeResult:
-        """Name and text."""
-        yield Label(form.label(self.field), classes="-name")
+        """The text."""
         yield Picker(self._value, offers=form.offers(self.field), typed=form.typed(self.field), id=self.field)
+
+    def render(self) -> str:
+        """The name, beside the text; not a widget, of which a form has enough to paint."""
+        return form.label(self.field)
 
     def on_mount(self) -> None:
         """Say what the field is for wherever the mouse asks."""

@@ -1,32 +1,109 @@
 """The line at the bottom of a screen that says its keys."""
 
-from textual.app import ComposeResult
-from textual.events import Resize
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey  # what a footer is made of has no public name
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.events import Click, MouseMove
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+SPARE = ("toggle_theme", "detach", "log", "details")
+"""The actions whose keys are left out where there is no room, the first first; help tells them too."""
 
 
-class KeyLine(Footer):
-    """The keys that work now; where there is no room for all, those that help tells too are left out."""
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that works now.
 
+    Attributes:
+        key: What Textual calls it.
+        action: What it does, without the owner.
+        label: Key and description as they are shown.
+        tooltip: What it does, in a sentence.
+        possible: Whether it can be used; else it is shown, but faint.
+    """
+
+    key: str
+    action: str
+    label: Content
+    tooltip: str
+    possible: bool
+
+
+class KeyLine(Widget):
+    """The keys that work now; a click is as good as a key.
+
+    All are one widget: they change whenever another field is gone to, and one for each would take
+    longer to make than all the rest of the answer to such a key.
+    """
+
+    ALLOW_SELECT = False
     DEFAULT_CSS = """
     KeyLine {
-        &.-close { FooterKey.-toggle_theme, FooterKey.-detach { display: none; } }
-        &.-closest { FooterKey.-log, FooterKey.-details { display: none; } }
+        dock: bottom;
+        height: 1;
+        background: $footer-background;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
     }
     """
 
-    def __init__(self) -> None:
-        super().__init__(show_command_palette=False)
+    keys: reactive[tuple[Key, ...]] = reactive(())
+    """The keys that work now."""
 
-    def compose(self) -> ComposeResult:
-        """A key each, of a class named after its action."""
-        for key in super().compose():
-            if isinstance(key, FooterKey):
-                key.add_class("-" + key.action.rpartition(".")[2])
-            yield key
+    def on_mount(self) -> None:
+        """Follow what can be done."""
+        self.screen.bindings_updated_signal.subscribe(self, self._look)
 
-    def on_resize(self, event: Resize) -> None:
-        """Judge the room."""
-        self.set_class(event.size.width < 100, "-close")
-        self.set_class(event.size.width < 76, "-closest")
+    def render(self) -> Content:
+        """Those that there is room for."""
+        return Content("").join(key.label for key in self.shown)
+
+    @property
+    def shown(self) -> tuple[Key, ...]:
+        """Those that there is room for."""
+        keys = self.keys
+        for spare in SPARE:
+            if sum(key.label.cell_length for key in keys) > self.size.width:
+                keys = tuple(key for key in keys if key.action != spare)
+        return keys
+
+    def on_click(self, event: Click) -> None:
+        """Do what the key does."""
+        if (key := self._at(event.x)) and key.possible:
+            self.app.simulate_key(key.key)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Say in the tooltip what the key does."""
+        key = self._at(event.x)
+        self.tooltip = key.tooltip if key else None
+
+    def _at(self, x: int) -> Key | None:
+        end = 0
+        for key in self.shown:
+            end += key.label.cell_length
+            if x < end:
+                return key
+        return None
+
+    def _look(self, screen: "Screen[object]") -> None:
+        if screen is self.screen:
+            self.keys = tuple(self._active(screen))
+
+    def _active(self, screen: "Screen[object]") -> Iterator[Key]:
+        """One key for each action, the first."""
+        seen = set()
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if binding.show and binding.action not in seen:
+                seen.add(binding.action)
+                style = "" if active.enabled else " dim"
+                label = Content.assemble(
+                    (f" {self.app.get_key_display(binding)} ", f"$footer-key-foreground bold{style}"),
+                    (f"{binding.description} ", f"$footer-description-foreground{style}"),
+                )
+                yield Key(
+                    binding.key, binding.action.rpartition(".")[2], label, active.tooltip, possible=active.enabled
+                )

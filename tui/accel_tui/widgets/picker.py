@@ -13,7 +13,7 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input, Label, OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from accel_tui.form import Choice
@@ -36,13 +36,14 @@ class Picker(Widget):
         height: 1;
         layout: horizontal;
         background: $surface;
+        color: $text-disabled;
+        text-align: right;
 
-        &:focus-within { background-tint: $foreground 8%; }
+        &:focus-within { background-tint: $foreground 8%; color: $accent; }
 
-        Input { width: 1fr; background: transparent; padding: 0 0 0 1; }
-        Input:focus { background-tint: transparent; }
-        Label { width: 2; color: $text-disabled; }
-        &:focus-within Label { color: $accent; }
+        Input { width: 1fr; height: 1; background: transparent; padding: 0; }
+        Input, Input:focus { border: none; background-tint: transparent; }
+        &.-offers Input { margin: 0 2 0 0; }
 
         OptionList {
             display: none;
@@ -86,7 +87,7 @@ class Picker(Widget):
     choices: reactive[tuple[Choice, ...]] = reactive(())
     """What is offered; nothing for a plain input."""
 
-    is_open: reactive[bool] = reactive(False, toggle_class="-open")
+    is_open: reactive[bool] = reactive(False, toggle_class="-open", init=False)
     """Whether the list is shown."""
 
     @dataclass
@@ -123,17 +124,20 @@ class Picker(Widget):
         typed: str | None = None,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="-offers" if offers else None)
         self._first = value
         self._offers = offers
         self._typed = typed
         self._before = value
+        self._told = value
 
     def compose(self) -> ComposeResult:
-        """The input, and a mark where there is a list."""
-        yield Input(self._first, restrict=self._typed, compact=True)
-        if self._offers:
-            yield Label("▾")
+        """The input."""
+        yield Input(self._first, restrict=self._typed, validate_on=())  # whether it is right is for the owner to say
+
+    def render(self) -> str:
+        """A mark beside the input, where there is a list."""
+        return "▾ " if self._offers else ""
 
     @property
     def value(self) -> str:
@@ -205,6 +209,9 @@ class Picker(Widget):
     @on(Input.Changed)
     def _edited(self, event: Input.Changed) -> None:
         event.stop()
+        if event.value == self._told:
+            return  # an input also says with what it begins
+        self._told = event.value
         self.post_message(self.Changed(self, event.value))
         if self.input.has_focus and self.choices and event.value != self._before:
             self._offer(self._matching(event.value))

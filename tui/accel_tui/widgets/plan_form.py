@@ -6,7 +6,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.css.query import DOMQuery
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -63,6 +62,16 @@ class PlanForm(Widget):
             """The form that it comes from."""
             return self.form
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields = tuple(
+            Field(name, form.text_of(DEFAULTS[name]))
+            for column in self.COLUMNS
+            for group in column
+            for name in form.GROUPS[group]
+        )
+        """All fields, in their order on the screen."""
+
     def compose(self) -> ComposeResult:
         """A column, or two, of groups of fields."""
         for column, place in zip(self.COLUMNS, ("-first", "-second"), strict=True):
@@ -70,13 +79,7 @@ class PlanForm(Widget):
                 for group in column:
                     with Vertical(id=f"group-{group.lower()}", classes="group") as box:
                         box.border_title = group
-                        for name in form.GROUPS[group]:
-                            yield Field(name, form.text_of(DEFAULTS[name]))
-
-    @property
-    def fields(self) -> DOMQuery[Field]:
-        """All fields."""
-        return self.query(Field)
+                        yield from (field for field in self.fields if field.field in form.GROUPS[group])
 
     def on_mount(self) -> None:
         """Say what the form makes as it opens."""

@@ -14,7 +14,8 @@ from accel_engine.run.steps import RATE
 from accel_tui import figures
 from accel_tui.curve import Curve
 from accel_tui.state import RunState
-from accel_tui.widgets.chart import Chart, Series
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.series import Series
 from accel_tui.window import Part, Window, part_of
 
 _SCROLL = 0.25  # of what is shown

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from accel_tui.widgets.chart import mini
+from accel_tui.widgets.chart.mini import mini
 
 
 @pytest.mark.parametrize(
