@@ -1,5 +1,6 @@
 """Google's TPU chips and the programs that hold them, as the kernel shows them, without any library."""
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,18 +112,26 @@ def find_holders(root: Path = Path("/")) -> Holders:
     complete = True
     for process in _processes(root / "proc"):
         try:
-            with os.scandir(process / "fd") as entries:
-                links = {os.readlink(entry.path) for entry in entries}
+            links = _opened(process / "fd")
         except PermissionError:
             complete = False
             continue
-        except OSError:  # it has ended meanwhile, or closed the file
+        except OSError:  # it has ended meanwhile
             continue
         for node in links:
             if node.startswith((f"{root / 'dev/accel'}", f"{root / 'dev/vfio'}/")):
                 part = Part(_word(process / "comm") or "a program", process.name)
                 by_node[node] = (*by_node.get(node, ()), part)
     return Holders(by_node, complete)
+
+
+def _opened(files: Path) -> set[str]:
+    """What a program has open."""
+    opened = set()
+    for number in os.listdir(files):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            opened.add(os.readlink(files / number))
+    return opened
 
 
 def _processes(proc: Path) -> list[Path]:

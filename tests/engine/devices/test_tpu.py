@@ -1,5 +1,6 @@
 """TPU chips, against a stand-in for what the kernel shows of them."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -87,6 +88,15 @@ def test_the_programs_that_hold_chips_are_found(tmp_path: Path) -> None:
     assert holders.complete
     python = Part("python3", "71")
     assert [holders.of(chip) for chip in find_chips(tmp_path)] == [(python,), (python,), ()]
+
+
+def test_a_file_that_is_closed_meanwhile_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(tmp_path, "0000:00:04.0", "0x005e")
+    hold(tmp_path, 71, "python3", "null", "accel0")
+    listed = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: ["7", *listed(path)])
+    (chip,) = find_chips(tmp_path)
+    assert find_holders(tmp_path).of(chip) == (Part("python3", "71"),)
 
 
 def test_a_program_that_holds_both_functions_of_a_chip_is_told_once(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_programs_of_others_may_be_hidden(
 ) -> None:
     chips(tmp_path, 1, V4)
     hold(tmp_path, 71, "python3", "accel0")
-    monkeypatch.setattr("os.scandir", _forbidden)
+    monkeypatch.setattr("accel_engine.devices.tpu_chips._opened", _forbidden)
     runtime.stop()
     (sample,) = read()
     assert sample.readings["utilization"].reason == f"no program serves TPU readings at localhost:{runtime.port}"
