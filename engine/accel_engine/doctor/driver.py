@@ -1,10 +1,15 @@
 """What the NVIDIA driver says of itself and of its GPUs."""
 
 import contextlib
+import queue
+import threading
 from dataclasses import dataclass
 
 from accel_engine.devices.nvidia import NvidiaProbe
 from accel_engine.devices.reading import Device
+
+PATIENCE = 20.0
+"""Seconds that the driver may take: to wake eight GPUs takes several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,7 @@ class Driver:
         gpus: The GPUs that it sees, whatever ``CUDA_VISIBLE_DEVICES`` hides.
         taken: Share of its memory that is in use, by the id of the GPU.
         problem: Why it sees none.
+        late: Whether it did not answer in time.
     """
 
     version: str = ""
@@ -24,10 +30,34 @@ class Driver:
     gpus: tuple[Device, ...] = ()
     taken: tuple[tuple[str, float], ...] = ()
     problem: str = ""
+    late: bool = False
 
 
-def ask_driver() -> Driver:
-    """Ask the driver; it may hang, if the driver does."""
+def ask_driver(patience: float = PATIENCE) -> Driver:
+    """Ask the driver.
+
+    Args:
+        patience: Seconds that it may take; what it is asked in is left behind if it hangs.
+    """
+    answers: queue.SimpleQueue[Driver | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(_ask())
+        except Exception as error:  # noqa: BLE001 (raised again where it is waited for)
+            answers.put(error)
+
+    threading.Thread(target=ask, name="ask-driver", daemon=True).start()
+    try:
+        answer = answers.get(timeout=patience)
+    except queue.Empty:
+        return Driver(problem=f"the NVIDIA driver does not answer within {patience:g} s", late=True)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _ask() -> Driver:
     probe = NvidiaProbe()
     try:
         inventory = probe.inventory()

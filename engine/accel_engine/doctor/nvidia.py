@@ -1,18 +1,17 @@
 """NVIDIA GPUs: whether the driver sees them, TensorFlow sees them, and what memory they have left."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 
 from accel_engine.doctor.blindness import why_unseen
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from accel_engine.doctor.driver import PATIENCE as DRIVER_PATIENCE
 from accel_engine.doctor.driver import Driver
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.sight import PATIENCE
 from accel_engine.doctor.tensorflow import LAST_WORD, installed
 from accel_engine.doctor.versions import fits
-
-DRIVER_PATIENCE = 20.0
-"""Seconds that the driver may take: to wake eight GPUs takes several."""
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -35,10 +34,10 @@ NONE_HERE = "not needed: no NVIDIA GPU here"
 def checks(machine: Machine) -> tuple[Check, ...]:
     """The checks of this subject."""
     return (
-        Check("nvidia.driver", partial(driver, machine), DRIVER_PATIENCE),
+        Check("nvidia.driver", partial(driver, machine), DRIVER_PATIENCE + LAST_WORD),
         Check("nvidia.libraries", partial(libraries, machine), PATIENCE + LAST_WORD),
         Check("nvidia.seen", partial(seen, machine), PATIENCE + LAST_WORD),
-        Check("nvidia.memory", partial(memory, machine), DRIVER_PATIENCE),
+        Check("nvidia.memory", partial(memory, machine), DRIVER_PATIENCE + LAST_WORD),
     )
 
 
@@ -52,12 +51,13 @@ def driver(machine: Machine) -> Finding:
     if not on_bus and not wrong:
         return passed("no NVIDIA GPU here")
     names = ", ".join(function.name for function in on_bus)
-    found = f"{told.problem}; on the PCI bus: {names or 'none'}"
+    if wrong:
+        why = f"no GPU can be used{f'; there is one at {names}' if names else ''}"
+        return failed(wrong, why, "restart the machine; if that is not enough, install the driver again")
+    found = f"{told.problem}; on the PCI bus: {names}"
     if machine.in_container:
         why = "this is a container; the GPU is the host's, and was not handed to it"
         return warned(found, why, "start it with --gpus all (Docker, with NVIDIA's container toolkit)")
-    if wrong:
-        return failed(found, wrong, "restart the machine; if that is not enough, install the driver again")
     drivers = {driver for function in on_bus if (driver := _driver_of(function))}
     if "nouveau" in drivers:
         why = "the GPU is driven by nouveau, which knows no CUDA"
@@ -112,7 +112,7 @@ def _word(path: Path) -> str:
 def libraries(machine: Machine) -> Finding:
     """Whether the CUDA libraries are there that this TensorFlow was built for."""
     if not machine.driver().gpus:
-        return passed(NONE_HERE)
+        return _without(machine.driver())
     here = installed(machine)
     name = "tensorflow"
     if name not in here:
@@ -126,6 +126,9 @@ def libraries(machine: Machine) -> Finding:
     if not wrong:
         return passed(f"{len(wanted)} packages, as tensorflow {here[name]} wants them")
     found = wrong[0] if len(wrong) == 1 else f"{wrong[0]}, and {len(wrong) - 1} more of {len(wanted)} not as wanted"
+    if machine.sight().gpus and any("-cuda-nvcc-" in problem for problem in wrong) and not _has_compiler(machine):
+        why = "TensorFlow sees its GPUs, but XLA has no ptxas and libdevice, without which it compiles nothing"
+        return warned(found, why, f"pip install 'tensorflow[and-cuda]=={here[name]}', or train with --xla off")
     if machine.sight().gpus:
         return passed("TensorFlow finds CUDA libraries other than its own packages")
     return failed(
@@ -133,6 +136,13 @@ def libraries(machine: Machine) -> Finding:
         "TensorFlow's CUDA libraries come as packages of their own, and it loads all of them or uses no GPU",
         f"pip install 'tensorflow[and-cuda]=={here[name]}'",
     )
+
+
+def _without(told: Driver) -> Finding:
+    """What is said of GPUs that the driver does not see."""
+    if told.late:
+        return warned("not known", told.problem, "see nvidia.driver")
+    return passed(NONE_HERE)
 
 
 def _misfit(machine: Machine, requirement: str) -> str:
@@ -145,13 +155,19 @@ def _misfit(machine: Machine, requirement: str) -> str:
     return "" if fits(version, ranges) else f"{name} is {version}, not {ranges.strip(' ()')}"
 
 
+def _has_compiler(machine: Machine) -> bool:
+    """Whether CUDA's toolkit is installed, with what XLA takes from it."""
+    toolkit = machine.root / "usr/local/cuda/nvvm/libdevice"
+    return toolkit.is_dir() or shutil.which("ptxas", path=machine.environment.get("PATH", "")) is not None
+
+
 def seen(machine: Machine) -> Finding:
     """Whether TensorFlow sees the GPUs that the driver sees, and if not, what the usual cause is."""
     gpus = machine.driver().gpus
     if not installed(machine):
         return passed("not asked: no TensorFlow is installed")
     if not gpus and not machine.sight().gpus:
-        return passed(NONE_HERE)
+        return _without(machine.driver())
     sight = machine.sight()
     if len(sight.gpus) >= len(gpus):
         return passed(f"TensorFlow sees {_count(len(sight.gpus))}, as the driver does")
@@ -168,7 +184,7 @@ def memory(machine: Machine) -> Finding:
     """Whether there is memory left on the GPUs, and whether TensorFlow takes only what it needs."""
     told = machine.driver()
     if not told.gpus:
-        return passed(NONE_HERE)
+        return _without(told)
     growth = machine.environment.get("TF_FORCE_GPU_ALLOW_GROWTH")
     if growth == "false":
         why = "TF_FORCE_GPU_ALLOW_GROWTH=false overrides plans: TensorFlow takes all of a GPU's memory at once"

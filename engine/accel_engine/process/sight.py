@@ -14,7 +14,7 @@ from typing import Any
 
 from accel_engine.process import environment
 
-LONGEST = 600
+LONGEST = 120
 """Seconds after which the process ends even if whoever started it is gone and native code hangs."""
 
 

@@ -1,6 +1,7 @@
 """NVIDIA GPUs, against stand-ins for the driver, the bus, the packages and TensorFlow."""
 
 import sys
+import threading
 from types import SimpleNamespace
 
 import pynvml
@@ -114,6 +115,28 @@ def test_cuda_s_packages(machine, wheels, verdict, words) -> None:
 def test_cuda_from_elsewhere_will_do(machine) -> None:
     sight = blind(gpus=("NVIDIA H100 80GB HBM3",))
     assert libraries(machine(CUDA_BUILD, WANTED, driver=ONE, sight=sight)).verdict is Verdict.PASS
+
+
+NVCC = ('nvidia-cuda-nvcc-cu12<13.0,>=12.5.82; extra == "and-cuda"',)
+
+
+def test_xla_needs_cuda_s_compiler(machine) -> None:
+    sight = blind(gpus=("NVIDIA H100 80GB HBM3",))
+    given = machine(CUDA_BUILD, NVCC, driver=ONE, sight=sight)
+    finding = libraries(given)
+    assert finding.verdict is Verdict.WARN
+    assert "ptxas" in finding.why
+    (given.root / "usr/local/cuda/nvvm/libdevice").mkdir(parents=True)
+    assert libraries(given).verdict is Verdict.PASS
+
+
+def test_a_driver_that_hangs_is_told_once_and_nothing_is_made_up(machine) -> None:
+    told = Driver(problem="the NVIDIA driver does not answer within 20 s", late=True)
+    given = machine(CUDA_BUILD, driver=told, sight=Sight(late=True))
+    assert driver(given).verdict is Verdict.FAIL
+    for check in (libraries, seen, memory):
+        finding = check(given)
+        assert (finding.verdict, finding.advice) == (Verdict.WARN, "see nvidia.driver")
 
 
 def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
@@ -275,6 +298,29 @@ def test_an_absent_driver_says_why(binding, monkeypatch) -> None:
     monkeypatch.setattr(Probe, "inventory", lambda _: Inventory((), (Absence("gpu", "no NVIDIA driver"),)))
     monkeypatch.setattr(Probe, "sample", lambda _: ())
     assert ask_driver().problem == "no NVIDIA driver"
+
+
+def test_a_probe_that_breaks_is_not_waited_for(binding, monkeypatch) -> None:
+    def fail(_: Probe) -> Inventory:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Probe, "inventory", fail)
+    with pytest.raises(ZeroDivisionError):
+        ask_driver()
+
+
+def test_a_driver_that_does_not_answer_is_left(binding, monkeypatch) -> None:
+    end = threading.Event()
+
+    def hang(_: Probe) -> Inventory:
+        end.wait()
+        return Inventory(())
+
+    monkeypatch.setattr(Probe, "inventory", hang)
+    told = ask_driver(patience=0.05)
+    end.set()
+    assert told.late
+    assert told.problem == "the NVIDIA driver does not answer within 0.05 s"
 
 
 def test_the_true_library_has_the_functions() -> None:

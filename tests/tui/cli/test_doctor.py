@@ -44,7 +44,7 @@ def test_findings_are_aligned_and_explained(run_command, found):
     assert result.lines[3].startswith("         ")
     assert result.lines[4] == "    do:  install accel-tui[cpu] afresh"
     assert "\N{BALLOT X} tpu.lock             locked" in result.lines
-    assert result.lines[-1] == "1 failed, 1 to be warned of, 2 in order"
+    assert result.lines[-1] == "1 failed, 1 warned, 2 passed"
     assert all(len(line) <= 80 for line in result.lines)
     assert "\x1b" not in result.out
 

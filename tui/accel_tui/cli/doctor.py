@@ -107,7 +107,7 @@ class _Text:
             self._put(report)
             verdicts[report.finding.verdict] += 1
             yield report
-        parts = ((Verdict.FAIL, "failed"), (Verdict.WARN, "to be warned of"), (Verdict.PASS, "in order"))
+        parts = ((Verdict.FAIL, "failed"), (Verdict.WARN, "warned"), (Verdict.PASS, "passed"))
         counts = ", ".join(f"{verdicts[verdict]} {words}" for verdict, words in parts if verdicts[verdict])
         click.echo(f"\n{counts}")
 
