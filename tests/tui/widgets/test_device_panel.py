@@ -1,8 +1,12 @@
-import pytest
+import re
+from collections.abc import Mapping
 
-from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+import pytest
+from textual.app import App, ComposeResult
+
+from accel_engine.devices.reading import Absence, Device, Inventory, Part, Reading, Sample
 from accel_tui.meter import Meter
-from accel_tui.widgets.device_panel import lines
+from accel_tui.widgets.device_panel import DevicePanel, explanations, lines
 from tui.stand_ins import GIB, MACHINE, READINGS, sample
 
 GPU = Device("gpu:0", "gpu", "NVIDIA H100 80GB HBM3", 80 * GIB)
@@ -25,7 +29,7 @@ def test_while_devices_are_looked_for_that_is_said() -> None:
 
 def test_a_device_is_a_line_and_absences_share_one() -> None:
     shown = plain(MACHINE, {"cpu:0": Meter(sample(), (10.0, 100.0))}, 80)
-    assert shown[0].startswith("cpu:0  AMD EPYC 7B13  ━━━━━━━━  43%  mem 3.1G/16.0G")
+    assert shown[0].startswith("cpu:0  AMD EPYC 7B13  ━━━━━━  43%  mem 3.1G/16.0G")
     assert "load 1.2" in shown[0]
     assert shown[0].endswith("▂█")
     assert shown[1:] == ["gpu  none: no NVIDIA driver   tpu  none: no TPU chip"]
@@ -66,3 +70,147 @@ def test_cores_are_drawn_where_there_is_room() -> None:
     meters = {"cpu:0": Meter(sample(), (50.0,) * 120)}
     assert "▁▃▅▆" in plain(MACHINE, meters, 120)[0]
     assert "▁▃▅▆" not in plain(MACHINE, meters, 80)[0]
+
+
+FULL = GPU_READINGS | {
+    "power_limit": Reading(700.0, "W"),
+    "clock_sm": Reading(1980.0, "MHz"),
+    "clock_memory": Reading(2619.0, "MHz"),
+    "fan": Reading.missing("this GPU does not report it", "%"),
+    "pcie_generation": Reading(5.0),
+    "pcie_width": Reading(16.0),
+    "pcie_received": Reading(2.5 * GIB, "B/s"),
+    "pcie_sent": Reading(0.0, "B/s"),
+    "ecc_corrected": Reading(2.0),
+    "ecc_uncorrected": Reading(0.0),
+    "throttling": Reading.counted(()),
+    "processes": Reading.counted((Part("python", "4242", 61 * GIB),)),
+    "instances": Reading.counted((Part("MIG 3g.40gb", "MIG-1", 3 * GIB, 40 * GIB),)),
+}
+
+
+def machine(gpus: int) -> Inventory:
+    found = [Device(f"gpu:{index}", "gpu", "NVIDIA H100 80GB HBM3", 80 * GIB) for index in range(gpus)]
+    return Inventory((*MACHINE.devices, *found), (Absence("tpu", "no TPU chip"),))
+
+
+def meters_of(inventory: Inventory, readings: Mapping[str, Reading] = FULL) -> dict[str, Meter]:
+    return {
+        device.id: Meter(sample(device.id, READINGS if device.kind == "cpu" else readings), (50.0,) * 120)
+        for device in inventory.devices
+    }
+
+
+def slowed(*words: str) -> dict[str, Reading]:
+    return FULL | {"throttling": Reading.counted(tuple(Part(each) for each in words))}
+
+
+def test_what_slows_a_device_is_said_in_words_and_only_then() -> None:
+    inventory = Inventory((GPU,))
+    assert "slowed" not in plain(inventory, meters_of(inventory), 120)[0]
+    assert "slowed: too hot" in plain(inventory, meters_of(inventory, slowed("too hot", "power limit")), 120)[0]
+    assert "▼ too hot" in plain(inventory, meters_of(inventory, slowed("too hot")), 80)[0]
+    assert "slowed: power limit" in plain(inventory, meters_of(inventory, slowed("power limit")), 120)[0]
+
+
+def test_where_there_is_room_each_device_has_a_second_line() -> None:
+    inventory = machine(1)
+    shown = [row.plain for row in lines(inventory, meters_of(inventory), 200, 10, tall=True)]
+    assert len(shown) == 5
+    assert "▁▃▅▆" in shown[1]
+    for words in (
+        "clocks 1980/2619 MHz",
+        "PCIe 5x16",
+        "↓ 2.5G/s ↑ 0B/s",
+        "ECC 2 corrected",
+        "python 4242 61.0G",
+        "MIG 3g.40gb 3.0G/40.0G",
+    ):
+        assert words in shown[3]
+    assert "fan" not in shown[3]
+    assert len(lines(inventory, {}, 200, 10, tall=True)) == 5  # so that nothing moves when readings come
+
+
+def test_the_engine_s_own_use_is_told_of_the_host() -> None:
+    readings = READINGS | {
+        "engine_cpu": Reading(173.0, "%"),
+        "engine_memory": Reading(2.5 * GIB, "B"),
+        "disk_read": Reading(2.0**20, "B/s"),
+        "disk_written": Reading.missing("known from the second reading on", "B/s"),
+        "swap_used": Reading(0.0, "B"),
+        "swap_total": Reading(8.0 * GIB, "B"),
+    }
+    shown = lines(MACHINE, {"cpu:0": Meter(sample(readings=readings), ())}, 120, 10, tall=True)[1].plain
+    for words in ("engine 173% 2.5G", "disk r 1.0M/s w —/s", "swap 0B/8.0G"):
+        assert words in shown
+    assert "net" not in shown
+
+
+@pytest.mark.parametrize(("gpus", "height"), [(1, 3), (8, 3), (8, 9), (16, 6), (12, 3), (100, 3), (2, 1)])
+@pytest.mark.parametrize("width", [40, 78, 118, 198])
+def test_devices_are_never_clipped_silently(gpus: int, height: int, width: int) -> None:
+    inventory = machine(gpus)
+    rows = [row.plain for row in lines(inventory, meters_of(inventory), width, height)]
+    assert len(rows) <= height
+    assert all(len(row) <= width for row in rows)
+    text = "\n".join(rows)
+    shown = sum(bool(re.search(rf"gpu:{index}\b", text)) for index in range(gpus))
+    left = re.search(r"(\d+) more", text)
+    assert shown + (int(left[1]) if left else 0) == gpus
+
+
+def test_the_fewer_devices_the_more_is_said() -> None:
+    few, some, many = (
+        [row.plain for row in lines(machine(gpus), meters_of(machine(gpus)), 78, 3)] for gpus in (2, 4, 8)
+    )
+    assert "61.5G/80.0G  64°C  512W" in few[1]
+    assert some[1].startswith("gpu:0  ━━━━  97% 61.5G/80.0G  64° 512W")
+    assert some[1].count("gpu:") == 2
+    assert many[1].startswith("gpu:0 █ 97% 61.5G")
+    assert many[1].count("gpu:") == 4
+
+
+def test_a_device_in_a_cell_says_why_nothing_is_known_of_it_and_when_it_is_hot() -> None:
+    inventory = machine(4)
+    meters = meters_of(inventory)
+    lost = {name: Reading.missing("the GPU is lost", reading.unit) for name, reading in FULL.items()}
+    meters["gpu:1"] = Meter(sample("gpu:1", lost), ())
+    meters["gpu:2"] = Meter(sample("gpu:2", slowed("too hot")), ())
+    meters["gpu:3"] = Meter(sample("gpu:3", slowed("power limit")), ())
+    _, first, second = (row.plain for row in lines(inventory, meters, 78, 3))
+    assert "gpu:1  the GPU is lost" in first
+    assert "61.5G/80.0G! 64°" in second
+    assert second.count("!") == 1
+
+
+def test_reasons_are_told_once_for_all_devices_that_share_them() -> None:
+    inventory = machine(3)
+    assert explanations(meters_of(inventory)) == ["gpu:0, gpu:1, gpu:2 fan: this GPU does not report it"]
+
+
+def test_many_cores_share_blocks() -> None:
+    readings = READINGS | {f"core_{core}": Reading(100.0 if core == 70 else 0.0, "%") for core in range(128)}
+    shown = lines(MACHINE, {"cpu:0": Meter(sample(readings=readings), ())}, 80, 10, tall=True)[1].plain
+    assert shown.count("█") == 1
+    assert shown.strip().count("▁") in range(30, 73)
+
+
+class Panels(App[None]):
+    """A panel alone, that may be three rows high."""
+
+    CSS = "DevicePanel { max-height: 3; }"
+
+    def compose(self) -> ComposeResult:
+        yield DevicePanel()
+
+
+@pytest.mark.parametrize(("gpus", "height"), [(0, 2), (1, 3), (8, 3)])
+async def test_a_panel_is_as_high_as_it_needs_and_may(gpus: int, height: int) -> None:
+    app = Panels()
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = app.query_one(DevicePanel)
+        panel.inventory = machine(gpus)
+        panel.meters = meters_of(machine(gpus))
+        await pilot.pause()
+        assert panel.size.height == height
+        assert all(f"gpu:{index} " in str(panel.render()) for index in range(gpus))

@@ -1,26 +1,28 @@
-"""The machine's devices, a line each: what they are and how busy they are."""
+"""The machine's devices: what they are and how busy they are, in whatever room there is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from textual.content import Content
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from accel_engine.devices.reading import Device, Inventory, Reading
-from accel_tui import units
+from accel_engine.devices.reading import Device, Inventory
 from accel_tui.meter import Meter
-from accel_tui.widgets.chart.mini import mini
+from accel_tui.widgets.device_lines import CELLS, detail, line, short_name
 
-_MISSING = "—"
-_BAR = "━"
+_TALL = 34
+"""Rows of a terminal from which devices may have a second line each."""
+
+_GAP = 2
 
 
 class DevicePanel(Widget):
     """Lines of devices with meters, then one line for each kind that is not here.
 
-    What does not fit the width is left out, the least telling first. A value that could not be read
-    is a dash; its reason stands at the end of the line, and in the tooltip.
+    With room to spare each device has a second line; where there is too little for a line each, those
+    that are no CPU stand side by side, and say less the more of them there are. A value that could not
+    be read is a dash; its reason stands at the end of the line, and in the tooltip.
     """
 
     DEFAULT_CSS = """
@@ -34,117 +36,85 @@ class DevicePanel(Widget):
     meters: reactive[Mapping[str, Meter]] = reactive(dict)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """A row for every line."""
-        del container, viewport
-        return len(lines(self.inventory, {}, width))
+        """As many rows as are needed of those that the style sheet allows."""
+        limit = self.styles.max_height
+        most = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
+        return len(lines(self.inventory, {}, width, most, tall=viewport.height >= _TALL))
 
     def render(self) -> Content:
-        """All lines, as wide as the widget."""
-        return Content("\n").join(lines(self.inventory, self.meters, self.size.width))
+        """All lines, as wide and as high as the widget."""
+        tall = self.app.size.height >= _TALL
+        return Content("\n").join(lines(self.inventory, self.meters, self.size.width, self.size.height, tall=tall))
 
     def watch_meters(self) -> None:
         """Explain in the tooltip what could not be read."""
-        reasons = [
-            f"{device} {name}: {reading.reason}"
-            for device, meter in self.meters.items()
-            for name, reading in meter.sample.readings.items()
-            if reading.value is None
-        ]
-        self.tooltip = "\n".join(reasons) or None
+        self.tooltip = "\n".join(explanations(self.meters)) or None
 
 
-def lines(inventory: Inventory | None, meters: Mapping[str, Meter], width: int) -> list[Content]:
+def explanations(meters: Mapping[str, Meter]) -> list[str]:
+    """Why values are missing, once for all devices that have the same reason."""
+    devices: dict[tuple[str, str], list[str]] = {}
+    for device, meter in meters.items():
+        for name, reading in meter.sample.readings.items():
+            if reading.value is None:
+                devices.setdefault((name.replace("_", " "), reading.reason), []).append(device)
+    return [f"{', '.join(ids)} {name}: {reason}" for (name, reason), ids in devices.items()]
+
+
+def lines(
+    inventory: Inventory | None, meters: Mapping[str, Meter], width: int, height: int = 1000, *, tall: bool = False
+) -> list[Content]:
     """The panel's text.
 
     Args:
         inventory: The devices; ``None`` while they are being looked for.
         meters: By device id; a device without one has not been read yet.
         width: In cells.
+        height: The most lines there may be.
+        tall: Whether devices may have two lines.
     """
     if inventory is None:
         return [Content.styled("looking for devices…", "$text-muted")]
-    names = min(max((len(device.name) for device in inventory.devices), default=0), max(12, width // 4))
-    rows = [device_line(device, meters.get(device.id), width, names) for device in inventory.devices]
-    absences = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.absences]
-    together = "   ".join(absences)
-    said = [together] if len(together) <= width else absences
-    return rows + [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in said if text]
+    absences = _absences(inventory, width)
+    devices = inventory.devices
+    names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
+    if tall and 2 * len(devices) + len(absences) <= height:
+        return [row for device in devices for row in _two(device, meters.get(device.id), width, names)] + absences
+    if len(devices) <= height:
+        rows = [line(device, meters.get(device.id), width, names) for device in devices]
+        return (rows + absences)[:height]
+    hosts = [device for device in devices if device.kind == "cpu"][: height - 1]
+    rows = [line(device, meters.get(device.id), width, names) for device in hosts]
+    others = [device for device in devices if device.kind != "cpu"]
+    return (rows + list(_side_by_side(others, meters, width, height - len(rows))) + absences)[:height]
 
 
-def device_line(device: Device, meter: Meter | None, width: int, names: int) -> Content:
-    """One device in a line of at most ``width`` cells.
-
-    Args:
-        device: The device.
-        meter: What was last read of it.
-        width: In cells.
-        names: Cells for the device's name.
-    """
-    head = [
-        Content.styled(f"{device.id:<6}", "$accent"),
-        Content(" "),
-        Content(device.name).truncate(names, ellipsis=True, pad=True),
-    ]
-    if meter is None:
-        return Content.assemble(*head, "  ", ("reading…", "$text-muted"))
-    bar = 8 if width < 100 else 12 if width < 160 else 20
-    utilization = meter.reading("utilization")
-    parts = [
-        *head,
-        Content("  "),
-        _bar(utilization, bar),
-        Content(f" {utilization.value:3.0f}%" if utilization.value is not None else f"   {_MISSING}"),
-        Content("  "),
-        _memory(meter),
-    ]
-    parts += [part for name, form in _EXTRAS.items() for part in _extra(meter, name, form)]
-    line = Content("").join(parts)
-    reasons = sorted({reading.reason for name, reading in meter.sample.readings.items() if _explains(name, reading)})
-    room = width - line.cell_length - 2
-    if reasons:
-        return Content.assemble(line, "  ", ("; ".join(reasons), "$text-disabled")).truncate(width, ellipsis=True)
-    cores = _cores(meter)
-    if cores and room - len(cores) >= 24:
-        line += Content.assemble("  ", (cores, "$accent 70%"))
-        room -= len(cores) + 2
-    if room >= 6:
-        line += Content.assemble("  ", (mini(meter.history, min(room, 60)), "$accent 70%"))
-    return line.truncate(width)
+def _two(device: Device, meter: Meter | None, width: int, names: int) -> tuple[Content, Content]:
+    return line(device, meter, width, names, detailed=True), detail(meter, width)
 
 
-def _bar(reading: Reading, cells: int) -> Content:
-    filled = 0 if reading.value is None else round(cells * min(max(reading.value, 0.0), 100.0) / 100)
-    return Content.assemble((_BAR * filled, "$accent"), (_BAR * (cells - filled), "$foreground 15%"))
+def _absences(inventory: Inventory, width: int) -> list[Content]:
+    said = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.absences]
+    together = "   ".join(said)
+    texts = [together] if len(together) <= width else said
+    return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in texts if text]
 
 
-def _memory(meter: Meter) -> Content:
-    used, total = meter.reading("memory_used").value, meter.reading("memory_total").value
-    shown = (
-        f"{units.size(used) if used is not None else _MISSING}/{units.size(total) if total is not None else _MISSING}"
+def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
+    """Devices in columns, told as fully as there is room for; how many there is no room for is said."""
+    height = max(height, 1)
+    cells, make = next(
+        ((cells, make) for cells, make in CELLS if _columns(width, cells) * height >= len(devices)), CELLS[-1]
     )
-    return Content.assemble(("mem ", "$text-muted"), f"{shown:<11}")
+    columns = _columns(width, cells)
+    shown = list(devices[: columns * height])
+    left = len(devices) - len(shown)
+    made = [make(device, meters.get(device.id)).truncate(cells, ellipsis=True, pad=True) for device in shown]
+    if left:
+        made[-1] = Content.styled(f"{left + 1} more", "$text-warning")
+    for first in range(0, len(made), columns):
+        yield Content(" " * _GAP).join(made[first : first + columns]).truncate(width)
 
 
-_EXTRAS = {
-    "temperature": ("", "{:.0f}°C"),
-    "power": ("", "{:.0f}W"),
-    "load": ("load ", "{:.1f}"),
-}
-"""What else is said of a device where it is read: a word before it, and its form."""
-
-
-def _extra(meter: Meter, name: str, form: tuple[str, str]) -> list[Content]:
-    if name not in meter.sample.readings:
-        return []
-    value = meter.reading(name).value
-    word, shown = form
-    return [Content.assemble(("  " + word, "$text-muted"), shown.format(value) if value is not None else _MISSING)]
-
-
-def _explains(name: str, reading: Reading) -> bool:
-    return reading.value is None and not name.startswith("core_")
-
-
-def _cores(meter: Meter) -> str:
-    loads = [reading.value for name, reading in meter.sample.readings.items() if name.startswith("core_")]
-    return mini(loads, len(loads))
+def _columns(width: int, cells: int) -> int:
+    return max(1, (width + _GAP) // (cells + _GAP))
