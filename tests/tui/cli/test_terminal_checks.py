@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from accel_engine.doctor import Verdict
@@ -91,6 +93,26 @@ def test_unicode(environment, encoding, verdict, words):
     finding = look("unicode", environment, encoding=encoding)
     assert finding.verdict is verdict
     assert words in f"{finding.found} {finding.why} {finding.advice}"
+
+
+@pytest.mark.parametrize(("told", "taken"), [((132, 43), (132, 43)), ((0, 0), (80, 24))])
+def test_this_terminal_is_found_though_output_is_kept(monkeypatch, told, taken):
+    def size(descriptor):
+        if descriptor == 0:
+            raise OSError(25, "Inappropriate ioctl for device")
+        return os.terminal_size(told)
+
+    monkeypatch.setattr("accel_tui.cli.terminal_checks.os.get_terminal_size", size)
+    here = Terminal.here()
+    assert (here.interactive, here.size) == (True, taken)
+
+
+def test_no_terminal_is_found_where_none_is(monkeypatch):
+    def refuse(descriptor):
+        raise OSError(25, "Inappropriate ioctl for device")
+
+    monkeypatch.setattr("accel_tui.cli.terminal_checks.os.get_terminal_size", refuse)
+    assert not Terminal.here().interactive
 
 
 def test_a_terminal_in_a_line():

@@ -44,8 +44,9 @@ class Terminal:
         encoding = getattr(sys.__stderr__, "encoding", None)  # what the dashboard writes to
         for descriptor in range(3):  # one of them may be a file, as when a report is kept
             with contextlib.suppress(OSError):
-                size = os.get_terminal_size(descriptor)
-                return cls(os.environ, True, (size.columns, size.lines), encoding or "ascii")
+                columns, rows = os.get_terminal_size(descriptor)
+                size = (columns, rows) if columns and rows else COMFORTABLE  # some do not know how large they are
+                return cls(os.environ, True, size, encoding or "ascii")
         return cls(os.environ, False, COMFORTABLE, encoding or "ascii")
 
     @property
