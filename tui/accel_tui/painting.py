@@ -13,6 +13,7 @@ from textual import _compositor, events, on
 from textual.app import App
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.types import CSSPathType
 
 from accel_tui.canvas import Canvas
 from accel_tui.link import Link
@@ -51,10 +52,14 @@ class _Painted(_compositor.CompositorUpdate):
 
 
 class PaintingApp(App[None]):
-    """Paints by way of a canvas, while the link has room."""
+    """Paints by way of a canvas, while the link has room.
 
-    def __init__(self) -> None:
-        super().__init__()
+    Args:
+        css_path: The sheets, as Textual takes them.
+    """
+
+    def __init__(self, css_path: CSSPathType | None = None) -> None:
+        super().__init__(css_path=css_path)
         self._canvas = Canvas()
         self._link = Link()
         self._held = False
