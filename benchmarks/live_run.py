@@ -11,12 +11,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from accel_engine import launch, run
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import (
+    CommandAnswered,
     DevicesFound,
     EpochEnded,
     LearningRateChanged,
@@ -40,7 +42,10 @@ PATIENCE_SECONDS = 180.0
 
 @contextlib.contextmanager
 def steady() -> Iterator[Path]:
-    """A run that gets 1,000 steps a second in 10 updates, a sample a second and an epoch each 5 s; its directory."""
+    """A run that gets 1,000 steps a second in 10 updates, and a sample a second; its directory.
+
+    An epoch takes 5 s; at its end, commands are said to be obeyed.
+    """
     directory = run.create(Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady"))
     writer = subprocess.Popen([sys.executable, __file__, str(directory)])
     try:
@@ -52,9 +57,9 @@ def steady() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def trained(model: str, data: str, batch_size: int = BATCH) -> Iterator[Path]:
-    """A run that a real engine trains without end; its directory, once it has steps."""
-    directory = run.create(Plan(model=model, data=data, batch_size=batch_size, epochs=10**5))
+def trained(**fields: Any) -> Iterator[Path]:
+    """A run of a plan with these fields that a real engine trains without end; its directory, once it has steps."""
+    directory = run.create(Plan(**fields, epochs=10**5))
     engine = launch.start(directory)
     try:
         _wait_for_steps(directory, engine)
@@ -98,6 +103,12 @@ def write(directory: Path) -> None:
             writer.event(EpochEnded(time=due, epoch=epoch, step=step, metrics=metrics, seconds=5.0))
             writer.event(PhaseChanged(time=due, phase=Phase.VALIDATING))
             writer.event(Validated(time=due, epoch=epoch, step=step, metrics=metrics, seconds=0.0))
+            for command in writer.commands():
+                writer.answer(command, obeyed=True, answer=command.name)
+                answered = CommandAnswered(
+                    time=due, command=command.name, who=command.who, obeyed=True, answer=command.name, step=step
+                )
+                writer.event(answered)
             writer.event(PhaseChanged(time=due, phase=Phase.TRAINING))
 
 

@@ -41,6 +41,7 @@ _QUERY = re.compile(
     rb"|(?P<version>\x1b\[>0?q)"
     rb"|(?P<secondary>\x1b\[>0?c)"
     rb"|(?P<keyboard>\x1b\[\?u)"
+    rb"|(?P<cell>\x1b\[16t)"
     rb"|\x1b\](?P<colour>1[012]);\?(?:\x07|\x1b\\)"
 )
 _LONGEST_QUERY = 12
@@ -58,12 +59,13 @@ def _answer(query: "re.Match[bytes]") -> bytes:
             )
         case kind:
             return {
-                "cursor": b"\x1b[1;1R",
+                "cursor": b"\x1b[24;1R",
                 "status": b"\x1b[0n",
                 "attributes": b"\x1b[?62;22c",
                 "version": b"\x1bP>|benchmark 1\x1b\\",
                 "secondary": b"\x1b[>0;10;1c",
                 "keyboard": b"\x1b[?0u",
+                "cell": b"\x1b[6;20;10t",
             }[str(kind)]
 
 
@@ -267,7 +269,8 @@ class Viewer:
     @property
     def text(self) -> str:
         """What was on the screen at the last look, a line a row."""
-        return "\n".join(self._screen.display)
+        rows, columns = range(self._screen.lines), range(self._screen.columns)
+        return "\n".join("".join(self._screen.buffer[row][column].data for column in columns) for row in rows)
 
     def wait_for(self, there: Callable[[str], object], patience: float = 60.0) -> float:
         """Look until something is there in the screen's text.

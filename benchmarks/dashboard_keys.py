@@ -1,0 +1,175 @@
+"""How soon a key is answered on the screen, whatever the engine does, and on a link that cannot keep up."""
+
+import argparse
+import contextlib
+import itertools
+import random
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import live_run
+from accel_engine import launch, run
+from accel_engine.events import Phase, PhaseChanged
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader
+from dashboard_following import ACCEL_TUI, FIRST_SCREEN_SECONDS, KIB, LARGE, MB, SMALL
+from terminal import Terminal, Viewer
+
+RESNET20 = {"model": "resnet20", "data": "synthetic:32x32x3:10:1280", "batch_size": 128, "epochs": 10**5}
+PHASES = (Phase.IMPORTING, Phase.TRACING, Phase.TRAINING)
+
+MOST_SESSIONS = 6
+"""How often an engine is started at most, to have enough keys in phases that are over soon."""
+
+PAUSE_SECONDS = (0.01, 0.06)
+"""Between an answer and the next key: somebody who holds a key down. At random, so as not to beat with the frames."""
+
+SLOW_BYTES_PER_SECOND = 2048
+SLOW_PATIENCE_SECONDS = 30.0
+SLOW_PAUSE_SECONDS = (0.5, 1.5)
+
+DOWN, UP = "\x1b[B", "\x1b[A"
+DETAILS = "i"
+"""Shows or hides the details of a run, and draws its charts anew in another width."""
+CHECKPOINT = "c"
+"""Asks for a checkpoint, which is answered by some words, and later by the engine."""
+
+
+def hint(text: str) -> str:
+    """What the form says of the field that one is in: the line above the command."""
+    lines = text.splitlines()
+    return next((above for above, line in itertools.pairwise(lines) if "$ accel-tui train" in line), "")
+
+
+def details(text: str) -> bool:
+    """Whether the details of a run are on the screen."""
+    return "Notices" in text
+
+
+def is_asked(text: str) -> bool:
+    """Whether the screen of a run says that the engine was asked for something."""
+    return "asked to" in text
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A key and its answer on the screen.
+
+    Attributes:
+        seconds: From the key until the last byte of the frame that answers it had come.
+        sent: Bytes that came meanwhile.
+    """
+
+    seconds: float
+    sent: int
+
+
+def press(
+    terminal: Terminal, viewer: Viewer, key: str, sign: Callable[[str], object], patience: float = 10.0
+) -> Answer:
+    """Press a key and wait for its answer: that ``sign`` says something else of the screen's text."""
+    before, sent = sign(viewer.text), terminal.usage().sent
+    pressed = terminal.send(key)
+    answered = viewer.wait_for(lambda text: sign(text) != before, patience)
+    return Answer(answered - pressed, terminal.usage().sent - sent)
+
+
+def measure_keys(arguments: argparse.Namespace) -> Iterator[str]:
+    """Goal: in every phase, 99 of 100 keys are answered within 50 ms."""
+    yield "| while | key | keys | p50, ms | p99, ms | max, ms | KiB an answer |"
+    yield "|---|---|---|---|---|---|---|"
+    yield _row("idle, the form", "down`, `up", _idle(arguments.keys))
+    answers: dict[Phase, list[Answer]] = defaultdict(list)
+    for _ in range(MOST_SESSIONS):
+        _train_and_press(answers, arguments.keys)
+        if all(len(answers[phase]) >= arguments.keys for phase in PHASES):
+            break
+    for phase in PHASES:
+        yield _row(f"{phase}, `resnet20`", "i", answers[phase])
+
+
+def _row(phase: str, key: str, answers: Sequence[Answer]) -> str:
+    ordered = sorted(1000 * answer.seconds for answer in answers)
+    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    size = statistics.median(answer.sent for answer in answers) / KIB
+    spread = f"{statistics.median(ordered):.0f} | {p99:.0f} | {ordered[-1]:.0f}"
+    return f"| {phase} | `{key}` | {len(ordered)} | {spread} | {size:.1f} |"
+
+
+def _idle(keys: int) -> list[Answer]:
+    with Terminal([ACCEL_TUI], *LARGE) as terminal:
+        viewer = terminal.viewer()
+        viewer.wait_for(lambda text: "engine: ready" in text, 120)
+        answers = []
+        for key in itertools.islice(itertools.cycle((DOWN, UP)), keys):
+            answers.append(press(terminal, viewer, key, hint))
+            time.sleep(random.uniform(*PAUSE_SECONDS))
+        return answers
+
+
+def _train_and_press(answers: dict[Phase, list[Answer]], keys: int) -> None:
+    """Follow an engine from its start until there are enough keys in training, and press all along."""
+    directory = run.create(Plan(**RESNET20))
+    with (
+        contextlib.closing(RunReader(directory)) as reader,
+        Terminal([ACCEL_TUI, "watch", directory], *LARGE) as terminal,
+    ):
+        viewer = terminal.viewer()
+        viewer.wait_for(details)
+        engine = launch.start(directory)
+        try:
+            phase, here = Phase.STARTING, 0
+            while here < keys:
+                changes = [event for event in reader.poll().events if isinstance(event, PhaseChanged)]
+                phase = changes[-1].phase if changes else phase
+                answers[phase].append(press(terminal, viewer, DETAILS, details))
+                here += phase is Phase.TRAINING
+                if phase is Phase.TRAINING and len(answers[phase]) >= keys:
+                    break
+                time.sleep(random.uniform(*PAUSE_SECONDS))
+        finally:
+            engine.kill()
+            engine.wait()
+
+
+def measure_slow(arguments: argparse.Namespace) -> Iterator[str]:
+    """A link of 2 KiB/s is noticed: fewer frames are sent, keys are answered, memory stays."""
+    yield "| link | size | KiB/s | frames/s | keys | answered | p50, s | max, s | RSS before, MB | after |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    with live_run.steady() as directory:
+        for size in (LARGE, SMALL):
+            with Terminal([ACCEL_TUI, "watch", directory], *size) as terminal:
+                cells = (f"{SLOW_BYTES_PER_SECOND / KIB:.0f} KiB/s", f"{size[0]}x{size[1]}")
+                yield f"| {' | '.join((*cells, *_slow(terminal, arguments.seconds)))} |"
+
+
+def _slow(terminal: Terminal, seconds: float) -> tuple[str, ...]:
+    """Let the link become slow once the screen is there, and ask for a checkpoint again and again."""
+    viewer = terminal.viewer()
+    viewer.wait_for(lambda text: "loss" in text)
+    time.sleep(FIRST_SCREEN_SECONDS)
+    terminal.rate = SLOW_BYTES_PER_SECOND
+    before = terminal.usage()
+    keys, answers = 0, []
+    while terminal.usage().time - before.time < seconds:
+        time.sleep(random.uniform(*SLOW_PAUSE_SECONDS))
+        keys += 1
+        try:
+            answers.append(press(terminal, viewer, CHECKPOINT, is_asked, SLOW_PATIENCE_SECONDS).seconds)
+            viewer.wait_for(lambda text: not is_asked(text), SLOW_PATIENCE_SECONDS)
+        except TimeoutError:  # what comes later could not be told from the answer to another key
+            break
+    after = terminal.usage()
+    return (
+        f"{(after.sent - before.sent) / KIB / (after.time - before.time):.1f}",
+        f"{(after.frames - before.frames) / (after.time - before.time):.1f}",
+        f"{keys}",
+        f"{len(answers)}",
+        f"{statistics.median(answers):.1f}" if answers else "",
+        f"{max(answers):.1f}" if answers else f"over {SLOW_PATIENCE_SECONDS:.0f}",
+        f"{before.memory / MB:.0f}",
+        f"{after.memory / MB:.0f}",
+    )
