@@ -239,7 +239,7 @@ class Terminal:
     def _read(self) -> None:
         while True:
             try:
-                data = os.read(self._master, 65536)
+                data = self._take()
             except OSError:  # Linux: nobody has the other end open any more
                 data = b""
             with self._news:
@@ -250,6 +250,9 @@ class Terminal:
                 self._news.notify_all()
             if not data:
                 return
+
+    def _take(self) -> bytes:
+        return os.read(self._master, 65536)
 
     def _drain(self) -> None:
         """Wait until what the ended program wrote has all been read: a mark of our own comes back last."""
