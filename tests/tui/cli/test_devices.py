@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+from accel_engine.devices.reading import Absence, Device, Inventory, Part, Reading, Sample
 
 GIB = 2**30
 
@@ -60,6 +60,7 @@ class Sampler:
 @pytest.fixture(autouse=True)
 def sampler(monkeypatch):
     monkeypatch.setattr("accel_tui.cli.devices.Sampler", Sampler)
+    monkeypatch.setattr("accel_tui.cli.devices.GRACE", 0.0)
     monkeypatch.setattr(Sampler, "stopped", 0)
 
 
@@ -133,3 +134,55 @@ def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command
     result = run_command("devices")
     assert result.status == 0
     assert result.lines[1].split()[:2] == ["cpu:0", "-"]
+
+
+def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
+    parts = {
+        "throttling": (Part("too hot"), Part("power limit")),
+        "instances": (Part("MIG 3g.40gb", "MIG-1", 3 * GIB, 40 * GIB),),
+        "processes": (Part("python", "4242", 61 * GIB), Part("?", "7")),
+    }
+    gpu = {
+        "utilization": Reading(87.0, "%"),
+        "power": Reading(312.5, "W"),
+        "power_limit": Reading(400.0, "W"),
+        "clock_sm": Reading(1410.0, "MHz"),
+        "fan": Reading.missing("this GPU does not report it", "%"),
+        "ecc_corrected": Reading(2.0),
+        "ecc_uncorrected": Reading(0.0),
+        **{name: Reading.counted(counted) for name, counted in parts.items()},
+    }
+    host = {"disk_read": Reading(2.0**20, "B/s"), "swap_used": Reading(0.0, "B"), "swap_total": Reading(8.0 * GIB, "B")}
+    read = (Sample(0.0, "cpu:0", host), Sample(0.0, "gpu:0", gpu))
+    monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])
+    monkeypatch.setenv("COLUMNS", "120")
+    result = run_command("devices")
+    assert "312 / 400 W" in result.out
+    assert "CLOCK" in result.lines[0]
+    assert "1410 MHz" in result.lines[2]
+    assert "FAN" not in result.out
+    assert "swap: 0.0 / 8.0 GiB   disk: 1.0M/s read" in result.lines
+    for line in (
+        "gpu:0: slowed: too hot, power limit",
+        "gpu:0: 2 corrected memory errors",
+        "gpu:0: MIG 3g.40gb, 3.0G / 40.0G",
+        "gpu:0: process 4242 python, 61.0G",
+        "gpu:0: process 7 ?",
+    ):
+        assert line in result.lines
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "CLOCK" not in run_command("devices").out
+    wire = json.loads(run_command("devices --json").lines[1])["readings"]
+    assert wire["throttling"] == {"value": 2.0, "unit": "", "parts": [{"name": "too hot"}, {"name": "power limit"}]}
+    assert wire["processes"]["parts"][0] == {"name": "python", "id": "4242", "memory": 61 * GIB}
+
+
+def test_a_device_that_is_slow_to_answer_is_waited_for_a_little(run_command, monkeypatch):
+    silent = (*samples(10.0)[:1], Sample(0.0, "gpu:0", {"utilization": Reading.missing("no answer for 0.1 s", "%")}))
+
+    def start(self):
+        for read in (silent, silent, samples(55.0)):
+            self.on_samples(read)
+
+    monkeypatch.setattr(Sampler, "start", start)
+    assert run_command("devices").lines[1].split()[:2] == ["cpu:0", "55%"]

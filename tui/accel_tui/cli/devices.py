@@ -2,30 +2,39 @@
 
 import json
 import queue
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Inventory, Reading, Sample
+from accel_engine.devices.reading import Device, Inventory, Part, Reading, Sample
+from accel_tui import units
 from accel_tui.cli.table import table
 
 EPILOG = """\b
 Examples:
   accel-tui devices                   what is here, and how busy it is now
   accel-tui devices --watch           the same, every second, until Ctrl-C
+  accel-tui devices --json            everything that is read, a device a line
   accel-tui devices --watch --json    a sample of a device a line
 """
 
-HEADER = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", "NAME")
-
 SHOWN = ("utilization", "memory_used", "memory_total", "temperature", "power")
-"""The readings that the table has a place for."""
+"""The readings whose reasons, where there are none, are told below the table."""
+
+WIDE = 100
+"""Columns of a terminal from which clocks and fans are in the table too."""
 
 PATIENCE = 3.0
 """Seconds to wait for readings, before showing what is here without them."""
+
+GRACE = 1.0
+"""Seconds to wait further for a device of which nothing at all is known yet."""
 
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
@@ -85,11 +94,14 @@ def _forever(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> Iterator[tuple
 
 
 def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, ...]:
-    """The second batch: use is measured between two readings."""
+    """The second batch, since use is measured between two readings, or a later one with a word of every device."""
     samples: tuple[Sample, ...] = ()
     try:
         for _ in range(2):
             samples = batches.get(timeout=PATIENCE)
+        until = time.monotonic() + GRACE
+        while not all(any(_known(reading) for reading in sample.readings.values()) for sample in samples):
+            samples = batches.get(timeout=max(until - time.monotonic(), 0.0))
     except queue.Empty:
         pass
     return samples
@@ -97,22 +109,72 @@ def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, .
 
 def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
     readings = {sample.device: sample.readings for sample in samples}
-    rows = []
-    for device in inventory.devices:
-        known = readings.get(device.id, {})
-        rows.append(
-            (
-                device.id,
-                _text(known.get("utilization")),
-                _memory(known.get("memory_used"), known.get("memory_total"), device.memory),
-                _text(known.get("temperature")),
-                _text(known.get("power")),
-                f"{device.name}, {device.cores} cores" if device.cores else device.name,
-            )
-        )
-    absences = [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences]
-    reasons = _reasons(samples)
-    return "\n".join([table(HEADER, rows), *([""] if absences or reasons else []), *absences, *reasons])
+    wide = shutil.get_terminal_size((80, 24)).columns >= WIDE
+    extra = _in_use(_EXTRA, readings) if wide else {}
+    rows = [_row(device, readings.get(device.id, {}), extra) for device in inventory.devices]
+    header = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", *extra, "NAME")
+    paragraphs = [
+        [table(header, rows)],
+        _about_host(readings),
+        _about_accelerators(readings),
+        [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences] + _reasons(samples),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
+
+
+_EXTRA = {"CLOCK": "clock_sm", "FAN": "fan"}
+
+
+def _in_use(columns: Mapping[str, str], readings: Mapping[str, Mapping[str, Reading]]) -> Mapping[str, str]:
+    """The columns that have a value in any row."""
+    return {
+        title: name for title, name in columns.items() if any(_known(known.get(name)) for known in readings.values())
+    }
+
+
+def _row(device: Device, known: Mapping[str, Reading], extra: Mapping[str, str]) -> tuple[str, ...]:
+    limit = known.get("power_limit")
+    power = _text(known.get("power"))
+    if _known(known.get("power")) and limit and limit.value is not None:
+        power = f"{power.removesuffix(' W')} / {limit.value:.0f} W"
+    return (
+        device.id,
+        _text(known.get("utilization")),
+        _memory(known.get("memory_used"), known.get("memory_total"), device.memory),
+        _text(known.get("temperature")),
+        power,
+        *(_text(known.get(name)) for name in extra.values()),
+        f"{device.name}, {device.cores} cores" if device.cores else device.name,
+    )
+
+
+def _about_host(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
+    """Swap, disks and networks, of whichever are known."""
+    known = readings.get("cpu:0", {})
+    swap_used, swap_total = known.get("swap_used"), known.get("swap_total")
+    said = [f"swap: {_memory(swap_used, swap_total, None)}"] if swap_total and swap_total.value else []
+    for what, names in (
+        ("disk", {"disk_read": "read", "disk_written": "written"}),
+        ("network", {"network_received": "received", "network_sent": "sent"}),
+    ):
+        rates = [f"{_text(known[name])} {word}" for name, word in names.items() if _known(known.get(name))]
+        said += [f"{what}: {', '.join(rates)}"] if rates else []
+    return ["   ".join(said)] if said else []
+
+
+def _about_accelerators(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
+    """What happens seldom: slow clocks, memory errors, instances; and the programs on each device."""
+    lines = []
+    for device, known in readings.items():
+        slowed = _parts(known, "throttling")
+        lines += [f"{device}: slowed: {', '.join(part.name for part in slowed)}"] if slowed else []
+        for name, word in (("ecc_corrected", "corrected"), ("ecc_uncorrected", "uncorrected")):
+            errors = known.get(name)
+            if errors and errors.value:
+                lines.append(f"{device}: {errors.value:.0f} {word} memory errors")
+        lines += [f"{device}: {part.name}, {_part_memory(part)}" for part in _parts(known, "instances")]
+        lines += [f"{device}: process {part.id} {part.name}{_has(part)}" for part in _parts(known, "processes")]
+    return lines
 
 
 def _reasons(samples: Sequence[Sample]) -> list[str]:
@@ -126,10 +188,29 @@ def _reasons(samples: Sequence[Sample]) -> list[str]:
     return [f"{', '.join(devices)}: no {', '.join(names)}: {reason}" for reason, (devices, names) in lacking.items()]
 
 
+def _known(reading: Reading | None) -> bool:
+    return reading is not None and reading.value is not None
+
+
+def _parts(known: Mapping[str, Reading], name: str) -> tuple[Part, ...]:
+    return known[name].parts if name in known else ()
+
+
+def _has(part: Part) -> str:
+    return "" if part.memory is None else f", {units.size(part.memory)}"
+
+
+def _part_memory(part: Part) -> str:
+    used = "-" if part.memory is None else units.size(part.memory)
+    return used if part.total is None else f"{used} / {units.size(part.total)}"
+
+
 def _text(reading: Reading | None) -> str:
     """A reading in a cell; a dash where there is none, whose reason is told below the table."""
     if reading is None or reading.value is None:
         return "-"
+    if reading.unit == "B/s":
+        return f"{units.size(reading.value)}/s"
     unit = {"C": "\N{DEGREE SIGN}C"}.get(reading.unit, reading.unit)
     return f"{reading.value:.0f}{unit if unit == '%' else f' {unit}'}".rstrip()
 
@@ -143,8 +224,13 @@ def _memory(used: Reading | None, total: Reading | None, size: int | None) -> st
 
 
 def _wire_readings(sample: Sample) -> dict[str, dict[str, Any]]:
-    return {
-        name: {"value": reading.value, "unit": reading.unit}
-        | ({"reason": reading.reason} if reading.value is None else {})
-        for name, reading in sample.readings.items()
-    }
+    return {name: _wire(reading) for name, reading in sample.readings.items()}
+
+
+def _wire(reading: Reading) -> dict[str, Any]:
+    said: dict[str, Any] = {"value": reading.value, "unit": reading.unit}
+    if reading.value is None:
+        said["reason"] = reading.reason
+    if reading.parts:
+        said["parts"] = [{key: known for key, known in asdict(part).items() if known} for part in reading.parts]
+    return said
