@@ -8,9 +8,9 @@ from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
 from accel_tui.curve import Curve
+from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.chart import chart as chart_module
 
 
 class Stage(App[None]):

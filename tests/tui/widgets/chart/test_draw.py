@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from accel_tui.curve import Curve
-from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.draw import View, render
 from accel_tui.widgets.chart.frame import STYLES, Frame
+from accel_tui.widgets.chart.series import Series
 
 GAP = math.nan
 
