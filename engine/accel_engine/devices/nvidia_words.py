@@ -13,7 +13,7 @@ _REASONS = {
     "TIMEOUT": "the driver did not answer in time",
     "LIBRARY_NOT_FOUND": "no NVIDIA driver",
     "FUNCTION_NOT_FOUND": "the NVIDIA driver is too old to report it",
-    "GPU_IS_LOST": "the GPU is lost: it no longer answers on its bus",
+    "GPU_IS_LOST": "lost: it no longer answers on its bus",
     "RESET_REQUIRED": "the GPU must be reset before it can be used again",
     "OPERATING_SYSTEM": "the operating system forbids access to the GPU",
     "LIB_RM_VERSION_MISMATCH": "the NVIDIA driver was updated; restart the machine to load the new one",

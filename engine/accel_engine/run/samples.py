@@ -24,7 +24,7 @@ ESSENTIAL = frozenset({"utilization", "memory_used", "temperature", "power", "th
 """Readings whose changes are written with every sample."""
 
 _CORES = "cores"
-_STEPS = {"%": 0.1, "W": 0.1, "B": 2.0**20, "B/s": 1000.0}
+_STEPS = {"": 0.01, "%": 0.1, "W": 0.1, "B": 2.0**20, "B/s": 1000.0}
 """To how much readings are rounded, by unit: finer than anybody looks, and noise would be stored else."""
 
 Fields = dict[str, Any]
@@ -104,7 +104,7 @@ def _field(reading: Reading) -> list[Any]:
 
 def _rounded(value: float, unit: str) -> float:
     step = _STEPS.get(unit)
-    rounded = round(round(value / step) * step, 1) if step and math.isfinite(value) else value
+    rounded = round(round(value / step) * step, 2) if step and math.isfinite(value) else value
     return int(rounded) if rounded.is_integer() else rounded
 
 

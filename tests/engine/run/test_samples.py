@@ -93,9 +93,10 @@ def test_noise_is_rounded_away() -> None:
         "utilization": Reading(43.123456789, "%"),
         "memory_used": Reading(3.0 * GIB + 4096, "B"),
         "disk_read": Reading(1234567.891, "B/s"),
+        "load": Reading(8.8466796875),
     }
     (seen,) = through(Sample(0.0, "cpu:0", noisy))
-    assert [reading.value for reading in seen.readings.values()] == [43.1, 3 * GIB, 1235000]
+    assert [reading.value for reading in seen.readings.values()] == [43.1, 3 * GIB, 1235000, 8.85]
 
 
 def test_rows_of_before_are_read() -> None:

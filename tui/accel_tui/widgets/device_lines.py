@@ -121,6 +121,9 @@ def _details(meter: Meter) -> list[Content]:
 
 def _host_details(meter: Meter) -> list[Content]:
     parts = []
+    if "engine_memory" in meter.sample.readings:
+        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", units.size)
+        parts.append(_labelled("engine", f"{cpu} {memory}"))
     if meter.reading("swap_total").value:
         used, total = (_plain(meter, name, "", units.size) for name in ("swap_used", "swap_total"))
         parts.append(_labelled("swap", f"{used}/{total}"))
@@ -129,9 +132,6 @@ def _host_details(meter: Meter) -> list[Content]:
         ("net", ("network_received", "network_sent"), "↓↑"),
     ):
         parts += _both(meter, label, names, arrows)
-    if "engine_memory" in meter.sample.readings:
-        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", units.size)
-        parts.append(_labelled("engine", f"{cpu} {memory}"))
     return parts
 
 
