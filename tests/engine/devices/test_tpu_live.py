@@ -216,9 +216,8 @@ def test_a_runtime_that_stalls_keeps_no_other_device_waiting(
         return next(sample.readings["utilization"] for sample in batches[-1] if sample.device == device)
 
     wait_until(lambda: batches and "no answer from" in latest("tpu:0").reason, "the reason")
-    seen = len(batches)
-    wait_until(lambda: len(batches) > seen + 3, "the other device's samples")
-    assert latest("gpu:0").value == 1
+    wait_until(lambda: latest("gpu:0").value == 1, "the other device's reading")
+    assert latest("tpu:0").value is None
     runtime.values |= {DUTY_CYCLE: {0: 40.0}}
     runtime.flow()
     wait_until(lambda: latest("tpu:0").value == 40, "the runtime to be read again")

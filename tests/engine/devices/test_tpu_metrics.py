@@ -120,6 +120,8 @@ def test_a_server_that_does_not_speak_grpc_is_no_runtime(ask: Ask) -> None:
             with connection:
                 connection.recv(1000)
                 connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                while connection.recv(1000):  # closed with something unread, it would be reset
+                    pass
 
         server = threading.Thread(target=answer_one)
         server.start()
