@@ -40,3 +40,10 @@ def test_those_that_are_trained_on_come_first_with_what_this_machine_knows_of_th
 def test_another_machines_are_called_what_tensorflow_calls_them() -> None:
     state = fold(RunState(), Update((found(("CPU:0", "EPYC", "cpu:0"), ("CPU:1", "EPYC", "cpu:0")),)))
     assert inventory_of(state, None) == Inventory((Device("cpu:0", "cpu", "EPYC"),))
+
+
+def test_devices_are_in_the_order_of_their_numbers() -> None:
+    state = fold(RunState(), Update((), (), read("gpu:10", "gpu:2", "cpu:0")))
+    inventory = inventory_of(state, None)
+    assert inventory
+    assert [device.id for device in inventory.devices] == ["cpu:0", "gpu:2", "gpu:10"]

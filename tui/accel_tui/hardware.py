@@ -19,7 +19,12 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
     described = {device["device"]: device["description"] for device in found if device.get("device")}
     known = {device.id: device for device in here.devices} if here else {}
     # A CPU that is split into several logical devices is one device.
-    ids = dict.fromkeys([*described, *sorted(state.meters)])
+    ids = dict.fromkeys([*described, *sorted(state.meters, key=_order)])
     if not ids:
         return here
     return Inventory(tuple(known.get(id_) or Device(id_, id_.partition(":")[0], described.get(id_, "")) for id_ in ids))
+
+
+def _order(device: str) -> tuple[str, int]:
+    kind, _, number = device.partition(":")
+    return kind, int(number) if number.isdecimal() else 0

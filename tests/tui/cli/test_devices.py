@@ -5,6 +5,7 @@ import time
 import pytest
 
 from accel_engine.devices.reading import Absence, Device, Inventory, Part, Reading, Sample
+from accel_tui.cli.devices import _fitted
 
 GIB = 2**30
 
@@ -165,9 +166,9 @@ def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     for line in (
         "gpu:0: slowed: too hot, power limit",
         "gpu:0: 2 corrected memory errors",
-        "gpu:0: MIG 3g.40gb, 3.0G / 40.0G",
-        "gpu:0: process 4242 python, 61.0G",
-        "gpu:0: process 7 ?",
+        "gpu:0: MIG 3g.40gb, 3.0G / 40.0G, MIG-1",
+        "process 4242 python: gpu:0 61.0G",
+        "process 7 ?: gpu:0",
     ):
         assert line in result.lines
     monkeypatch.setenv("COLUMNS", "80")
@@ -186,3 +187,24 @@ def test_a_device_that_is_slow_to_answer_is_waited_for_a_little(run_command, mon
 
     monkeypatch.setattr(Sampler, "start", start)
     assert run_command("devices").lines[1].split()[:2] == ["cpu:0", "55%"]
+
+
+def test_a_program_on_many_devices_is_one_line(run_command, monkeypatch):
+    readings = {
+        "utilization": Reading(50.0, "%"),
+        "throttling": Reading.counted((Part("too hot"),)),
+        "processes": Reading.counted((Part("python", "4242", 61 * GIB),)),
+    }
+    read = tuple(Sample(0.0, f"gpu:{index}", readings) for index in range(3))
+    monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])
+    told = run_command("devices").lines
+    assert "process 4242 python: gpu:0 61.0G, gpu:1 61.0G, gpu:2 61.0G" in told
+    assert "gpu:0, gpu:1, gpu:2: slowed: too hot" in told
+
+
+def test_what_does_not_fit_a_watched_terminal_is_counted(monkeypatch):
+    monkeypatch.setenv("LINES", "10")
+    monkeypatch.setenv("COLUMNS", "80")
+    told = _fitted("\n".join(map(str, range(30)))).splitlines()
+    assert told == [*map(str, range(8)), "… 22 more lines"]
+    assert _fitted("one\ntwo") == "one\ntwo"

@@ -81,7 +81,16 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
                 line = {"event": "sample", "time": sample.time, "device": sample.device}
                 click.echo(json.dumps(line | {"readings": _wire_readings(sample)}))
         else:
-            click.echo((HOME_AND_CLEAR if in_place else "") + _render(inventory, samples))
+            text = _render(inventory, samples)
+            click.echo(HOME_AND_CLEAR + _fitted(text) if in_place else text)
+
+
+def _fitted(text: str) -> str:
+    """What there is room for in the terminal; how much there is no room for is said."""
+    lines, room = text.splitlines(), shutil.get_terminal_size((80, 24)).lines - 1
+    if len(lines) <= room:
+        return text
+    return "\n".join([*lines[: room - 1], f"\N{HORIZONTAL ELLIPSIS} {len(lines) - room + 1} more lines"])
 
 
 def _forever(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> Iterator[tuple[Sample, ...]]:
@@ -116,7 +125,7 @@ def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
     paragraphs = [
         [table(header, rows)],
         _about_host(readings),
-        _about_accelerators(readings),
+        _about_accelerators(readings) + _programs(readings),
         [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences] + _reasons(samples),
     ]
     return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
@@ -144,7 +153,7 @@ def _row(device: Device, known: Mapping[str, Reading], extra: Mapping[str, str])
         _text(known.get("temperature")),
         power,
         *(_text(known.get(name)) for name in extra.values()),
-        f"{device.name}, {device.cores} cores" if device.cores else device.name,
+        f"{device.name}, {device.cores} core{'s' * (device.cores > 1)}" if device.cores else device.name,
     )
 
 
@@ -163,18 +172,29 @@ def _about_host(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
 
 
 def _about_accelerators(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
-    """What happens seldom: slow clocks, memory errors, instances; and the programs on each device."""
-    lines = []
+    """What happens seldom: slow clocks, memory errors, instances; each said once for all devices."""
+    devices: dict[str, list[str]] = {}
     for device, known in readings.items():
-        slowed = _parts(known, "throttling")
-        lines += [f"{device}: slowed: {', '.join(part.name for part in slowed)}"] if slowed else []
+        slowed = ", ".join(part.name for part in _parts(known, "throttling"))
+        said = [f"slowed: {slowed}"] if slowed else []
         for name, word in (("ecc_corrected", "corrected"), ("ecc_uncorrected", "uncorrected")):
             errors = known.get(name)
             if errors and errors.value:
-                lines.append(f"{device}: {errors.value:.0f} {word} memory errors")
-        lines += [f"{device}: {part.name}, {_part_memory(part)}" for part in _parts(known, "instances")]
-        lines += [f"{device}: process {part.id} {part.name}{_has(part)}" for part in _parts(known, "processes")]
-    return lines
+                said.append(f"{errors.value:.0f} {word} memory errors")
+        said += [f"{part.name}, {_part_memory(part)}, {part.id}" for part in _parts(known, "instances")]
+        for each in said:
+            devices.setdefault(each, []).append(device)
+    return [f"{', '.join(having)}: {said}" for said, having in devices.items()]
+
+
+def _programs(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
+    """The programs on the devices, and what memory each has of which."""
+    uses: dict[tuple[str, str], list[str]] = {}
+    for device, known in readings.items():
+        for part in _parts(known, "processes"):
+            memory = "" if part.memory is None else f" {units.size(part.memory)}"
+            uses.setdefault((part.id, part.name), []).append(device + memory)
+    return [f"process {pid} {name}: {', '.join(having)}" for (pid, name), having in uses.items()]
 
 
 def _reasons(samples: Sequence[Sample]) -> list[str]:
@@ -194,10 +214,6 @@ def _known(reading: Reading | None) -> bool:
 
 def _parts(known: Mapping[str, Reading], name: str) -> tuple[Part, ...]:
     return known[name].parts if name in known else ()
-
-
-def _has(part: Part) -> str:
-    return "" if part.memory is None else f", {units.size(part.memory)}"
 
 
 def _part_memory(part: Part) -> str:
