@@ -68,25 +68,25 @@ class AccelApp(PaintingApp):
         ),
     ]
 
-    inventory: reactive[Inventory | None] = reactive(None)
+    inventory: reactive[Inventory | None] = reactive(None, repaint=False)
     """The machine's devices, once they were found."""
 
-    meters: reactive[Mapping[str, Meter]] = reactive(dict)
+    meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
     """What was last read of each device, by its id."""
 
-    lists_runs: reactive[bool] = reactive(False)
+    lists_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether what lists runs was imported."""
 
-    engine_words: reactive[str] = reactive("")
+    engine_words: reactive[str] = reactive("", repaint=False)
     """What the warm engine does, for the user."""
 
-    ready_engine: reactive[WarmEngine | None] = reactive(None)
+    ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
     """The warm engine, once it can be asked what a model is."""
 
-    is_starting: reactive[bool] = reactive(False)
+    is_starting: reactive[bool] = reactive(False, repaint=False)
     """Whether a run is on its way."""
 
-    start_problem: reactive[str] = reactive("")
+    start_problem: reactive[str] = reactive("", repaint=False)
     """Why the last run could not be started."""
 
     def __init__(
