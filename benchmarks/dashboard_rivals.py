@@ -35,7 +35,7 @@ def measure_rivals(arguments: argparse.Namespace) -> Iterator[str]:
         ("W&B LEET, a run at 10 updates/s", arguments.leet, ("leet", "run")),
         ("W&B LEET symon", arguments.leet, ("leet", "symon")),
         ("btop", arguments.btop, ()),
-        ("nvitop", arguments.nvitop, ("monitor",)),
+        ("nvitop", arguments.nvitop, ()),
     ):
         if path is None:
             yield f"| {name} | not asked for | | | | | |"
@@ -52,6 +52,6 @@ def _measure(name: str, command: Sequence[str], size: tuple[int, int], seconds: 
         with Terminal(command, *size) as terminal:
             (usages,) = follow([terminal], seconds)
     except RuntimeError as error:
-        yield f"| {name} | {size[0]}x{size[1]} | {str(error).splitlines()[-1].strip()} | | | | |"
+        yield f"| {name} | {size[0]}x{size[1]} | {str(error).splitlines()[1]} | | | | |"
     else:
         yield from describe(name, size, usages)

@@ -45,6 +45,7 @@ _QUERY = re.compile(
     rb"|\x1b\](?P<colour>1[012]);\?(?:\x07|\x1b\\)"
 )
 _LONGEST_QUERY = 12
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def _answer(query: "re.Match[bytes]") -> bytes:
@@ -198,6 +199,7 @@ class Terminal:
         if self.process.poll() is not None:
             with self._news:
                 words = b"".join(read.data for read in self._reads)[-2000:].decode(errors="replace")
+            words = _STYLE.sub("", words).strip()
             raise RuntimeError(f"ended with status {self.process.returncode}; it wrote last:\n{words}")
 
     def close(self) -> None:

@@ -9,22 +9,17 @@ pseudo-terminal of 200x50; it is paused and resumed by commands, as any run can 
 """
 
 import argparse
-import contextlib
-import fcntl
 import os
 import platform
-import pty
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+from terminal import Terminal
 
 SIDES = {
     "fit": "model.fit(verbose=0)",
@@ -129,7 +124,8 @@ class Ours:
         self.directory = run.create(plan)
         self._engine = launch.start(self.directory)
         self._reader = run.RunReader(self.directory)
-        self._dashboard = _Dashboard(self.directory) if dashboard else None
+        watching = (sys.executable, "-m", "accel_tui", "watch", self.directory)
+        self._dashboard = Terminal(watching) if dashboard else None
         trial = xla == "auto" and work.model == "mlp"  # convolutions are not tried on a CPU
         kinds: set[str] = set()
 
@@ -173,34 +169,6 @@ class Ours:
             if time.monotonic() > deadline:
                 raise SystemExit("the engine does not answer")
             time.sleep(0.01)
-
-
-class _Dashboard:
-    """``accel-tui watch`` in a pseudo-terminal of 200x50 that somebody reads."""
-
-    def __init__(self, directory: Path) -> None:
-        self._terminal, side = pty.openpty()
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "accel_tui", "watch", str(directory)],
-            stdin=side,
-            stdout=side,
-            stderr=side,
-            env=os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor"},
-            start_new_session=True,
-        )
-        os.close(side)
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError):
-            while os.read(self._terminal, 1 << 16):
-                pass
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        os.close(self._terminal)
 
 
 def compare(name: str, arguments: argparse.Namespace) -> Iterator[str]:
