@@ -4,6 +4,7 @@ import json
 import queue
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -87,9 +88,11 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
 
 def _fitted(text: str) -> str:
     """What there is room for in the terminal; how much there is no room for is said."""
-    lines, room = text.splitlines(), shutil.get_terminal_size((80, 24)).lines - 1
+    width, height = shutil.get_terminal_size((80, 24))
+    lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width, subsequent_indent="  ") or [""]]
+    room = height - 1
     if len(lines) <= room:
-        return text
+        return "\n".join(lines)
     return "\n".join([*lines[: room - 1], f"\N{HORIZONTAL ELLIPSIS} {len(lines) - room + 1} more lines"])
 
 
