@@ -18,6 +18,8 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
 OPTIMIZERS = ("auto", "adam", "adamw", "nadam", "rmsprop", "sgd", "adagrad", "lion")
 VALIDATIONS = ("epoch", "end", "off")
+REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
+RATE_SCALINGS = ("none", "linear", "square-root")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,17 @@ class Plan:
         (), "Devices to train on; all that fit when none is named", tuple, example="gpu:0"
     )
     virtual_cpus: int = _field(1, "Split the CPU into this many logical devices", int, minimum=1, maximum=64)
+    memory_growth: str = _field(
+        "on", "Take a GPU's memory as it is needed, not all of it at once", str, choices=("on", "off")
+    )
+    memory_limit: float | None = _field(
+        None, "GiB to take of each GPU at most; all when left out", float, above=0, optional=True
+    )
+    reduction: str = _field("auto", "How gradients are summed over replicas", str, choices=REDUCTIONS)
+    local_workers: int = _field(0, "Worker processes to start on this machine", int, minimum=0, maximum=64)
+    tpu: str = _field(
+        "", "TPU: local, grpc://HOST:8470 or a name; else what the environment says", str, example="local"
+    )
     precision: str = _field("float32", "Numbers that the model computes with", str, choices=PRECISIONS)
     xla: str = _field(
         "auto",
@@ -137,6 +150,9 @@ class Plan:
     optimizer: str = _field("auto", "Optimizer; auto takes a compiled model's own, else adam", str, choices=OPTIMIZERS)
     learning_rate: float | None = _field(
         None, "Learning rate; the optimizer's own when left out", float, above=0, optional=True
+    )
+    rate_scaling: str = _field(
+        "none", "Multiply the learning rate by the number of replicas, or its root", str, choices=RATE_SCALINGS
     )
     seed: int = _field(0, "Seed of weights, order of examples and dropout", int, minimum=0, maximum=2**31 - 1)
     validation: str = _field("epoch", "When to validate: after each epoch, at the end, never", str, choices=VALIDATIONS)

@@ -8,7 +8,7 @@ from accel_engine.errors import DataError, PlanError
 from accel_engine.estimate import Schedule, schedule
 from accel_engine.models import ModelEntry
 from accel_engine.plan import Plan
-from accel_engine.strategies import choose_devices
+from accel_engine.strategies import lay_out
 
 
 def check(plan: Plan, devices: Sequence[Device]) -> Schedule:
@@ -27,7 +27,7 @@ def check(plan: Plan, devices: Sequence[Device]) -> Schedule:
         PlanError: The plan asks for what the machine, the data or the model cannot give.
         DataError: The user's file or folder cannot be read.
     """
-    replicas = len(choose_devices(plan.strategy, devices, plan.devices, plan.virtual_cpus))
+    replicas = lay_out(plan, devices).replicas
     entry = data.survey(data.find(plan.data), plan.image_size)
     if entry.shape is None or entry.examples is None:
         raise DataError(f"nothing is known of the data {plan.data}")

@@ -9,6 +9,7 @@ from accel_engine.data import DataEntry
 from accel_engine.devices.reading import Device
 from accel_engine.errors import PlanError
 from accel_engine.plan import SPECS, Plan
+from accel_engine.strategies import Layout
 from accel_tui import form
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
@@ -59,8 +60,8 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "or virtual CPUs 2" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "not here" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
-    assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).devices == ("cpu:0", "cpu:1")
-    assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).devices == ("gpu:0", "gpu:1")
+    assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).layout == Layout(("cpu:0", "cpu:1"))
+    assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).layout == Layout(("gpu:0", "gpu:1"))
 
 
 def test_before_the_machine_is_known_nothing_is_said_to_misfit() -> None:
@@ -100,8 +101,10 @@ def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
     assert offered["default"].possible
     assert not offered["mirrored"].possible
     assert "two devices of a kind" in offered["mirrored"].note
-    split = form.fill({"virtual_cpus": "2"}, (CPU,))
-    assert all(choice.possible for choice in form.choices("strategy", split, (CPU,)))
+    assert not offered["multi-worker"].possible
+    many = form.fill({"virtual_cpus": "2"}, (CPU,))
+    split = {choice.value: choice for choice in form.choices("strategy", many, (CPU,))}
+    assert split["mirrored"].possible
 
 
 def test_a_model_that_does_not_take_the_data_is_offered_with_its_reason_only() -> None:

@@ -12,14 +12,26 @@ from typing import Any
 from accel_engine import data, estimate, models, strategies
 from accel_engine.data import DataEntry
 from accel_engine.devices.reading import Device
-from accel_engine.errors import PlanError
+from accel_engine.errors import PlanError, UsageError
 from accel_engine.estimate import Schedule
 from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
+from accel_engine.strategies import Layout
 from accel_tui import units
 
 WHAT = ("model", "data", "image_size", "name")
-WHERE = ("strategy", "devices", "virtual_cpus", "precision", "xla")
+WHERE = (
+    "strategy",
+    "devices",
+    "virtual_cpus",
+    "precision",
+    "xla",
+    "reduction",
+    "local_workers",
+    "tpu",
+    "memory_growth",
+    "memory_limit",
+)
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "What": WHAT,
@@ -28,7 +40,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """The fields of the form by the question that they answer; a field of no other group is a how."""
 
-_LABELS = {"xla": "XLA", "virtual_cpus": "virtual CPUs"}
+_LABELS = {"xla": "XLA", "virtual_cpus": "virtual CPUs", "tpu": "TPU"}
 
 _DOCS = {
     "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",
@@ -63,14 +75,14 @@ class Filled:
     Attributes:
         plan: The plan of all fields that are right; the others are at their default.
         errors: By field, what it may be instead.
-        devices: Ids of the devices that would train; none before the machine's are known.
+        layout: What would train; ``None`` before the machine's devices are known.
         entry: The data, as far as it is known.
         schedule: Its steps; ``None`` when the number of examples or of devices is not known, or is wrong.
     """
 
     plan: Plan
     errors: Mapping[str, str]
-    devices: tuple[str, ...]
+    layout: Layout | None
     entry: DataEntry
     schedule: Schedule | None = None
 
@@ -129,19 +141,21 @@ def fill(
     entry = data.find(plan.data)
     if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
         entry = surveyed
-    chosen: tuple[str, ...] = ()
-    laid_out = None
+    layout = None
+    schedule = None
     try:
         if devices is not None:
-            chosen = strategies.choose_devices(plan.strategy, devices, plan.devices, plan.virtual_cpus)
-        if chosen and entry.examples is not None:
-            laid_out = estimate.schedule(plan, entry.examples, len(chosen))
+            layout = strategies.lay_out(plan, devices)
+        if layout is not None and entry.examples is not None:
+            schedule = estimate.schedule(plan, entry.examples, layout.replicas)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
+    except UsageError as error:
+        errors.setdefault("strategy", str(error))
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return Filled(plan, {name: _on_screen(reason) for name, reason in errors.items()}, chosen, entry, laid_out)
+    return Filled(plan, {name: _on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
 
 
 def _on_screen(reason: str) -> str:
@@ -218,7 +232,7 @@ def empty(name: str, filled: Filled) -> str:
     """What a field stands for when it is left empty."""
     match name:
         case "devices":
-            return f"auto: {','.join(filled.devices)}" if filled.devices and not filled.plan.devices else "auto"
+            return f"auto: {','.join(filled.layout.devices)}" if filled.layout and not filled.plan.devices else "auto"
         case "steps_per_epoch":
             return "all the data"
         case "image_size":
@@ -235,7 +249,7 @@ def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
 
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
     # Which devices it may use is for the user to decide after the strategy; only what is there counts.
-    reason = _on_screen(strategies.misfit(entry.name, devices, (), plan.virtual_cpus)) if devices else ""
+    reason = _on_screen(strategies.misfit(entry.name, plan, devices)) if devices else ""
     return Choice(entry.name, reason or entry.summary, not reason)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from accel_engine import estimate
 from accel_engine.launch import Description
+from accel_engine.strategies import Layout
 from accel_tui import form, units
 from accel_tui.form import Filled
 
@@ -39,7 +40,17 @@ def facts(filled: Filled, description: Description | None, pending: str) -> tupl
 
 
 _MODEL = {"model", "data", "image_size"}
-_STEPS = {"batch_size", "epochs", "steps_per_epoch", "strategy", "devices", "virtual_cpus", "optimizer", "precision"}
+_STEPS = {
+    "batch_size",
+    "epochs",
+    "steps_per_epoch",
+    "strategy",
+    "devices",
+    "virtual_cpus",
+    "local_workers",
+    "optimizer",
+    "precision",
+}
 
 
 def _unless(filled: Filled, fields: set[str], said: list[Fact]) -> list[Fact]:
@@ -95,12 +106,13 @@ def _steps(filled: Filled) -> list[Fact]:
             f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
         ),
         Fact("steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"),
-        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.devices)}"),
+        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}" if filled.layout else "—"),
     ]
 
 
-def _each(devices: tuple[str, ...]) -> str:
-    return devices[0] if len(devices) == 1 else f"each of {', '.join(devices)}"
+def _each(layout: Layout) -> str:
+    devices = layout.devices[0] if len(layout.devices) == 1 else f"each of {', '.join(layout.devices)}"
+    return devices if layout.workers == 1 else f"{devices} of each of {layout.workers} workers"
 
 
 def _memory(filled: Filled, description: Description | None, pending: str) -> list[Fact]:

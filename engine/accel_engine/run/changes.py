@@ -6,7 +6,23 @@ from typing import Any
 from accel_engine.errors import PlanError
 from accel_engine.plan import DEFAULTS, Plan, flag
 
-CHANGEABLE = frozenset({"epochs", "learning_rate", "validation", "xla", "name", "strategy", "devices", "virtual_cpus"})
+CHANGEABLE = frozenset(
+    {
+        "epochs",
+        "learning_rate",
+        "validation",
+        "xla",
+        "name",
+        "strategy",
+        "devices",
+        "virtual_cpus",
+        "reduction",
+        "local_workers",
+        "tpu",
+        "memory_growth",
+        "memory_limit",
+    }
+)
 """Fields that a checkpoint does not depend on.
 
 The others decide what its numbers mean (model, optimizer, precision) or which examples the steps

@@ -4,14 +4,20 @@ Says which strategies fit a machine, and why the others do not. Their ``tf.distr
 built in :mod:`accel_engine.strategies.builders`, which only the engine process imports.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from accel_engine.cluster import Cluster
 from accel_engine.devices.reading import Device
-from accel_engine.errors import PlanError
+from accel_engine.errors import PlanError, UsageError
 from accel_engine.registry import suggestion
 
-__all__ = ["CATALOGUE", "StrategyEntry", "choose_devices", "find", "misfit"]
+if TYPE_CHECKING:
+    from accel_engine.plan import Plan
+
+__all__ = ["CATALOGUE", "Layout", "StrategyEntry", "find", "lay_out", "misfit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +28,11 @@ class StrategyEntry:
         name: What plans call it.
         summary: What it is for, in a line.
         needs: What it needs, in words.
-        builder: ``module:function``; called with TensorFlow's logical device names.
-        minimum_devices: The fewest devices it makes sense on.
-        maximum_devices: The most it uses; 0 for all.
+        builder: ``module:function``; called with TensorFlow's logical device names and the plan.
+        minimum_devices: The fewest devices of a process that it makes sense on.
+        maximum_devices: The most it uses of a process; 0 for all.
+        reductions: How it can sum gradients over replicas.
+        processes: Whether it spreads over processes, which may be on many machines.
     """
 
     name: str
@@ -33,6 +41,8 @@ class StrategyEntry:
     builder: str
     minimum_devices: int = 1
     maximum_devices: int = 0
+    reductions: tuple[str, ...] = ("auto",)
+    processes: bool = False
 
 
 CATALOGUE: dict[str, StrategyEntry] = {
@@ -58,6 +68,15 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "two devices of a kind, or --virtual-cpus 2",
             "accel_engine.strategies.builders:mirrored",
             minimum_devices=2,
+            reductions=("auto", "nccl", "hierarchical-copy", "one-device"),
+        ),
+        StrategyEntry(
+            "multi-worker",
+            "Mirrored over processes on one machine or many",
+            "TF_CONFIG, a Slurm job, or --local-workers 2",
+            "accel_engine.strategies.builders:multi_worker",
+            reductions=("auto", "nccl", "ring"),
+            processes=True,
         ),
     )
 }
@@ -75,52 +94,93 @@ def find(name: str) -> StrategyEntry:
     raise PlanError("strategy", name, f"no such strategy; {suggestion(name, CATALOGUE)}")
 
 
-def choose_devices(
-    strategy: str, devices: Sequence[Device], wanted: Sequence[str] = (), virtual_cpus: int = 1
-) -> tuple[str, ...]:
-    """Decide which devices a strategy trains on.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a plan trains on.
+
+    Attributes:
+        devices: Ids of this machine's devices; the logical devices of a split CPU are ``cpu:0``, ``cpu:1``, ...
+        workers: Number of processes that train.
+    """
+
+    devices: tuple[str, ...]
+    workers: int = 1
+
+    @property
+    def replicas(self) -> int:
+        """Copies of the model that share a step."""
+        return self.workers * len(self.devices)
+
+
+def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str] = os.environ) -> Layout:
+    """Decide what a plan trains on: its devices or, without any, all accelerators of the best kind, else the CPU.
 
     Args:
-        strategy: Its name.
+        plan: The plan.
         devices: The devices of the machine.
-        wanted: Ids that the user chose; without any, all accelerators of the best kind, else the CPU.
-        virtual_cpus: How many logical devices the CPU is split into.
-
-    Returns:
-        Ids, where the logical devices of a split CPU are ``cpu:0``, ``cpu:1``, ...
+        environment: Where a cluster may be described.
 
     Raises:
         PlanError: A wanted device is not there, or the strategy does not fit.
+        UsageError: The environment describes no possible cluster.
     """
-    entry = find(strategy)
+    entry = find(plan.strategy)
+    chosen = _choose(entry, plan, devices)
+    if plan.reduction not in entry.reductions:
+        raise PlanError("reduction", plan.reduction, f"must be {' or '.join(entry.reductions)} under {entry.name}")
+    if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
+        raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
+    return Layout(chosen, _workers(entry, plan, environment))
+
+
+def misfit(strategy: str, plan: "Plan", devices: Sequence[Device]) -> str:
+    """Say why a strategy does not fit a plan and a machine; nothing when it does."""
+    try:
+        lay_out(plan.replace(strategy=strategy, devices=()), devices)
+    except PlanError as error:
+        return error.allowed
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tuple[str, ...]:
     there: dict[str, list[str]] = {}
     for device in devices:
         there.setdefault(device.kind, []).append(device.id)
-    there["cpu"] = [f"cpu:{index}" for index in range(virtual_cpus)]
+    there["cpu"] = [f"cpu:{index}" for index in range(plan.virtual_cpus)]
     known = [name for names in there.values() for name in names]
-    for name in wanted:
+    for name in plan.devices:
         if name.lower() not in known:
-            raise PlanError("devices", ",".join(wanted), f"{name} is not here; known: {', '.join(known)}")
-    chosen = [name.lower() for name in wanted]
+            raise PlanError("devices", ",".join(plan.devices), f"{name} is not here; known: {', '.join(known)}")
+    chosen = [name.lower() for name in plan.devices]
     if len(set(chosen)) < len(chosen):
-        raise PlanError("devices", ",".join(wanted), "names a device twice")
+        raise PlanError("devices", ",".join(plan.devices), "names a device twice")
     if not chosen:
         best = next((kind for kind in ("gpu", "cpu") if there.get(kind)), "cpu")
-        chosen = there["cpu"] if virtual_cpus > 1 else there[best]
+        chosen = there["cpu"] if plan.virtual_cpus > 1 else there[best]
         chosen = chosen[: entry.maximum_devices or None]
     if len({name.partition(":")[0] for name in chosen}) > 1:
         raise PlanError("devices", ",".join(chosen), "must be of one kind")
     if len(chosen) < entry.minimum_devices:
-        raise PlanError("strategy", strategy, f"needs {entry.needs}; there is only {', '.join(chosen)}")
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}; there is only {', '.join(chosen)}")
     if entry.maximum_devices and len(chosen) > entry.maximum_devices:
-        raise PlanError("devices", ",".join(chosen), f"strategy {strategy} takes {entry.maximum_devices}")
+        raise PlanError("devices", ",".join(chosen), f"strategy {entry.name} takes {entry.maximum_devices}")
     return tuple(chosen)
 
 
-def misfit(strategy: str, devices: Sequence[Device], wanted: Sequence[str] = (), virtual_cpus: int = 1) -> str:
-    """Say why a strategy does not fit; nothing when it does."""
-    try:
-        choose_devices(strategy, devices, wanted, virtual_cpus)
-    except PlanError as error:
-        return error.allowed
-    return ""
+def _workers(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str]) -> int:
+    if not entry.processes:
+        if plan.local_workers:
+            many = ", ".join(other.name for other in CATALOGUE.values() if other.processes)
+            raise PlanError("local_workers", plan.local_workers, f"must be 0 unless the strategy is one of {many}")
+        return 1
+    cluster = Cluster.find(environment)
+    if cluster is not None and plan.local_workers and not cluster.local:
+        raise PlanError(
+            "local_workers", plan.local_workers, f"must be 0 where {cluster.source} describes the workers already"
+        )
+    count = len(cluster.workers) if cluster is not None else plan.local_workers
+    if not count:
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}")
+    return count

@@ -1,24 +1,48 @@
 """The ``tf.distribute`` form of every strategy in the catalogue.
 
-Each builder takes TensorFlow's names of the logical devices to train on, such as ``("GPU:0",)``.
+Each builder takes TensorFlow's names of the logical devices to train on, such as ``("GPU:0",)``, and the plan.
 """
 
 import tensorflow as tf
 
+from accel_engine.plan import Plan
 
-def default(devices: tuple[str, ...]) -> tf.distribute.Strategy:
+_REDUCTIONS = {
+    "nccl": tf.distribute.NcclAllReduce,
+    "hierarchical-copy": tf.distribute.HierarchicalCopyAllReduce,
+    "one-device": tf.distribute.ReductionToOneDevice,
+}
+
+
+def default(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
     """TensorFlow's default strategy, pinned to the device when it is not the first."""
     if devices[0].endswith(":0"):
         return tf.distribute.get_strategy()
-    return one_device(devices)
+    return one_device(devices, plan)
 
 
-def one_device(devices: tuple[str, ...]) -> tf.distribute.Strategy:
+def one_device(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
     """All variables and all computation on one device."""
+    del plan
     return tf.distribute.OneDeviceStrategy(f"/{devices[0]}")
 
 
-def mirrored(devices: tuple[str, ...]) -> tf.distribute.Strategy:
-    """A copy of the model on every device; NCCL sums gradients on GPUs, plain copies on CPUs."""
-    reduction = None if devices[0].startswith("GPU") else tf.distribute.ReductionToOneDevice()
-    return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], cross_device_ops=reduction)
+def mirrored(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+    """A copy of the model on every device; by default NCCL sums gradients on GPUs, plain copies on CPUs."""
+    reduction = plan.reduction
+    if reduction == "auto":
+        reduction = "nccl" if devices[0].startswith("GPU") else "one-device"
+    return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], _REDUCTIONS[reduction]())
+
+
+def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+    """A copy of the model on every device of every worker of ``TF_CONFIG``.
+
+    Blocks until all workers are there, for ever.
+    """
+    reduction = plan.reduction
+    if reduction == "auto":
+        reduction = "nccl" if devices[0].startswith("GPU") else "ring"
+    implementation = tf.distribute.experimental.CommunicationImplementation[reduction.upper()]
+    options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)

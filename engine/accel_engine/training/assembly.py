@@ -1,5 +1,6 @@
 """From a plan to everything that training needs: strategy, data, model, optimizer, feed."""
 
+import math
 from dataclasses import dataclass
 
 import keras
@@ -82,7 +83,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     """
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.precision)
-    strategy = registry.load(strategies.find(plan.strategy).builder)(devices)
+    strategy = registry.load(strategies.find(plan.strategy).builder)(devices, plan)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     notes = list(dataset.notes)
     schedule = lay_out(plan, len(dataset.train), strategy.num_replicas_in_sync)
@@ -98,6 +99,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         own_train_step = overrides_train_step(model)
         units = output_units(model, dataset.shape)
         notes += _compile(model, plan, units, dataset.classes)
+        notes += _scale_rate(model, plan, schedule.replicas)
         model.optimizer.build(model.trainable_variables)
     return Assembly(
         plan=plan,
@@ -113,6 +115,12 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         schedule=schedule,
         notes=tuple(notes),
     )
+
+
+def rate_factor(plan: Plan, replicas: int) -> float:
+    """What a plan wants its learning rate multiplied with."""
+    factors: dict[str, float] = {"none": 1.0, "linear": replicas, "square-root": math.sqrt(replicas)}
+    return factors[plan.rate_scaling]
 
 
 def optimizer_name(model: keras.Model) -> str:
@@ -147,6 +155,20 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
+
+
+def _scale_rate(model: keras.Model, plan: Plan, replicas: int) -> list[str]:
+    """Scale the learning rate with the replicas, if the plan wants that."""
+    factor = rate_factor(plan, replicas)
+    if factor == 1:
+        return []
+    optimizer = model.optimizer
+    before = float(tf.convert_to_tensor(optimizer.learning_rate))
+    try:
+        optimizer.learning_rate = before * factor
+    except (TypeError, ValueError) as error:
+        raise PlanError("rate_scaling", plan.rate_scaling, f"the model's optimizer refuses it: {error}") from error
+    return [f"the learning rate {before:g} is multiplied by {factor:.3g} for {replicas} replicas"]
 
 
 def _optimizer(plan: Plan) -> keras.optimizers.Optimizer:

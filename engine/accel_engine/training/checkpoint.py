@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine.errors import RunError
 from accel_engine.run.home import CHECKPOINTS
-from accel_engine.training.assembly import Assembly
+from accel_engine.training.assembly import Assembly, rate_factor
 
 KEEP = 3
 """Checkpoints kept of a run; older ones are deleted."""
@@ -75,7 +75,8 @@ class Checkpoints:
             )
         rate = self._assembly.plan.learning_rate
         if rate is not None and rate != float(self._planned_rate):
-            self._assembly.model.optimizer.learning_rate = rate
+            factor = rate_factor(self._assembly.plan, self._assembly.replicas)
+            self._assembly.model.optimizer.learning_rate = rate * factor
             self._planned_rate.assign(rate)
 
 

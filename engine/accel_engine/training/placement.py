@@ -13,7 +13,7 @@ from accel_engine.devices import find_by_address
 from accel_engine.devices.reading import Inventory
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.strategies import choose_devices
+from accel_engine.strategies import lay_out
 
 _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 
@@ -21,7 +21,7 @@ _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
     """Show TensorFlow the devices of the plan and hide the others.
 
-    GPU memory is taken as it is needed, not all at once.
+    GPU memory is taken as it is needed, unless the plan sets a limit, which is taken at once.
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
@@ -38,11 +38,15 @@ def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
         raise PlanError(
             "devices", ",".join(wanted), f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)"
         )
-    chosen = choose_devices(plan.strategy, usable, wanted, plan.virtual_cpus)
+    chosen = lay_out(plan, usable).devices
     gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
     for index in gpus:
-        tf.config.experimental.set_memory_growth(physical[index], True)
+        if plan.memory_limit is not None:
+            limit = tf.config.LogicalDeviceConfiguration(memory_limit=plan.memory_limit * 1024)  # MiB
+            tf.config.set_logical_device_configuration(physical[index], [limit])
+        else:
+            tf.config.experimental.set_memory_growth(physical[index], plan.memory_growth == "on")
     if plan.virtual_cpus > 1:
         host = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(

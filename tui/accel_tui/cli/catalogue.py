@@ -11,6 +11,7 @@ from accel_engine import data as datasets
 from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
+from accel_engine.plan import Plan
 from accel_tui.cli.table import table
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
@@ -71,7 +72,8 @@ def data(as_json: bool) -> None:
 def strategies(virtual_cpus: int, as_json: bool) -> None:
     """List the strategies that --strategy can name, and which fit this machine."""
     here = hardware.detect().devices
-    misfits = {name: distributions.misfit(name, here, virtual_cpus=virtual_cpus) for name in distributions.CATALOGUE}
+    plan = Plan(virtual_cpus=virtual_cpus)
+    misfits = {name: distributions.misfit(name, plan, here) for name in distributions.CATALOGUE}
     entries = distributions.CATALOGUE.values()
     if as_json:
         _print_json(
