@@ -1,5 +1,6 @@
 """The app: screens, and the few things that outlive them."""
 
+import gc
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -234,6 +235,12 @@ class AccelApp(PaintingApp):
         self.post_message(messages.RunsTableImported())
         import accel_tui.screens.run
         import accel_tui.screens.runs  # noqa: F401
+
+        if (
+            not gc.isenabled()
+        ):  # which is for the start; what is there by now stays, and need not be looked through again
+            gc.freeze()
+            gc.enable()
 
     @on(messages.RunsTableImported)
     def _list_runs(self) -> None:

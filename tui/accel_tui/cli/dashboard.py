@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import io
 import os
 import select
@@ -42,6 +43,8 @@ def open_dashboard(run: Path | None = None) -> int:
             f"the dashboard needs a full terminal, and this is {where}\n"
             "Train without it: accel-tui train. Follow a run: accel-tui watch RUN --plain."
         )
+    gc.disable()  # next to nothing of what is made before the first paint is garbage; the app enables it again
+
     from rich.console import Console  # with Textual, slow to import, and only needed on a terminal
 
     from accel_tui.app import AccelApp

@@ -124,6 +124,7 @@ class PlanScreen(Screen[None]):
         self._described: tuple[Subject, Description] | None = None
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
+        self._was_shown = False
 
     def compose(self) -> ComposeResult:
         """From top to bottom: devices; form and what it means; command and start."""
@@ -208,7 +209,11 @@ class PlanScreen(Screen[None]):
         self.action_start()
 
     @on(ScreenResume)
-    def _come_back(self) -> None:
+    def _come_back(self, event: ScreenResume) -> None:
+        event.refresh_styles = (
+            self._was_shown
+        )  # what was only just made has them, and it takes long to work them out again
+        self._was_shown = True
         self.call_after_refresh(self.app.warm_engine)  # its first moments are the busiest, and the screen comes first
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).look()

@@ -44,10 +44,10 @@ class PlanForm(Widget):
     inventory: reactive[Inventory | None] = reactive(None)
     """The machine's devices, which decide what fits."""
 
-    surveyed: reactive[DataEntry | None] = reactive(None)
+    surveyed: reactive[DataEntry | None] = reactive(None, init=False)
     """What was found in the user's own data."""
 
-    broken: reactive[tuple[str, str]] = reactive(("", ""))
+    broken: reactive[tuple[str, str]] = reactive(("", ""), init=False)
     """Data that could not be looked into, and why."""
 
     @dataclass
