@@ -10,6 +10,7 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.events import ScreenResume
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.reactive import reactive
@@ -26,6 +27,7 @@ from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
 from accel_tui.starting import RESUMABLE
 from accel_tui.state import RunState
+from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.facts import RunFacts
 from accel_tui.widgets.key_line import KeyLine
@@ -45,6 +47,9 @@ DETACH = Answer("detach", "Detach", "d")
 STOP = Answer("stop", "Stop and keep", "s")
 STOP_NOW = Answer("stop_now", "Stop now", "n", grave=True)
 GO_ON = Answer("stay", "Go on", "escape")
+
+COVERED_SECONDS = 1.0
+"""How long news waits while another screen covers this one: nothing but an end or a warning is told from there."""
 
 
 class RunScreen(Screen[None]):
@@ -146,6 +151,13 @@ class RunScreen(Screen[None]):
     def _take_news(self, message: News) -> None:
         message.stop()
         self.problem = ""
+        if is_covered(self):
+            self.set_timer(COVERED_SECONDS, self._take_state)
+        else:
+            self._take_state()
+
+    @on(ScreenResume)
+    def _take_state(self) -> None:
         self.state = self._follower.take()
 
     @on(RunCharts.Looked)

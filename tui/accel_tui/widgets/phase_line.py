@@ -35,7 +35,6 @@ class PhaseLine(RunText):
 
     def on_mount(self) -> None:
         """Let the time go on while nothing else happens."""
-        super().on_mount()
         self.set_interval(1.0, self.tell)
 
     def watch_asked(self) -> None:

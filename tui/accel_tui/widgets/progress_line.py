@@ -21,7 +21,6 @@ class ProgressLine(RunText):
 
     def on_mount(self) -> None:
         """Let the time go on while nothing else happens."""
-        super().on_mount()
         self.set_interval(1.0, self.tell)
 
     def words(self, state: RunState) -> Content:

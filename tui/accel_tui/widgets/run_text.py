@@ -11,15 +11,22 @@ class RunText(Static):
     """Text that is made from a run's state, and set anew only when it reads differently.
 
     A state comes ten times a second; most of what is said of it changes seldom, and a new layout
-    of the screen for the same words would be work for nothing.
+    of the screen for the same words would be work for nothing. So would be words while they are hidden.
     """
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
     """What is told; bind it with ``data_bind``."""
 
-    def on_mount(self) -> None:
-        """Say what is known already."""
+    _hidden = True
+
+    def on_show(self) -> None:
+        """Say what is known by now."""
+        self._hidden = False
         self.tell()
+
+    def on_hide(self) -> None:
+        """Say no more."""
+        self._hidden = True
 
     def on_resize(self) -> None:
         """Fit the words to the width."""
@@ -31,8 +38,7 @@ class RunText(Static):
 
     def tell(self) -> None:
         """Show the state in words, if they are others than those on screen."""
-        words = self.words(self.state)
-        if words != self.content:
+        if not self._hidden and (words := self.words(self.state)) != self.content:
             self.update(words, layout=self.styles.is_auto_height)
 
     def words(self, state: RunState) -> Content:

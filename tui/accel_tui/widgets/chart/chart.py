@@ -15,6 +15,7 @@ from accel_tui.widgets.chart.axes import Axis, significant, step_axis, value_axi
 from accel_tui.widgets.chart.draw import View, render
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.cover import is_covered
 
 _LONG = 200  # steps from which on the first ones may be beyond the value axis
 _WARM_UP = 0.05  # the share of a long run that these are
@@ -127,11 +128,7 @@ class Chart(Widget):
 
     @property
     def _shown(self) -> bool:
-        if not (self.is_mounted and self.size and self.is_on_screen):
-            return False
-        # Textual counts the screen below the top one as current even where that covers it wholly.
-        screen = self.screen
-        return screen.is_active or (screen.is_current and self.app.screen.styles.background.a < 1)
+        return bool(self.is_mounted and self.size and self.is_on_screen and not is_covered(self.screen))
 
     def _picture(self) -> Frame:
         if self.window:
