@@ -99,9 +99,10 @@ class Runtime:
         self._flowing.set()
 
     def stop(self) -> None:
-        """End, as with the program."""
+        """End, as with the program, in the middle of whatever it was about to answer."""
+        stopped = self._server.stop(None)
         self._flowing.set()
-        self._server.stop(None).wait()
+        stopped.wait()
         self._threads.shutdown()
 
     def _answer(self, request: bytes, context: Any) -> bytes:

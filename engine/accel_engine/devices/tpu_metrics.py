@@ -4,9 +4,11 @@ The service and its messages are those of Google's ``tpu-info``. ``libtpu``, whi
 never loaded here: a second process that loads it may take the chips from the first.
 """
 
+import contextlib
 import math
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +37,8 @@ LONGEST_PAUSE = 60.0
 
 TOTAL_EVERY = 30.0
 """Seconds between questions for all the memory there is, which changes only with the program."""
+
+_VERBOSITY = "GRPC_VERBOSITY"
 
 _RECONNECT = 5000
 """Milliseconds between attempts to connect where nothing listens; an attempt in between fails at once."""
@@ -84,12 +88,13 @@ class RuntimeMetrics:
         if not all(word.isdecimal() and 0 < int(word) < 65536 for word in words):
             self._broken = f"{PORTS_VARIABLE} is {self._ports!r}; it must be ports such as 8431,8432"
             return
-        try:
-            import grpc  # not before there are chips: it is slow to import
-        except ImportError:
-            self._broken = "needs the package grpcio, which is not installed: pip install grpcio"
-            return
-        self._services = tuple(_Service(grpc, f"localhost:{word}") for word in words)
+        with _hushed():
+            try:
+                import grpc  # not before there are chips: it is slow to import
+            except ImportError:
+                self._broken = "needs the package grpcio, which is not installed: pip install grpcio"
+                return
+            self._services = tuple(_Service(grpc, f"localhost:{word}") for word in words)
 
     def read(self) -> Mapping[str, Answer]:
         """Ask for every metric; takes :data:`PATIENCE` at most."""
@@ -174,6 +179,22 @@ class _Service:
             return Answer(reason=f"the TPU runtime does not know {name}")
         said = f": {details.splitlines()[0]}" if details else ""
         return Answer(reason=f"the TPU runtime at {self._address} says {code.name}{said}")
+
+
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep gRPC, which looks only here, from ever writing to standard error: that is the dashboard's screen.
+
+    The variable is set for native code alone, and for this long: TensorFlow heeds it too, in its own processes.
+    """
+    if _VERBOSITY in os.environ:
+        yield
+        return
+    os.putenv(_VERBOSITY, "NONE")
+    try:
+        yield
+    finally:
+        os.unsetenv(_VERBOSITY)
 
 
 def decode(answer: bytes) -> dict[int, float]:

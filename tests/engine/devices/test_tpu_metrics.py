@@ -2,6 +2,8 @@
 
 import builtins
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -215,6 +217,34 @@ def test_without_grpcio_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     client = RuntimeMetrics()
     client.open()
     assert "pip install grpcio" in client.read()[DUTY_CYCLE].reason
+
+
+READER = """
+import sys
+from accel_engine.devices.tpu_metrics import DUTY_CYCLE, RuntimeMetrics
+client = RuntimeMetrics(sys.argv[1])
+client.open()
+print("ready" if client.read()[DUTY_CYCLE].values else "", flush=True)
+while client.read()[DUTY_CYCLE].served:
+    pass
+sys.stdin.read()
+client.close()
+"""
+
+
+def test_a_program_that_ends_while_it_is_asked_leaves_the_terminal_clean(
+    runtime: Runtime, wait_until: Callable[..., None]
+) -> None:
+    command = [sys.executable, "-c", READER, str(runtime.port)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes, text=True) as reader:
+        assert reader.stdout
+        assert reader.stdout.readline() == "ready\n"
+        runtime.stall()
+        asked = runtime.questions
+        wait_until(lambda: runtime.questions > asked, "a question under way")
+        runtime.stop()
+        assert reader.communicate(timeout=60) == ("", "")
 
 
 def test_numbers_of_all_sizes_are_read() -> None:

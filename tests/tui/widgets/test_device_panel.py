@@ -188,6 +188,22 @@ def test_reasons_are_told_once_for_all_devices_that_share_them() -> None:
     assert explanations(meters_of(inventory)) == ["gpu:0, gpu:1, gpu:2 fan: this GPU does not report it"]
 
 
+def test_a_tpu_chip_says_its_duty_cycle_its_memory_and_who_holds_it() -> None:
+    chip = Device("tpu:0", "tpu", "TPU 7x", 192 * GIB, 2)
+    readings = {
+        "utilization": Reading(90.0, "%"),
+        "memory_used": Reading(9.1 * GIB, "B"),
+        "memory_total": Reading(192.0 * GIB, "B"),
+        "core_0": Reading(80.0, "%"),
+        "core_1": Reading(100.0, "%"),
+        "processes": Reading.counted((Part("python3", "4711"),)),
+    }
+    shown = lines(Inventory((chip,)), {"tpu:0": Meter(sample("tpu:0", readings), (90.0,))}, 120, 10)[0].plain
+    assert shown.startswith("tpu:0  TPU 7x  ━━━━━━━━━━━━  90%  HBM 9.1G/192G")
+    assert "▇█" in shown
+    assert "python3 4711" in shown
+
+
 def test_many_cores_share_blocks() -> None:
     readings = READINGS | {f"core_{core}": Reading(100.0 if core == 70 else 0.0, "%") for core in range(128)}
     shown = lines(MACHINE, {"cpu:0": Meter(sample(readings=readings), ())}, 80, 10, tall=True)[1].plain

@@ -199,7 +199,8 @@ def _amounts(meter: Meter) -> str:
 
 
 def _memory(meter: Meter) -> Content:
-    return Content.assemble(("mem ", "$text-muted"), _amounts(meter))
+    word = "HBM" if meter.sample.device.startswith("tpu:") else "mem"
+    return Content.assemble((f"{word} ", "$text-muted"), _amounts(meter))
 
 
 def _plain(meter: Meter, name: str, form: str, written: Callable[[float], str] | None = None) -> str:
