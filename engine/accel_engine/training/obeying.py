@@ -1,0 +1,94 @@
+"""Doing what commands ask, between two chunks."""
+
+import math
+
+from accel_engine.events import CommandAnswered, LearningRateChanged, Phase
+from accel_engine.run.reader import Command
+from accel_engine.training.assembly import Assembly
+from accel_engine.training.control import Mailbox, StopRequested
+from accel_engine.training.progress import Progress
+from accel_engine.training.saving import Saving
+
+
+class Obeying:
+    """Obeys the commands of one run, and answers each.
+
+    Args:
+        mailbox: Where commands arrive.
+        assembly: What is trained.
+        progress: Where the run stands.
+        saving: What writes its checkpoints.
+    """
+
+    def __init__(self, mailbox: Mailbox, assembly: Assembly, progress: Progress, saving: Saving) -> None:
+        self._mailbox = mailbox
+        self._assembly = assembly
+        self._progress = progress
+        self._saving = saving
+
+    def obey(self) -> None:
+        """Do all that was asked since the last time; a pause takes as long as it lasts.
+
+        Raises:
+            StopRequested: The run is to stop; its work is saved, unless it is to stop at once.
+        """
+        while command := self._mailbox.take():
+            self._do(command)
+
+    def _do(self, command: Command) -> None:
+        progress = self._progress
+        match command.name:
+            case "stop" | "stop_now":
+                stop = StopRequested(command)
+                if progress.step and not stop.now:
+                    self._saving.checkpoint()
+                    self._saving.model()
+                self._answer(command, obeyed=True, answer=f"stopped after step {progress.step}")
+                raise stop
+            case "pause" if progress.phase is Phase.PAUSED:
+                self._answer(command, obeyed=False, answer="the run is paused already")
+            case "pause":
+                self._answer(command, obeyed=True, answer=f"paused after step {progress.step}")
+                self._pause()
+            case "resume":
+                self._answer(command, obeyed=False, answer="the run is not paused")
+            case "checkpoint" if not progress.step:
+                self._answer(command, obeyed=False, answer="no step has been taken yet")
+            case "checkpoint":
+                phase = progress.phase
+                self._saving.checkpoint()
+                progress.enter(phase)
+                self._answer(command, obeyed=True, answer=f"checkpoint written at step {progress.step}")
+            case "learning_rate":
+                self._set_learning_rate(command)
+            case name:
+                self._answer(command, obeyed=False, answer=f"this engine knows no command {name}")
+
+    def _pause(self) -> None:
+        phase = self._progress.phase
+        self._progress.enter(Phase.PAUSED)
+        while (command := self._mailbox.wait()).name != "resume":
+            self._do(command)
+        self._answer(command, obeyed=True, answer=f"going on from step {self._progress.step}")
+        self._progress.enter(phase)
+
+    def _set_learning_rate(self, command: Command) -> None:
+        rate = command.argument
+        if rate is None or not 0 < rate < math.inf:
+            self._answer(command, obeyed=False, answer="a learning rate must be a number above 0")
+            return
+        try:
+            self._assembly.model.optimizer.learning_rate = rate
+        except (AttributeError, TypeError, ValueError) as error:
+            self._answer(command, obeyed=False, answer=f"the optimizer refuses it: {' '.join(str(error).split())}")
+            return
+        step = self._progress.step
+        self._progress.say(LearningRateChanged, step=step, learning_rate=rate)
+        self._answer(command, obeyed=True, answer=f"learning rate {rate:g} from step {step} on")
+
+    def _answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        progress = self._progress
+        progress.run.answer(command, obeyed=obeyed, answer=answer)
+        progress.say(
+            CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=progress.step
+        )

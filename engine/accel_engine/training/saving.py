@@ -1,0 +1,51 @@
+"""Keeping what was learned: checkpoints to go on from, and a model to use."""
+
+import time
+
+from accel_engine.events import CheckpointSaved, Phase, Warned
+from accel_engine.models.user_code import reason
+from accel_engine.training.assembly import Assembly
+from accel_engine.training.checkpoint import Checkpoints
+from accel_engine.training.progress import Progress
+
+
+class Saving:
+    """Saves one run's work, which is restored first where there is some to go on from.
+
+    Args:
+        assembly: What is trained.
+        progress: Where the run stands.
+
+    Raises:
+        RunError: The checkpoint cannot be read, or fits neither the model nor the data.
+    """
+
+    def __init__(self, assembly: Assembly, progress: Progress) -> None:
+        self._model = assembly.model
+        self._progress = progress
+        self._checkpoints = Checkpoints(assembly, progress.run.directory)
+        self._saved_step = progress.step
+        if progress.step:
+            self._checkpoints.restore(progress.step)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint, unless there is one of this step."""
+        progress = self._progress
+        if progress.step == self._saved_step:
+            return
+        progress.enter(Phase.CHECKPOINTING)
+        began = time.perf_counter()
+        path = self._checkpoints.save(progress.step)
+        self._saved_step = progress.step
+        seconds = time.perf_counter() - began
+        progress.say(CheckpointSaved, epoch=progress.epochs, step=progress.step, path=path, seconds=seconds)
+
+    def model(self) -> None:
+        """Write ``model.keras``, whole or not at all."""
+        written, final = (self._progress.run.directory / name for name in ("partial.keras", "model.keras"))
+        try:
+            self._model.save(written)
+            written.replace(final)
+        except Exception as error:  # noqa: BLE001 (a user's own layers may refuse; the checkpoints are there)
+            written.unlink(missing_ok=True)
+            self._progress.say(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
