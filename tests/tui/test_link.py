@@ -75,3 +75,14 @@ def test_a_terminal_that_never_answers_is_judged_by_what_waits(clock: Clock) -> 
 def test_an_answer_that_was_not_asked_for_changes_nothing(link: Link) -> None:
     link.answered()
     assert link.has_room(0)
+
+
+def test_an_answer_is_expected_only_of_a_terminal_that_has_answered(link: Link, clock: Clock) -> None:
+    assert not link.expects
+    link.sent()
+    assert link.expects
+    link.answered()
+    assert not link.expects
+    silent = Link(clock)
+    silent.sent()
+    assert not silent.expects

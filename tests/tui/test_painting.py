@@ -3,7 +3,7 @@
 import pyte
 import pytest
 from rich.console import RenderableType
-from textual import _compositor
+from textual import _compositor, events
 from textual.app import App
 from textual.geometry import Size
 from textual.screen import Screen
@@ -158,3 +158,28 @@ async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.M
         assert app.sent["ours"] < 200
         await pilot.press("ctrl+l")
         await until(pilot, lambda: app.sent["ours"] > 1000, "the screen")
+
+
+async def test_leaving_waits_for_the_terminal_to_answer() -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        app._link.sent()
+        app._link.answered()
+        app._link.sent()
+        app.exit()
+        assert not app._exit
+        app.post_message(events.CursorPosition(0, 0))
+        await until(pilot, lambda: app._exit, "the end")
+
+
+async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(painting, "LAST_SECONDS", 0.01)
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        app._link.sent()
+        app._link.answered()
+        app._link.sent()
+        app.exit()
+        await until(pilot, lambda: app._exit, "the end")

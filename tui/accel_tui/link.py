@@ -53,6 +53,11 @@ class Link:
         self._asked = self._clock()
         return True
 
+    @property
+    def expects(self) -> bool:
+        """Whether an answer is on its way that will come, as far as one can know."""
+        return self._asked is not None and self._took <= PATIENCE_SECONDS
+
     def answered(self) -> None:
         """Note that the terminal has answered."""
         if self._asked is not None:

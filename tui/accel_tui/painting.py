@@ -5,7 +5,9 @@ update of the screen becomes bytes, which is private to Textual: a version that 
 one known here paints its own way.
 """
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import signature
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -21,6 +23,9 @@ from accel_tui.link import Link
 RETRY_SECONDS = 1 / 30
 """How often it is looked whether a link that was full has room again."""
 
+LAST_SECONDS = 0.5
+"""How long leaving waits for the terminal's last answer."""
+
 _QUESTION = "\x1b[6n"
 """Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows."""
 
@@ -35,7 +40,7 @@ UNDERSTOOD = (
 class _Painted(_compositor.CompositorUpdate):
     """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one."""
 
-    def __init__(self, canvas: Canvas, link: Link, update: _compositor.CompositorUpdate) -> None:
+    def __init__(self, canvas: Canvas, link: Link | None, update: _compositor.CompositorUpdate) -> None:
         self._canvas = canvas
         self._link = link
         self._update = update
@@ -48,7 +53,7 @@ class _Painted(_compositor.CompositorUpdate):
     def render_segments(self, console: Console) -> str:
         """Give what changes the terminal."""
         painted = self._canvas.paint(pieces(self._update), console)
-        return painted + _QUESTION if painted and self._link.sent() else painted
+        return painted + _QUESTION if painted and self._link and self._link.sent() else painted
 
 
 class PaintingApp(App[None]):
@@ -63,6 +68,16 @@ class PaintingApp(App[None]):
         self._canvas = Canvas()
         self._link = Link()
         self._held = False
+        self._leave: Callable[[], None] | None = None
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave, once the terminal has answered: its answer would else be typed into the shell."""
+        leave = partial(super().exit, result, return_code, message)
+        if not self._link.expects:
+            leave()
+        elif self._leave is None:
+            self._leave = leave
+            asyncio.get_running_loop().call_later(LAST_SECONDS, leave)  # a signal may ask for it: no timer of the app's
 
     @on(events.Resize)
     def action_repaint(self) -> None:
@@ -73,6 +88,8 @@ class PaintingApp(App[None]):
     @on(events.CursorPosition)
     def _take_answer(self) -> None:
         self._link.answered()
+        if self._leave:
+            self._leave()
         self._let_go()
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
@@ -82,7 +99,8 @@ class PaintingApp(App[None]):
         elif self._held:
             return  # the whole screen follows
         elif self._link.has_room(self._waiting):
-            super()._display(screen, _Painted(self._canvas, self._link, renderable))
+            link = None if self._leave else self._link
+            super()._display(screen, _Painted(self._canvas, link, renderable))
         else:
             self._held = True
             self.set_timer(RETRY_SECONDS, self._let_go)
