@@ -114,6 +114,23 @@ class RunReader:
         self._place.data_version = version  # only now: what could not be read is read again
         return update
 
+    def skip(self) -> None:
+        """Pass over all that was written so far.
+
+        Raises:
+            RunError: The file can no longer be read.
+        """
+        place = self._place
+        try:
+            with _snapshot(self._connection):
+                place.event, place.chunk, place.sample, place.step = self._connection.execute(
+                    "SELECT (SELECT coalesce(max(id), 0) FROM event), (SELECT coalesce(max(id), 0) FROM chunk), "
+                    "(SELECT coalesce(max(id), 0) FROM sample), "
+                    "(SELECT coalesce(max(first_step + count), 0) FROM chunk WHERE id = (SELECT max(id) FROM chunk))"
+                ).fetchone()
+        except sqlite3.Error as error:
+            raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
+
     def stretch(self, first: int, last: int, width: int) -> "Stretch":
         """Read the steps from ``first`` to before ``last`` in buckets, within milliseconds however long the run.
 

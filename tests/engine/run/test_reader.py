@@ -121,3 +121,18 @@ def test_who_needs_no_user_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("getpass.getuser", unknown)
     assert who().startswith(f"{os.getuid()}@")
+
+
+def test_what_is_passed_over_is_not_read(directory: Path, writer: RunWriter, reader: RunReader) -> None:
+    reader.skip()
+    assert not reader.poll()
+    writer.chunk(0, 0.0, 1.0, {"loss": [1.0]})
+    writer.event(Warned(time=1.0, message="old"))
+    writer.samples([Sample(1.0, "cpu:0", {})])
+    reader.skip()
+    assert not reader.poll()
+    writer.chunk(1, 1.0, 2.0, {"loss": [2.0]})
+    writer.event(Warned(time=2.0, message="new"))
+    update = reader.poll()
+    assert [chunk.first_step for chunk in update.chunks] == [1]
+    assert [event.time for event in update.events] == [2.0]

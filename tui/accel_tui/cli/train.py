@@ -110,7 +110,7 @@ def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
     """Start an engine on a run and show the run until it ends."""
     try:
         with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
-            reader.poll()  # what an earlier engine said of a resumed run is no news
+            reader.skip()  # what an earlier engine said of a resumed run is no news
             engine = launch.start(directory)
             status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
             with suppress(subprocess.TimeoutExpired):
