@@ -3,7 +3,7 @@
     python benchmarks/dashboard.py [--measure bytes paint ...] [--leet .../bin/wandb] [--btop btop]
 
 Prints Markdown tables. Everything is seen from outside, as a terminal sees it: bytes as they come, processor time and
-memory as the system counts them. All of it takes about eight minutes.
+memory as the system counts them. All of it takes about eight minutes, and a minute for each of the others.
 """
 
 import argparse

@@ -43,15 +43,18 @@ def measure_rivals(arguments: argparse.Namespace) -> Iterator[str]:
         run: AbstractContextManager[str | None] = _wandb_run(path) if words == ("leet", "run") else nullcontext()
         with run as directory:
             command = [path, *words, *([directory] if directory else [])]
-            for size in (LARGE, SMALL):
-                yield from _measure(name, command, size, arguments.seconds)
+            yield from _measure(name, command, arguments.seconds)
 
 
-def _measure(name: str, command: Sequence[str], size: tuple[int, int], seconds: float) -> Iterator[str]:
+def _measure(name: str, command: Sequence[str], seconds: float) -> Iterator[str]:
+    """Rows of a program in both sizes at the same time, as ours is measured; or why there are none."""
+    sizes = (LARGE, SMALL)
     try:
-        with Terminal(command, *size) as terminal:
-            (usages,) = follow([terminal], seconds)
+        with contextlib.ExitStack() as stack:
+            terminals = [stack.enter_context(Terminal(command, *size)) for size in sizes]
+            usages = follow(terminals, seconds)
     except RuntimeError as error:
-        yield f"| {name} | {size[0]}x{size[1]} | {str(error).splitlines()[1]} | | | | |"
-    else:
-        yield from describe(name, size, usages)
+        yield f"| {name} | | {str(error).splitlines()[1]} | | | | |"
+        return
+    for size, used in zip(sizes, usages, strict=True):
+        yield from describe(name, size, used)

@@ -288,11 +288,12 @@ class Viewer:
         while not there(self.text):
             self._terminal.check()
             left = deadline - time.perf_counter()
-            reads = self._terminal.reads_from(self._seen, min(left, 0.5))
-            if reads:
-                self._seen += len(reads)
-                self._last = reads[-1].time
-                self._stream.feed(b"".join(read.data for read in reads))
-            elif left <= 0:
+            if left <= 0:
                 raise TimeoutError(f"not on the screen; there is:\n{self.text}")
+            for read in self._terminal.reads_from(self._seen, min(left, 0.5)):
+                self._seen += 1
+                self._last = read.time
+                self._stream.feed(read.data)
+                if FRAME_END in read.data and there(self.text):
+                    break
         return self._last
