@@ -31,9 +31,7 @@ class RunCharts(Vertical, can_focus=True):
     BINDING_GROUP_TITLE = "Charts"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "plus,equals_sign", "zoom_in", "Zoom in", show=False, id="charts.in", tooltip="Show half as many steps"
-        ),
+        Binding("plus,equals_sign", "zoom_in", "Zoom", id="charts.in", tooltip="Show half as many steps"),
         Binding("minus", "zoom_out", "Zoom out", show=False, id="charts.out", tooltip="Show twice as many steps"),
         Binding("left", "move(-1)", "Earlier", show=False, id="charts.left", tooltip="Look at earlier steps"),
         Binding("right", "move(1)", "Later", show=False, id="charts.right", tooltip="Look at later steps"),
