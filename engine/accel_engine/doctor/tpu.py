@@ -1,8 +1,6 @@
 """TPUs: the library, the chips of this machine, who holds them, and the ways to those of others."""
 
 import os
-import re
-import socket
 import time
 from functools import partial
 from pathlib import Path
@@ -13,18 +11,13 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.holders import describe, is_own, lock_holder
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.versions import numbers
+from accel_engine.strategies.tpu_address import ANSWER, VARIABLES, Way
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
 """The first libtpu that works with tensorflow-tpu 2.20, and the first that aborts its import."""
 
 LOCK = "libtpu_lockfile"
 """The file, in the temporary directory, that libtpu locks while a process uses the chips."""
-
-PORT = 8470
-"""Where a TPU listens that is reached over the network, if its address names no port."""
-
-ANSWER = 2.0
-"""Seconds that an address may take to answer."""
 
 AGAIN = 1.5
 """Seconds until a metric service that did not answer is asked once more."""
@@ -139,44 +132,25 @@ def _owner(path: Path) -> str:
 
 def address(machine: Machine) -> Finding:
     """Whether the TPUs answer that the environment names."""
-    named = {name: value for name in ("COLAB_TPU_ADDR", "TPU_NAME") if (value := machine.environment.get(name, ""))}
+    named = {name: value for name in VARIABLES if (value := machine.environment.get(name, "").strip())}
     if not named:
-        return passed("no TPU is named (COLAB_TPU_ADDR, TPU_NAME)")
+        return passed(f"no TPU is named ({', '.join(VARIABLES)})")
     told = []
     for name, value in named.items():
-        if name == "TPU_NAME" and value == "local":
-            told.append("TPU_NAME=local: see tpu.chips")
-        elif name == "TPU_NAME" and "://" not in value and ":" not in value:
-            told.append(f"TPU_NAME={value}: looked up in Google Cloud when training starts")
+        try:
+            way = Way.parse(value, name)
+            problem = way.silence()
+        except ValueError as error:
+            problem = str(error)
+        if problem:
+            return failed(f"{name}={value}", problem, f"correct or unset {name}; is the TPU running?")
+        if way.local:
+            told.append(f"{name}={value}: see tpu.chips")
+        elif not way.places:
+            told.append(f"{name}={value}: looked up in Google Cloud when training starts")
         else:
-            for place in value.split(","):
-                if problem := _silence(place.strip()):
-                    return failed(f"{name}={value}", problem, f"correct or unset {name}; is the TPU running?")
             told.append(f"{name}={value} answers")
     return passed("; ".join(told))
-
-
-def _silence(place: str) -> str:
-    """Why a TPU at ``grpc://HOST:PORT`` cannot be reached; empty when it can."""
-    match = re.fullmatch(r"(?:grpc://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(?::(\d{1,5}))?/?", place)
-    if match is None or int(match[2] or PORT) > 65535:
-        return f"{place!r} is no address: it should be grpc://HOST:{PORT}"
-    return _connect(match[1].strip("[]"), int(match[2] or PORT))
-
-
-def _connect(host: str, port: int) -> str:
-    """Why nothing answers; empty when something does."""
-    try:
-        socket.create_connection((host, port), timeout=ANSWER).close()
-    except TimeoutError:
-        return f"{host} does not answer on port {port} within {ANSWER:g} s"
-    except ConnectionRefusedError:
-        return f"{host} is there, but nothing listens on its port {port}"
-    except socket.gaierror:
-        return f"there is no host {host}"
-    except OSError as error:
-        return f"{host} cannot be reached on port {port}: {error.strerror or error}"
-    return ""
 
 
 def metrics(machine: Machine) -> Finding:

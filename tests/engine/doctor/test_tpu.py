@@ -271,7 +271,7 @@ def test_a_tpu_that_cannot_be_reached(machine, monkeypatch, error, words) -> Non
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(tpu.socket, "create_connection", fail)
+    monkeypatch.setattr(socket, "create_connection", fail)
     finding = address(machine(environment={"COLAB_TPU_ADDR": "tpu.example"}))
     assert finding.verdict is Verdict.FAIL
     assert words in finding.why
