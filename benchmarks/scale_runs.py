@@ -1,0 +1,142 @@
+"""Long runs to open: written through the engine's own writer, as fast as it can, in a process of its own.
+
+python benchmarks/scale_runs.py STEPS CHUNK      writes one into ACCEL_TUI_HOME and prints what it took, as JSON
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import psutil
+
+from accel_engine import run
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.events import EpochEnded, ModelBuilt, Outcome, RunEnded, RunStarted, Validated
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter
+
+STEPS_PER_SECOND = 1000
+"""How fast the run is said to have gone: a chunk of 50 steps each 50 ms, and a sample a second."""
+
+STEPS_PER_EPOCH = 10_000
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Written:
+    """What writing a run took.
+
+    Attributes:
+        run: Its id.
+        steps: Its steps.
+        seconds: What it took altogether.
+        first: Microseconds of processor time a chunk, in the first tenth of the run.
+        last: The same in the last tenth.
+        memory_first: Resident bytes of the writing process after the first tenth.
+        memory: The same at the end.
+        size: Bytes of the run's file.
+    """
+
+    run: str
+    steps: int
+    seconds: float
+    first: float
+    last: float
+    memory_first: int
+    memory: int
+    size: int
+
+
+def write(steps: int, chunk: int) -> Written:
+    """Write a run of so many steps."""
+    plan = Plan(model="mlp", data="digits", batch_size=BATCH, epochs=max(1, steps // STEPS_PER_EPOCH), name="scale")
+    directory = run.create(plan)
+    writer = RunWriter(directory)
+    _begin(writer, plan)
+    random, process = np.random.default_rng(0), psutil.Process()
+    now = began = time.time()
+    costs: list[float] = []
+    memory_first, tenths, every = 0, 0, chunk * (steps // 10 // chunk)
+    spent = 0.0
+    for first in range(0, steps, chunk):
+        at = np.arange(first, min(first + chunk, steps))
+        loss = (0.05 + 2 * np.exp(-6 * at / steps)) * np.exp(random.normal(0, 0.15, len(at)))
+        accuracy = random.binomial(BATCH, np.exp(-loss)) / BATCH
+        before = time.process_time()
+        writer.chunk(first, now, now + len(at) / STEPS_PER_SECOND, {"loss": loss, "accuracy": accuracy})
+        spent += time.process_time() - before
+        now += len(at) / STEPS_PER_SECOND
+        done = first + len(at)
+        if done % STEPS_PER_SECOND == 0:
+            writer.samples([Sample(now, "cpu:0", {"utilization": Reading(float(random.uniform(0, 100)), "%")})])
+        if done % STEPS_PER_EPOCH == 0:
+            epoch, metrics = done // STEPS_PER_EPOCH, {"loss": float(loss.mean()), "accuracy": float(accuracy.mean())}
+            writer.event(EpochEnded(time=now, epoch=epoch, step=done, metrics=metrics, seconds=10.0))
+            writer.event(Validated(time=now, epoch=epoch, step=done, metrics=metrics, seconds=0.5))
+        if done % every == 0:
+            tenths += 1
+            costs.append(1e6 * spent * chunk / every)
+            spent = 0.0
+            memory_first = memory_first or process.memory_info().rss
+    seconds = time.time() - began
+    writer.end(
+        RunEnded(
+            time=now,
+            outcome=Outcome.FINISHED,
+            steps=steps,
+            epochs=plan.epochs,
+            seconds=now - began,
+            steps_per_second=STEPS_PER_SECOND,
+            metrics={"loss": float(loss.mean()), "accuracy": float(accuracy.mean())},
+        )
+    )
+    size = sum(path.stat().st_size for path in directory.glob("run.db*"))
+    memory = process.memory_info().rss
+    return Written(directory.name, steps, seconds, costs[0], costs[-1], memory_first, memory, size)
+
+
+def _begin(writer: RunWriter, plan: Plan) -> None:
+    now = time.time()
+    started = RunStarted(
+        time=now,
+        run=writer.directory.name,
+        name=plan.name,
+        plan=plan.to_mapping(),
+        first_step=0,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        versions={},
+    )
+    writer.begin(os.getpid(), started)
+    writer.event(
+        ModelBuilt(
+            time=now,
+            parameters=9610,
+            trainable=9610,
+            layers=4,
+            input_shape=(8, 8, 1),
+            classes=10,
+            examples=STEPS_PER_EPOCH * BATCH,
+            validation_examples=360,
+            epochs=plan.epochs,
+            steps_per_epoch=STEPS_PER_EPOCH,
+            global_batch=BATCH,
+            per_replica_batch=BATCH,
+            dropped_examples=0,
+            replicas=1,
+            optimizer="Adam",
+            loss="sparse_categorical_crossentropy",
+            series=("loss", "accuracy"),
+            precision="float32",
+            xla=False,
+            feed="resident",
+        )
+    )
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(write(int(sys.argv[1]), int(sys.argv[2])))))
