@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -230,8 +230,12 @@ class WarmEngine:
         self._on_change()
 
 
-def start(directory: Path) -> "subprocess.Popen[str]":
+def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
     """Start a cold engine on a run that waits for one.
+
+    Args:
+        directory: The run's.
+        environment: What the engine finds in its environment beside what is there.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -244,7 +248,9 @@ def start(directory: Path) -> "subprocess.Popen[str]":
     except OSError as error:
         raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     try:
-        process = _spawn("--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = _spawn(
+            "--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log, environment=environment
+        )
     finally:
         os.close(log)
     hand_over(directory, process.pid)
@@ -252,7 +258,11 @@ def start(directory: Path) -> "subprocess.Popen[str]":
 
 
 def _spawn(
-    *arguments: str, stdin: int = subprocess.PIPE, stdout: int = subprocess.PIPE, stderr: Any = None
+    *arguments: str,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: Any = None,
+    environment: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[str]":
     if problem := installation().problem:
         raise EngineMissingError(problem)
@@ -261,6 +271,7 @@ def _spawn(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
+        env=os.environ | (environment or {}),
         text=True,
         start_new_session=True,
     )

@@ -9,15 +9,19 @@ import time
 import traceback
 from collections import deque
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from accel_engine import strategies
+from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError
 from accel_engine.events import CommandAnswered, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.launch import versions
 from accel_engine.plan import Plan
 from accel_engine.process.importing import TensorFlow
+from accel_engine.process.peers import LocalWorkers, PeerWatch, environment
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
@@ -31,6 +35,8 @@ POLL_SECONDS = 0.05
 
 PATIENCE_SECONDS = 3.0
 """How long training may go on (tracing a graph, say) after it was asked to stop now."""
+
+LOST_HINT = "its last checkpoint is kept: resume the run once all workers can be reached"
 
 
 class Conductor:
@@ -56,6 +62,8 @@ class Conductor:
         self._values: dict[str, object] = {}
         self._trainer: Trainer | None = None
         self._ended: RunEnded | None = None
+        self._workers: LocalWorkers | None = None
+        self._watch: PeerWatch | None = None
 
     def conduct(self) -> Outcome:
         """Train the run; return how it ended."""
@@ -72,10 +80,25 @@ class Conductor:
                 beat = time.monotonic()
             if self._give_up_at is not None and time.monotonic() > self._give_up_at:
                 self._end(self._result(Outcome.STOPPED, "stopped now, without waiting for TensorFlow"))
-                os._exit(0)  # the training thread is inside native code, where nothing else can stop it
+                self._leave(0)
+            if self._watch and self._watch.problem:
+                self._end(self._result(Outcome.FAILED, self._watch.problem, LOST_HINT))
+                self._leave(1)
             training.join(POLL_SECONDS)
         self._sampler.stop()
-        return self._end(self._ended or self._result(Outcome.FAILED, "training ended without a result"))
+        ended = self._ended or self._result(Outcome.FAILED, "training ended without a result")
+        outcome = self._end(self._blame_peers(ended))
+        if self._watch:
+            self._watch.stop()
+        if self._workers:
+            self._workers.end()
+        return outcome
+
+    def _leave(self, status: int) -> NoReturn:
+        """End this process although the training thread is inside native code, where nothing else can stop it."""
+        if self._workers:
+            self._workers.end(0.0)
+        os._exit(status)
 
     def _begin(self) -> None:
         with closing(RunReader(self._directory)) as reader:
@@ -103,6 +126,7 @@ class Conductor:
             plan = Plan.from_mapping(self._values)
             if not self._tensorflow.imported:
                 self._writer.event(PhaseChanged(time=time.time(), phase=Phase.IMPORTING, detail="TensorFlow"))
+            self._gather(plan)
             self._tensorflow.wait()
             from accel_engine.training.trainer import Trainer
 
@@ -114,6 +138,29 @@ class Conductor:
         except Exception as error:  # noqa: BLE001 (a run must end with a word, whatever happened)
             traceback.print_exc()
             self._ended = self._result(Outcome.FAILED, f"{type(error).__name__}: {error}")
+
+    def _gather(self, plan: Plan) -> None:
+        """Start the workers that the plan wants on this machine, and watch those of the cluster."""
+        if not strategies.find(plan.strategy).processes:
+            return
+        cluster = Cluster.find(os.environ)
+        if cluster is None:
+            self._workers = LocalWorkers(self._directory, plan)
+            cluster = self._workers.cluster
+            os.environ |= environment(cluster)
+        if cluster.peers:
+            self._watch = PeerWatch(cluster, self._tell_missing)
+
+    def _tell_missing(self, names: str) -> None:
+        self._writer.event(
+            PhaseChanged(time=time.time(), phase=Phase.BUILDING, detail=f"waiting for {names}" if names else "")
+        )
+
+    def _blame_peers(self, ended: RunEnded) -> RunEnded:
+        """Say who is gone, where that is why training failed: TensorFlow's own words name nobody."""
+        if self._watch and self._trainer and self._trainer.cut_off and (problem := self._watch.wait_for_problem()):
+            return replace(ended, reason=problem, hint=LOST_HINT)
+        return ended
 
     def _pass_on(self) -> None:
         """Hand what was asked since the last look to the trainer."""
@@ -148,10 +195,10 @@ class Conductor:
         self._writer.end(ended)
         return ended.outcome
 
-    def _result(self, outcome: Outcome, reason: str) -> RunEnded:
+    def _result(self, outcome: Outcome, reason: str, hint: str = "") -> RunEnded:
         """The end of a run that the trainer did not bring about itself."""
         if self._trainer:
-            return self._trainer.ended(outcome, reason)
+            return self._trainer.ended(outcome, reason, hint)
         return RunEnded(
             time=time.time(),
             outcome=outcome,
@@ -161,4 +208,5 @@ class Conductor:
             steps_per_second=0.0,
             metrics={},
             reason=reason,
+            hint=hint,
         )

@@ -10,6 +10,9 @@ from accel_engine.errors import RunError
 CHECKPOINTS = "checkpoints"
 """The directory of a run's checkpoints, in the run's own."""
 
+WORKERS = "workers"
+"""The directory of what the other workers of a run write, each as a run of its own."""
+
 
 def home() -> Path:
     """The program's directory: ``ACCEL_TUI_HOME``, or the platform's place for user data."""

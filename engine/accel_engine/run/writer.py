@@ -19,7 +19,7 @@ from accel_engine.errors import PlanError, RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.plan import Plan
 from accel_engine.run.changes import check_changes
-from accel_engine.run.home import latest_checkpoint, make_private, runs_directory
+from accel_engine.run.home import WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
 from accel_engine.run.samples import SamplePacker
 from accel_engine.run.schema import DATABASE, SPANS, SUMMARY, connect, initialize, series_columns, transaction
@@ -57,6 +57,27 @@ def create(plan: Plan) -> Path:
         directory = parent / f"{code}-{slug}".strip("-")
         if not any(parent.glob(f"{code}*")):
             break
+    _make(directory, plan)
+    return directory
+
+
+def create_worker(run: Path, index: int, plan: Plan) -> Path:
+    """Make, or let go on, the part of a run that a worker other than the chief writes: a run of its own within.
+
+    Raises:
+        RunError: It cannot be written.
+        PlanError: Its checkpoint does not go with the plan.
+    """
+    directory = run / WORKERS / str(index)
+    if (directory / DATABASE).is_file():
+        reopen(directory, plan)
+    else:
+        make_private(directory.parent)
+        _make(directory, plan.absolute())
+    return directory
+
+
+def _make(directory: Path, plan: Plan) -> None:
     make_private(directory)
     try:
         # Under another name until it is complete: a listing meanwhile must not meet half a run.
@@ -67,7 +88,6 @@ def create(plan: Plan) -> Path:
         unfinished.rename(directory / DATABASE)
     except (OSError, sqlite3.Error) as error:
         raise RunError(f"cannot write the run {directory}: {error}") from error
-    return directory
 
 
 def hand_over(directory: Path, pid: int) -> None:

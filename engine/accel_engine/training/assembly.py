@@ -1,12 +1,14 @@
 """From a plan to everything that training needs: strategy, data, model, optimizer, feed."""
 
 import math
+import os
 from dataclasses import dataclass
 
 import keras
 import tensorflow as tf
 
 from accel_engine import data, models, registry, strategies
+from accel_engine.cluster import Cluster
 from accel_engine.data.dataset import Dataset
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.estimate import Schedule
@@ -35,6 +37,7 @@ class Assembly:
         scale: What raw examples are multiplied with.
         devices: TensorFlow's names of the logical devices.
         schedule: How the data becomes steps.
+        cluster: The processes that train together; ``None`` for this one alone.
         notes: What the user should be told of it.
     """
 
@@ -49,7 +52,18 @@ class Assembly:
     scale: float
     devices: tuple[str, ...]
     schedule: Schedule
+    cluster: Cluster | None
     notes: tuple[str, ...]
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other process takes part in a step."""
+        return self.cluster is None
+
+    @property
+    def chief(self) -> bool:
+        """Whether this process does what only one of all has to."""
+        return self.cluster is None or self.cluster.chief
 
     @property
     def replicas(self) -> int:
@@ -113,6 +127,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         scale=1.0 if preprocesses(model) else dataset.scale,
         devices=devices,
         schedule=schedule,
+        cluster=Cluster.find(os.environ) if strategies.find(plan.strategy).processes else None,
         notes=tuple(notes),
     )
 

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from accel_engine.run.reader import Command, who
 
@@ -25,6 +26,16 @@ class StopRequested(Exception):  # noqa: N818 (a request, not an error)
         return self.command.name == "stop_now"
 
 
+class Commands(Protocol):
+    """Where a trainer finds what it is asked to do."""
+
+    def take(self) -> Command | None:
+        """Take the next command, if there is one."""
+
+    def wait(self) -> Command:
+        """Wait for a command and take it."""
+
+
 @dataclass(slots=True)
 class Mailbox:
     """Commands on their way to the training thread, which takes them between two chunks."""
@@ -42,6 +53,11 @@ class Mailbox:
         """Take the oldest command, if there is one."""
         with self._arrived:
             return self._commands.popleft() if self._commands else None
+
+    def linger(self, seconds: float) -> None:
+        """Wait for a command for so long, without taking it."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: bool(self._commands), seconds)
 
     def wait(self) -> Command:
         """Wait for a command and take it; how a paused run spends its time."""

@@ -92,13 +92,17 @@ class StreamedFeed:
             examples = tf.numpy_function(take, [rows], dtype)
             return tf.ensure_shape(examples, (rows.shape[0], *shape)), tf.gather(labels, rows)
 
-        # Replicas take turns: each takes the next element of the pipeline.
-        pipeline = (
-            tf.data.Dataset.from_tensor_slices(order[first:].reshape(-1, order.shape[2]))
-            .map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-            .prefetch(PREFETCH * order.shape[1])
-        )
-        return iter(self._strategy.distribute_datasets_from_function(lambda _: pipeline))
+        def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            # A worker's replicas take turns: each takes the next element of its worker's pipeline.
+            replicas = order.shape[1] // context.num_input_pipelines
+            mine = slice(context.input_pipeline_id * replicas, (context.input_pipeline_id + 1) * replicas)
+            return (
+                tf.data.Dataset.from_tensor_slices(order[first:, mine].reshape(-1, order.shape[2]))
+                .map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+                .prefetch(PREFETCH * replicas)
+            )
+
+        return iter(self._strategy.distribute_datasets_from_function(pipeline))
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The next batch; the pipeline knows the order."""
@@ -156,10 +160,10 @@ def _on_every_device(strategy: tf.distribute.Strategy, values: npt.NDArray[Any])
     if strategy.num_replicas_in_sync == 1:
         with strategy.scope():
             return tf.constant(values)
-    devices = strategy.extended.worker_devices
+    devices = strategy.extended.worker_devices  # this worker's own
 
     def place(context: tf.distribute.experimental.ValueContext) -> tf.Tensor:
-        with tf.device(devices[context.replica_id_in_sync_group]):
+        with tf.device(devices[context.replica_id_in_sync_group % len(devices)]):
             return tf.constant(values)
 
     return strategy.experimental_distribute_values_from_function(place)

@@ -24,6 +24,9 @@ from accel_engine.training.labels import Labels
 CHUNK_SECONDS = 0.05
 """How long a chunk should take: short enough for a live curve and a quick stop, long enough to feed a device."""
 
+SHARED_CHUNK_SECONDS = 4 * CHUNK_SECONDS
+"""The same with other workers, who have to agree on every chunk."""
+
 MAXIMUM_STEPS = 4096
 """The most steps of a chunk."""
 
@@ -64,14 +67,16 @@ class Loop:
     Args:
         assembly: Model, data and strategy.
         xla: Whether XLA compiles the step.
+        agree: Brings all workers to one number of steps for the next chunk.
     """
 
-    def __init__(self, assembly: Assembly, *, xla: bool) -> None:
+    def __init__(self, assembly: Assembly, *, xla: bool, agree: Callable[[int], int] = int) -> None:
         self.xla = xla
+        self._agree = agree
         self._assembly = assembly
         self._strategy = assembly.strategy
         self._feed = assembly.feed
-        self._size = ChunkSize()
+        self._size = ChunkSize(CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS)
         self._names: tuple[str, ...] = ()
         step = _step(assembly)
         self._step = tf.function(step, jit_compile=True) if xla else step
@@ -92,7 +97,7 @@ class Loop:
         source = self._feed.open(order, first)
         done = first
         while done < len(order):
-            count = min(self._size.steps, len(order) - done)
+            count = self._agree(min(self._size.steps, len(order) - done))
             started, begin = time.time(), time.perf_counter()
             values = self._chunk(source, tf.constant(done), tf.constant(count)).numpy()
             seconds = time.perf_counter() - begin
@@ -117,16 +122,17 @@ class Loop:
         measured = tf.TensorArray(tf.float32, size=count)
         for index in tf.range(count):
             values = self._strategy.run(self._replica_step, args=self._feed.arguments(source, first + index))
-            measured = measured.write(
-                index, tf.stack([self._strategy.reduce("MEAN", value, axis=None) for value in values])
-            )
-        return measured.stack()
+            here = self._strategy.experimental_local_results(values)
+            measured = measured.write(index, tf.add_n(here) / len(here))
+        series = measured.stack()
+        # The other workers' replicas are asked once a chunk, not once a step.
+        return series if self._assembly.alone else mean_of_workers(self._strategy, series)
 
-    def _replica_step(self, *arguments: Any) -> tuple[tf.Tensor, ...]:
+    def _replica_step(self, *arguments: Any) -> tf.Tensor:
         logs = self._step(*self._feed.examples(*arguments))
         # Python runs here once a trace: the names of what the graph measures.
         self._names = tuple(logs)
-        return tuple(tf.cast(value, tf.float32) for value in logs.values())
+        return tf.stack([tf.cast(value, tf.float32) for value in logs.values()])
 
 
 Step = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
@@ -171,6 +177,11 @@ def _own_step(model: keras.Model, labels: Labels, scale: float) -> Step:
         return scalars
 
     return step
+
+
+def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
+    """The mean over all workers of what each has; in a graph, and on all of them at the same time."""
+    return strategy.reduce("MEAN", strategy.run(tf.identity, args=(values,)), axis=None)
 
 
 def scaled(x: tf.Tensor, scale: float) -> tf.Tensor:

@@ -5,7 +5,7 @@ import math
 from accel_engine.events import CommandAnswered, LearningRateChanged, Phase
 from accel_engine.run.reader import Command
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.control import Mailbox, StopRequested
+from accel_engine.training.control import Commands, StopRequested
 from accel_engine.training.progress import Progress
 from accel_engine.training.saving import Saving
 
@@ -14,14 +14,14 @@ class Obeying:
     """Obeys the commands of one run, and answers each.
 
     Args:
-        mailbox: Where commands arrive.
+        commands: Where they are found.
         assembly: What is trained.
         progress: Where the run stands.
         saving: What writes its checkpoints.
     """
 
-    def __init__(self, mailbox: Mailbox, assembly: Assembly, progress: Progress, saving: Saving) -> None:
-        self._mailbox = mailbox
+    def __init__(self, commands: Commands, assembly: Assembly, progress: Progress, saving: Saving) -> None:
+        self._commands = commands
         self._assembly = assembly
         self._progress = progress
         self._saving = saving
@@ -32,7 +32,7 @@ class Obeying:
         Raises:
             StopRequested: The run is to stop; its work is saved, unless it is to stop at once.
         """
-        while command := self._mailbox.take():
+        while command := self._commands.take():
             self._do(command)
 
     def _do(self, command: Command) -> None:
@@ -67,7 +67,7 @@ class Obeying:
     def _pause(self) -> None:
         phase = self._progress.phase
         self._progress.enter(Phase.PAUSED)
-        while (command := self._mailbox.wait()).name != "resume":
+        while (command := self._commands.wait()).name != "resume":
             self._do(command)
         self._answer(command, obeyed=True, answer=f"going on from step {self._progress.step}")
         self._progress.enter(phase)

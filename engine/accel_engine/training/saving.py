@@ -21,7 +21,7 @@ class Saving:
     """
 
     def __init__(self, assembly: Assembly, progress: Progress) -> None:
-        self._model = assembly.model
+        self._assembly = assembly
         self._progress = progress
         self._checkpoints = Checkpoints(assembly, progress.run.directory)
         self._saved_step = progress.step
@@ -41,10 +41,12 @@ class Saving:
         progress.say(CheckpointSaved, epoch=progress.epochs, step=progress.step, path=path, seconds=seconds)
 
     def model(self) -> None:
-        """Write ``model.keras``, whole or not at all."""
+        """Write ``model.keras``, whole or not at all; of many workers the chief does."""
+        if not self._assembly.chief:
+            return
         written, final = (self._progress.run.directory / name for name in ("partial.keras", "model.keras"))
         try:
-            self._model.save(written)
+            self._assembly.model.save(written)
             written.replace(final)
         except Exception as error:  # noqa: BLE001 (a user's own layers may refuse; the checkpoints are there)
             written.unlink(missing_ok=True)

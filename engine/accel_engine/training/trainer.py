@@ -5,6 +5,7 @@ import traceback
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
 from accel_engine.devices.reading import Inventory
 from accel_engine.events import (
@@ -22,7 +23,8 @@ from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
 from accel_engine.training import placement, xla
 from accel_engine.training.assembly import Assembly, assemble
-from accel_engine.training.control import Mailbox, StopRequested
+from accel_engine.training.control import Commands, Mailbox, StopRequested
+from accel_engine.training.council import Council, SharedCommands
 from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.loop import Loop, Measured
@@ -32,6 +34,15 @@ from accel_engine.training.progress import Progress
 from accel_engine.training.saving import Saving
 from accel_engine.training.summary import summarize
 from accel_engine.training.validation import Validation
+
+CUT_OFF = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.InternalError,
+    tf.errors.DeadlineExceededError,
+)
+"""What TensorFlow raises in the workers that are left when one is gone."""
 
 
 class Trainer:
@@ -51,6 +62,10 @@ class Trainer:
     _obeying: Obeying
     _loop: Loop
     _validation: Validation | None
+    _council: Council | None = None
+
+    cut_off = False
+    """Whether training failed because other workers could not be reached."""
 
     def __init__(
         self,
@@ -80,10 +95,14 @@ class Trainer:
             self._prepare()
             self._train_epochs()
             self._saving.model()
+            self._part()
         except StopRequested as stop:
+            if not stop.now:
+                self._part()
             return self.ended(Outcome.STOPPED, str(stop))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure)
             traceback.print_exc()
+            self.cut_off = self._council is not None and isinstance(error, CUT_OFF)
             return self.ended(Outcome.FAILED, *diagnose(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
@@ -106,14 +125,31 @@ class Trainer:
         names = placement.configure(self._plan, self._inventory)
         memory = placement.memory(names, self._inventory)
         self._assembly = assembly = assemble(self._plan, names, memory)
+        self._meet()
         self._saving = Saving(assembly, self._progress)
-        self._obeying = Obeying(self._mailbox, assembly, self._progress, self._saving)
+        self._obeying = Obeying(self._commands(), assembly, self._progress, self._saving)
         self._tell_assembly(names)
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
             self._validation = Validation(assembly, memory)
         self._obeying.obey()
         self._choose_loop()
+
+    def _meet(self) -> None:
+        """Agree with the other workers, where there are any, on the step to go on from."""
+        if self._assembly.cluster is None:
+            return
+        self._council = Council(self._assembly.strategy, self._assembly.cluster)
+        self._progress.step = self._council.least(self._progress.step)
+        self._run.truncate(self._progress.step)
+
+    def _commands(self) -> Commands:
+        return SharedCommands(self._mailbox, self._council) if self._council else self._mailbox
+
+    def _part(self) -> None:
+        """Wait for the other workers, so that nobody misses one who only had less to save."""
+        if self._council:
+            self._council.hear(0.0)
 
     def _train_epochs(self) -> None:
         progress = self._progress
@@ -150,7 +186,7 @@ class Trainer:
             self._may_try_xla = False
             use_xla = rates.pays and self._is_long(rates.plain)
         self._progress.enter(Phase.TRACING, "compiling with XLA" if use_xla else "")
-        self._loop = Loop(assembly, xla=use_xla)
+        self._loop = Loop(assembly, xla=use_xla, agree=self._council.follow if self._council else int)
         self._loop.trace(self._order(0))
         if rates is not None:
             self._tell_trial(rates, remembered=True)

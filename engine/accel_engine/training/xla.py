@@ -54,11 +54,12 @@ class Rates:
 def may_try(assembly: Assembly) -> bool:
     """Whether a trial of XLA makes sense.
 
-    Not for a ``train_step`` of the user's, whose Python must not run more often than it should; not
+    Not for a ``train_step`` of the user's, whose Python must not run more often than it should; not with
+    other workers, who would have to agree on it; not
     mirrored on CPUs, where XLA cannot; and not for convolutions on a CPU, which took it 6 to 12
     seconds to compile and ran 2 to 5 times slower wherever they were measured.
     """
-    if assembly.plan.xla != "auto" or assembly.own_train_step:
+    if assembly.plan.xla != "auto" or assembly.own_train_step or not assembly.alone:
         return False
     if not assembly.on_cpu:
         return True

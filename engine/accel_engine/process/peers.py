@@ -1,0 +1,145 @@
+"""The other processes of a cluster: starting those of this machine, and noticing who is missing.
+
+TensorFlow waits for a missing worker for ever, deaf to signals, so that each process watches the
+others by itself: a worker's server accepts connections as long as its process lives.
+"""
+
+import contextlib
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from accel_engine.cluster import LOCAL, Cluster
+from accel_engine.launch import start
+from accel_engine.plan import Plan
+from accel_engine.run.writer import create_worker
+
+JOIN_SECONDS = 180.0
+"""How long the others may take to come, from importing TensorFlow to listening."""
+
+LOST_SECONDS = 10.0
+"""How long a worker may refuse connections before it counts as gone."""
+
+CONNECT_SECONDS = 2.0
+"""How long a connection may take."""
+
+WATCH_SECONDS = 1.0
+"""How often connections are tried."""
+
+LEAVING_SECONDS = 10.0
+"""How long a worker may take to end after the chief."""
+
+
+class LocalWorkers:
+    """Workers on this machine, each an engine process that writes a run of its own within the chief's.
+
+    Args:
+        directory: The chief's run.
+        plan: What all of them train.
+    """
+
+    def __init__(self, directory: Path, plan: Plan) -> None:
+        addresses = tuple(f"127.0.0.1:{port}" for port in _free_ports(plan.local_workers))
+        self.cluster = Cluster(addresses, local=True)
+        self._processes: list[subprocess.Popen[str]] = []
+        try:
+            for index in range(1, plan.local_workers):
+                worker = Cluster(addresses, index=index, local=True)
+                part = create_worker(directory, index, plan)
+                self._processes.append(start(part, environment(worker)))
+        except BaseException:
+            self.end(0.0)
+            raise
+
+    def end(self, patience: float = LEAVING_SECONDS) -> None:
+        """Wait until they have ended by themselves, and kill those that have not."""
+        deadline = time.monotonic() + patience
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+            process.kill()
+            process.wait()
+
+
+def environment(cluster: Cluster) -> dict[str, str]:
+    """What tells a process of this machine which part of a cluster it is."""
+    return {"TF_CONFIG": cluster.to_tf_config()} | ({LOCAL: "1"} if cluster.local else {})
+
+
+class PeerWatch:
+    """Tries to connect to every other process of a cluster, again and again, in a thread.
+
+    Args:
+        cluster: Who they are.
+        on_change: Called from the thread with what is waited for, whenever that changes; empty for nobody.
+        join_seconds: How long they may take to come.
+        lost_seconds: How long one may then be away.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        on_change: Callable[[str], None],
+        join_seconds: float = JOIN_SECONDS,
+        lost_seconds: float = LOST_SECONDS,
+    ) -> None:
+        self._peers = cluster.peers
+        self._on_change = on_change
+        self._join_seconds = join_seconds
+        self._lost_seconds = lost_seconds
+        self._came: set[str] = set()
+        self._seen = dict.fromkeys(self._peers, time.monotonic())
+        self._stopped = threading.Event()
+        self.problem = ""
+        """Why training cannot go on; empty while it can."""
+        self._settled = threading.Event()
+        threading.Thread(target=self._watch, name="watch-peers", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._stopped.set()
+
+    def wait_for_problem(self) -> str:
+        """Wait as long as it takes to be sure that somebody is gone; who that is, or nothing."""
+        self._settled.wait(self._lost_seconds + CONNECT_SECONDS * len(self._peers) + 2 * WATCH_SECONDS)
+        return self.problem
+
+    def _watch(self) -> None:
+        waited_for: str | None = None
+        while not self._stopped.wait(WATCH_SECONDS) and not self.problem:
+            self._look()
+            missing = ", ".join(f"{name} ({self._peers[name]})" for name in self._peers if name not in self._came)
+            if missing != waited_for:
+                waited_for = missing
+                self._on_change(missing)
+        self._settled.set()
+
+    def _look(self) -> None:
+        for name, address in self._peers.items():
+            now = time.monotonic()
+            if _accepts(address):
+                self._came.add(name)
+                self._seen[name] = now
+            elif name in self._came and now - self._seen[name] > self._lost_seconds:
+                self.problem = f"{name} ({address}) is gone: it has refused connections for {self._lost_seconds:g} s"
+            elif name not in self._came and now - self._seen[name] > self._join_seconds:
+                self.problem = f"{name} ({address}) did not come within {self._join_seconds:g} s"
+
+
+def _accepts(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
+        return True
+    return False
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at this moment."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [int(listener.getsockname()[1]) for listener in sockets]
