@@ -1,6 +1,7 @@
 """A terminal that takes nothing for a while: keys work all the same, and what is old by then is never sent."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -28,8 +29,8 @@ class SlowTerminal(Terminal):
     def _take(self) -> bytes:
         self.reading.wait()
         data = super()._take()
-        if b"\x1b[6n" in data:
-            os.write(self._master, b"\x1b[1;1R")
+        for column in re.findall(rb"\x1b\[1;(\d)H\x1b\[6n", data):
+            os.write(self._master, b"\x1b[1;%sR" % column)
         return data
 
     def close(self) -> None:

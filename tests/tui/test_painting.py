@@ -164,12 +164,11 @@ async def test_leaving_waits_for_the_terminal_to_answer() -> None:
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._link.sent()
-        app._link.answered()
-        app._link.sent()
+        app._link.answered(app._link.sent() or 0)
+        number = app._link.sent() or 0
         app.exit()
         assert not app._exit
-        app.post_message(events.CursorPosition(0, 0))
+        app.post_message(events.CursorPosition(number - 1, 0))
         await until(pilot, lambda: app._exit, "the end")
 
 
@@ -178,8 +177,7 @@ async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> No
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._link.sent()
-        app._link.answered()
+        app._link.answered(app._link.sent() or 0)
         app._link.sent()
         app.exit()
         await until(pilot, lambda: app._exit, "the end")

@@ -8,7 +8,7 @@ PROMPT_SECONDS = 0.25
 """A terminal that answers within this time keeps up."""
 
 PATIENCE_SECONDS = 5.0
-"""A question that was not answered by then was lost."""
+"""A question that was not answered by then counts as lost: so seldom does the slowest link get a frame."""
 
 MOST_WAITING = 6
 """Writes that may wait for the terminal to take them; a frame is up to three."""
@@ -29,6 +29,7 @@ class Link:
         self._clock = clock
         self._asked: float | None = None
         self._took = math.inf
+        self._number = 0
 
     def has_room(self, waiting: int) -> bool:
         """Whether a frame may be sent now.
@@ -42,24 +43,29 @@ class Link:
             return True
         age = self._clock() - self._asked
         if age > PATIENCE_SECONDS:
-            self._asked = None
+            self._asked, self._took = None, age
             return True
         return self._took <= PROMPT_SECONDS and age <= PROMPT_SECONDS
 
-    def sent(self) -> bool:
-        """Note that a frame goes out; whether a question shall follow it."""
+    def sent(self) -> int | None:
+        """Note that a frame goes out.
+
+        Returns:
+            The number of the question that shall follow it, a single digit; ``None`` while one is on its way.
+        """
         if self._asked is not None:
-            return False
+            return None
         self._asked = self._clock()
-        return True
+        self._number = self._number % 9 + 1
+        return self._number
 
     @property
     def expects(self) -> bool:
         """Whether an answer is on its way that will come, as far as one can know."""
-        return self._asked is not None and self._took <= PATIENCE_SECONDS
+        return self._asked is not None and not math.isinf(self._took)
 
-    def answered(self) -> None:
-        """Note that the terminal has answered."""
-        if self._asked is not None:
+    def answered(self, number: int) -> None:
+        """Note that the terminal has answered a question; one that was given up tells nothing."""
+        if self._asked is not None and number == self._number:
             self._took = self._clock() - self._asked
             self._asked = None

@@ -26,8 +26,8 @@ RETRY_SECONDS = 1 / 30
 LAST_SECONDS = 0.5
 """How long leaving waits for the terminal's last answer."""
 
-_QUESTION = "\x1b[6n"
-"""Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows."""
+_QUESTION = "\x1b[1;{}H\x1b[6n"
+"""Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows; its column tells which question."""
 
 UNDERSTOOD = (
     hasattr(App, "_display")
@@ -53,7 +53,8 @@ class _Painted(_compositor.CompositorUpdate):
     def render_segments(self, console: Console) -> str:
         """Give what changes the terminal."""
         painted = self._canvas.paint(pieces(self._update), console)
-        return painted + _QUESTION if painted and self._link and self._link.sent() else painted
+        number = self._link.sent() if painted and self._link else None
+        return painted + _QUESTION.format(number) if number else painted
 
 
 class PaintingApp(App[None]):
@@ -86,8 +87,8 @@ class PaintingApp(App[None]):
         self.screen.refresh()
 
     @on(events.CursorPosition)
-    def _take_answer(self) -> None:
-        self._link.answered()
+    def _take_answer(self, event: events.CursorPosition) -> None:
+        self._link.answered(event.x + 1)
         if self._leave:
             self._leave()
         self._let_go()
