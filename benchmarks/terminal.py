@@ -35,7 +35,7 @@ _NOT_PASSED_ON = ("NO_COLOR", "TEXTUAL", "TERM_PROGRAM", "TMUX", "STY", "COLUMNS
 
 _QUERY = re.compile(
     rb"\x1b\[\?(?P<mode>\d+)\$p"
-    rb"|(?P<cursor>\x1b\[6n)"
+    rb"|(?:\x1b\[(?P<place>\d+;\d+)H)?(?P<cursor>\x1b\[6n)"
     rb"|(?P<status>\x1b\[5n)"
     rb"|(?P<attributes>\x1b\[0?c)"
     rb"|(?P<version>\x1b\[>0?q)"
@@ -60,7 +60,7 @@ def _answer(query: "re.Match[bytes]") -> bytes:
             )
         case kind:
             return {
-                "cursor": b"\x1b[24;1R",
+                "cursor": b"\x1b[%sR" % (query["place"] or b"24;1"),
                 "status": b"\x1b[0n",
                 "attributes": b"\x1b[?62;22c",
                 "version": b"\x1bP>|benchmark 1\x1b\\",
