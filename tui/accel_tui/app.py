@@ -33,6 +33,11 @@ from accel_tui.theme import DARK, LIGHT, THEMES
 if TYPE_CHECKING:
     from accel_tui.widgets.runs_table import RunsTable
 
+_HERE = Path(__file__).parent
+
+GARBAGE_SECONDS = 60.0
+"""Seconds between two searches for garbage of all generations: each takes as long as a key may."""
+
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
@@ -99,7 +104,7 @@ class AccelApp(PaintingApp):
     ) -> None:
         # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
         sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
-        super().__init__(css_path=[Path(__file__).parent / sheet for sheet in sheets])
+        super().__init__(css_path=[_HERE / sheet for sheet in sheets])
         self._open_run = open_run
         self._make_engine = make_engine
         self._make_sampler = make_sampler
@@ -230,21 +235,24 @@ class AccelApp(PaintingApp):
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_the_rest(self) -> None:
         """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
-        import accel_tui.widgets.runs_table
-
-        self.post_message(messages.RunsTableImported())
         import accel_tui.screens.run
-        import accel_tui.screens.runs  # noqa: F401
+        import accel_tui.screens.runs
+        import accel_tui.widgets.runs_table  # noqa: F401
 
-        if (
-            not gc.isenabled()
-        ):  # which is for the start; what is there by now stays, and need not be looked through again
-            gc.freeze()
-            gc.enable()
+        self.post_message(messages.RestImported())
 
-    @on(messages.RunsTableImported)
-    def _list_runs(self) -> None:
+    @on(messages.RestImported)
+    def _settle(self) -> None:
+        """Do what else would make a key wait later."""
         self.lists_runs = True
+        # A sheet that comes with its screen would have every widget's style worked out anew.
+        self.stylesheet.read_all(sorted(_HERE.glob("screens/*.tcss")))
+        self.stylesheet.parse()
+        if not gc.isenabled():  # as the command has it that opens the dashboard
+            gc.freeze()  # what is there now stays
+            gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)  # all of it is looked through only when we say so
+            gc.enable()
+            self.set_interval(GARBAGE_SECONDS, gc.collect)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def _sample_devices(self) -> None:

@@ -45,5 +45,5 @@ class StartFailed(Message):
     engine: WarmEngine | None
 
 
-class RunsTableImported(Message):
-    """Runs can be listed now."""
+class RestImported(Message):
+    """What the first screen does not need is there now."""

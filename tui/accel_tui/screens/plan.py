@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -210,9 +211,8 @@ class PlanScreen(Screen[None]):
 
     @on(ScreenResume)
     def _come_back(self, event: ScreenResume) -> None:
-        event.refresh_styles = (
-            self._was_shown
-        )  # what was only just made has them, and it takes long to work them out again
+        # What was only just made has its styles, and it takes long to work them out.
+        event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
         self.call_after_refresh(self.app.warm_engine)  # its first moments are the busiest, and the screen comes first
         for table in self.query("RunsTable").results():
@@ -232,7 +232,9 @@ class PlanScreen(Screen[None]):
     def _show_hint(self) -> None:
         field = next((field for field in self.form.fields if field.has_focus_within), None)
         words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
-        self.query_one("#hint", Static).update(words)
+        hint = self.query_one("#hint", Static)
+        # The screen is laid out again only for another number of lines.
+        hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Make room for runs if there are any."""

@@ -225,20 +225,15 @@ class Picker(Widget):
         """Open the list by mouse; where there is none, only go there."""
         self.input.focus()
         if self.choices and not self.is_open:
-            # Later, because the list may have to be made first.
-            self.call_after_refresh(self.action_open_or_take)
+            self.action_open_or_take()
 
     def on_descendant_blur(self) -> None:
         """A list without its input in use is in the way."""
         self.is_open = False
 
     def on_descendant_focus(self) -> None:
-        """Remember the text, so that it can be put back; have a list ready, which most fields never need."""
+        """Remember the text, so that it can be put back."""
         self._before = self.value
-        if self._offers and not self.query(OptionList):
-            listed = OptionList(compact=True)
-            listed.can_focus = False
-            self.mount(listed)
 
     def _matching(self, text: str) -> tuple[Choice, ...]:
         wanted = text.strip().lower()
@@ -252,6 +247,10 @@ class Picker(Widget):
         options = [
             Option(_row(choice, width, room), id=f"={choice.value}", disabled=not choice.possible) for choice in choices
         ]
+        if not self.query(OptionList):  # which most fields never need
+            listed = OptionList(compact=True)
+            listed.can_focus = False
+            self.mount(listed)
         self.listed.set_options(options)
         values = [choice.value for choice in choices]
         possible = [index for index, choice in enumerate(choices) if choice.possible]
