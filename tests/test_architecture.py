@@ -23,7 +23,7 @@ ENGINE_ONLY = re.compile(
     r"accel_engine\.(process|training)(\..*)?"
     r"|accel_engine\.models\.(?!entry$|applications$).*"
     r"|accel_engine\.data\.(?!entry$).*"
-    r"|accel_engine\.strategies\.builders"
+    r"|accel_engine\.strategies\.(tpu_)?builders?"
 )
 """The modules that only engine processes import."""
 

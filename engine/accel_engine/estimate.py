@@ -20,6 +20,12 @@ OPTIMIZER_SLOTS = {
 _WEIGHT_BYTES = 4
 """Weights, gradients and slots are float32 under every precision of a plan."""
 
+TPU_STRIDE = 8
+"""Examples that a TPU core computes at a time."""
+
+TPU_BATCH = 128
+"""Examples that fill a TPU core's matrix unit, which is 128 wide."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -78,6 +84,26 @@ def schedule(plan: Plan, examples: int, replicas: int) -> Schedule:
     )
 
 
+def tpu_advice(schedule: Schedule, examples: int) -> str:
+    """Say which batch would serve a TPU better; nothing when it is a good one.
+
+    Its cores work on 8 examples at a time and fill up a batch that is no multiple of it; 128 fill its matrix units.
+
+    Args:
+        schedule: How the data becomes steps.
+        examples: Number of training examples, which a batch cannot exceed.
+    """
+    share, replicas = schedule.per_replica_batch, schedule.replicas
+    best = f"{TPU_BATCH * replicas}, {TPU_BATCH} a core, is best" if TPU_BATCH * replicas <= examples else ""
+    if share % TPU_STRIDE:
+        whole = -(-share // TPU_STRIDE) * TPU_STRIDE * replicas
+        fits = f"a batch size of {whole} costs no more" if whole <= examples else ""
+        advice = ", ".join(part for part in (fits, best) if part)
+        padded = f"a TPU core fills up {share} examples to a multiple of {TPU_STRIDE}"
+        return f"{padded}: {advice}" if advice else padded
+    return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_BATCH else ""
+
+
 def memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, activations: int) -> int:
     """Estimate the bytes that training takes on each replica's device, without the data.
 
@@ -94,7 +120,7 @@ def memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, 
         trainable: Number of trainable weights.
         activations: Numbers that one example's forward pass leaves behind.
     """
-    mixed = plan.precision != "float32"
+    mixed = plan.policy != "float32"
     weights = _WEIGHT_BYTES * (parameters + trainable * (1 + OPTIMIZER_SLOTS.get(plan.optimizer, 2)))
     copies = 2 * parameters if mixed else 0
     return weights + copies + (2 if mixed else 4) * activations * per_replica_batch

@@ -14,7 +14,7 @@ import tomli_w
 from accel_engine import data, models, strategies
 from accel_engine.errors import PlanError, UsageError
 
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
 OPTIMIZERS = ("auto", "adam", "adamw", "nadam", "rmsprop", "sgd", "adagrad", "lion")
 VALIDATIONS = ("epoch", "end", "off")
@@ -135,7 +135,9 @@ class Plan:
     tpu: str = _field(
         "", "TPU: local, grpc://HOST:8470 or a name; else what the environment says", str, example="local"
     )
-    precision: str = _field("float32", "Numbers that the model computes with", str, choices=PRECISIONS)
+    precision: str = _field(
+        "auto", "Numbers to compute with; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
+    )
     xla: str = _field(
         "auto",
         "Compile the step with XLA; auto tries it in long runs",
@@ -248,6 +250,11 @@ class Plan:
         for name, value in self.changed().items():
             words += [flag(name), ",".join(value) if isinstance(value, list) else str(value)]
         return shlex.join(words)
+
+    @property
+    def policy(self) -> str:
+        """The numbers that the model computes with, as Keras' dtype policy."""
+        return strategies.find(self.strategy).precision if self.precision == "auto" else self.precision
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from accel_engine.plan import Plan
 from accel_engine.strategies import lay_out
 
 
-def check(plan: Plan, devices: Sequence[Device]) -> Schedule:
+def check(plan: Plan, devices: Sequence[Device]) -> Schedule | None:
     """Check that devices, strategy, data, model and batch of a plan fit together.
 
     The user's own models are left for the engine to check, since only it can build them.
@@ -21,7 +21,7 @@ def check(plan: Plan, devices: Sequence[Device]) -> Schedule:
         devices: The devices of the machine.
 
     Returns:
-        How the data becomes steps.
+        How the data becomes steps; ``None`` where the number of replicas is not known before a TPU is connected.
 
     Raises:
         PlanError: The plan asks for what the machine, the data or the model cannot give.
@@ -34,4 +34,4 @@ def check(plan: Plan, devices: Sequence[Device]) -> Schedule:
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and (mismatch := model.mismatch(entry.shape)):
         raise PlanError("model", plan.model, mismatch)
-    return schedule(plan, entry.examples, replicas)
+    return None if replicas is None else schedule(plan, entry.examples, replicas)

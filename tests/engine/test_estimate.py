@@ -35,6 +35,28 @@ def test_a_batch_that_cannot_be_is_refused(batch: int, examples: int, replicas: 
     assert caught.value.field == "batch_size"
 
 
+@pytest.mark.parametrize(
+    ("batch", "examples", "words"),
+    [
+        (1024, 5000, ""),
+        (8 * 200, 5000, ""),
+        (64, 5000, "each TPU core takes 8 examples: a batch size of 1024, 128 a core, is best"),
+        (64, 1000, ""),
+        (
+            40,
+            5000,
+            "fills up 5 examples to a multiple of 8: a batch size of 64 costs no more, 1024, 128 a core, is best",
+        ),
+        (40, 1000, "a batch size of 64 costs no more"),
+        (8, 8, "a TPU core fills up 1 examples to a multiple of 8"),
+    ],
+)
+def test_batches_that_suit_a_tpu(batch: int, examples: int, words: str) -> None:
+    advice = estimate.tpu_advice(estimate.schedule(Plan(batch_size=batch), examples, replicas=8), examples)
+    assert words in advice
+    assert bool(words) is bool(advice)
+
+
 def test_memory_counts_weights_gradients_slots_and_activations() -> None:
     adam = estimate.memory(Plan(), per_replica_batch=8, parameters=110, trainable=100, activations=50)
     assert adam == 4 * 110 + 4 * 100 * 3 + 4 * 50 * 8

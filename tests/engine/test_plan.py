@@ -110,7 +110,7 @@ def test_whole_number_is_taken_where_a_number_is_wanted() -> None:
         ("learning_rate", math.inf, "a number"),
         ("seed", 2**31, "at most 2147483647"),
         ("virtual_cpus", 65, "at most 64"),
-        ("precision", "float16", "one of float32, mixed_bfloat16, mixed_float16"),
+        ("precision", "float16", "one of auto, float32, mixed_bfloat16, mixed_float16"),
         ("xla", "yes", "one of auto, on, off"),
         ("optimizer", "adamm", "did you mean"),
         ("validation", "never", "one of epoch, end, off"),

@@ -13,7 +13,12 @@ HOST = (Device("cpu:0", "cpu", "a processor"),)
 def test_a_plan_that_fits_comes_to_a_schedule() -> None:
     laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST)
 
+    assert laid_out is not None
     assert (laid_out.replicas, laid_out.per_replica_batch, laid_out.steps_per_epoch) == (2, 32, 22)
+
+
+def test_the_steps_on_a_tpu_elsewhere_are_known_once_it_is_connected() -> None:
+    assert check(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST) is None
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
 import pytest
 
+from accel_engine import launch
 from accel_engine.devices.reading import Device
-from accel_engine.errors import PlanError
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.launch import Installation
 from accel_engine.plan import Plan
-from accel_engine.strategies import CATALOGUE, find, lay_out, misfit
+from accel_engine.strategies import CATALOGUE, Layout, find, lay_out, misfit
 
 CPU = Device("cpu:0", "cpu", "A processor", cores=8)
 GPUS = (Device("gpu:0", "gpu", "A card"), Device("gpu:1", "gpu", "A card"))
+CHIPS = (Device("tpu:0", "tpu", "TPU v3"), Device("tpu:1", "tpu", "TPU v3"))
+TPU = Plan(strategy="tpu")
 
 
 @pytest.mark.parametrize("name", ["one-device", "one_device", "ONE-DEVICE"])
@@ -102,3 +106,98 @@ def test_workers_are_for_strategies_that_spread_over_processes() -> None:
 def test_a_reduction_that_a_strategy_has_not_is_refused(strategy: str, reduction: str, told: str) -> None:
     with pytest.raises(PlanError, match=told):
         lay_out(Plan(strategy=strategy, reduction=reduction, virtual_cpus=2), (CPU,), {})
+
+
+@pytest.fixture
+def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TensorFlow that can drive the chips of its own machine."""
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
+
+
+@pytest.mark.usefixtures("for_tpus")
+def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
+    laid_out = lay_out(TPU, (CPU, *CHIPS), {})
+    assert laid_out == Layout(("tpu:0", "tpu:1"), cores=2)
+    assert laid_out.replicas == 4
+    assert lay_out(TPU, (CPU, Device("tpu:0", "tpu", "TPU v4")), {}).replicas == 1
+
+
+@pytest.mark.usefixtures("for_tpus")
+@pytest.mark.parametrize(
+    ("tpu", "environment"),
+    [("local", {}), ("", {"TPU_NAME": "local"}), ("local", {"COLAB_TPU_ADDR": "10.0.0.2:8470"})],
+)
+def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment: dict[str, str]) -> None:
+    laid_out = lay_out(TPU.replace(tpu=tpu), (CPU,), environment)
+    assert (laid_out.devices, laid_out.replicas) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("tpu", "environment", "target"),
+    [
+        ("grpc://10.0.0.2:8470", {"TPU_NAME": "other"}, "grpc://10.0.0.2:8470"),
+        ("my-tpu", {}, "my-tpu"),
+        ("", {"COLAB_TPU_ADDR": "10.0.0.2:8470", "TPU_NAME": "other"}, "grpc://10.0.0.2:8470"),
+        ("", {"TPU_NAME": "other"}, "other"),
+    ],
+)
+def test_a_tpu_elsewhere_has_as_many_replicas_as_it_says_once_connected(
+    tpu: str, environment: dict[str, str], target: str
+) -> None:
+    laid_out = lay_out(TPU.replace(tpu=tpu), (CPU,), environment)
+    assert (laid_out.elsewhere, laid_out.replicas) == (target, None)
+
+
+def test_without_a_chip_or_a_name_there_is_no_tpu() -> None:
+    with pytest.raises(PlanError, match=r"no TPU chip, and none is named \(--tpu, COLAB_TPU_ADDR, TPU_NAME\)"):
+        lay_out(TPU, (CPU,), {})
+
+
+def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    for plan, devices in ((TPU, CHIPS), (TPU.replace(tpu="local"), ())):
+        with pytest.raises(PlanError, match=r"tensorflow-cpu 2\.21\.0 has no TPU support: .* pip install"):
+            lay_out(plan, (CPU, *devices), {})
+    assert lay_out(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).elsewhere == "grpc://10.0.0.2:8470"
+
+
+def test_no_way_to_a_tpu_is_refused_by_who_named_it() -> None:
+    with pytest.raises(PlanError, match="--tpu: 'http://x' is no address"):
+        lay_out(TPU.replace(tpu="http://x"), (CPU,), {})
+    with pytest.raises(UsageError, match=r"COLAB_TPU_ADDR: .* is no address"):
+        lay_out(TPU, (CPU,), {"COLAB_TPU_ADDR": "a b"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"devices": ("tpu:0",)}, "devices"),
+        ({"xla": "off"}, "xla"),
+        ({"precision": "mixed_float16"}, "precision"),
+        ({"reduction": "ring"}, "reduction"),
+        ({"local_workers": 2}, "local_workers"),
+    ],
+)
+def test_what_a_tpu_cannot_do_is_refused(changes: dict[str, object], field: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        lay_out(TPU.replace(tpu="grpc://10.0.0.2", **changes), (CPU,), {})
+    assert caught.value.field == field
+
+
+def test_chips_are_chosen_only_for_the_strategy_that_is_for_them() -> None:
+    assert lay_out(Plan(), (CPU, *CHIPS), {}).devices == ("cpu:0",)
+    with pytest.raises(PlanError, match="--strategy tpu"):
+        lay_out(Plan(devices=("tpu:0",)), (CPU, *CHIPS), {})
+
+
+def test_a_tpu_that_the_strategy_has_no_use_for_is_not_passed_over() -> None:
+    with pytest.raises(PlanError, match="is for --strategy tpu"):
+        lay_out(Plan(tpu="local"), (CPU,), {})
+    assert misfit("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ""
+    assert misfit("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ""
+
+
+def test_numbers_that_are_left_to_the_strategy() -> None:
+    assert Plan().policy == "float32"
+    assert TPU.policy == "mixed_bfloat16"
+    assert TPU.replace(precision="float32").policy == "float32"

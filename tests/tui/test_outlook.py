@@ -1,5 +1,8 @@
+import pytest
+
+from accel_engine import launch
 from accel_engine.devices.reading import Device
-from accel_engine.launch import Description
+from accel_engine.launch import Description, Installation
 from accel_tui import form, outlook
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)
@@ -51,6 +54,41 @@ def test_uneven_shares_and_long_epochs_warn() -> None:
     long = form.fill({"steps_per_epoch": "44"}, CPU)
     assert outlook.warnings(long, None) == ("an epoch goes over the data 2 times",)
     assert outlook.warnings(form.fill({}, CPU), COUNTED) == ()
+
+
+CHIP = Device("tpu:0", "tpu", "TPU v3")
+
+
+@pytest.fixture
+def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TensorFlow that can drive the chips of its own machine."""
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
+
+
+@pytest.mark.usefixtures("for_tpus")
+def test_the_cores_of_a_chip_share_the_batch_and_compute_with_bfloat16() -> None:
+    filled = form.fill({"strategy": "tpu"}, (*CPU, CHIP))
+    facts = {fact.name: fact.text for fact in outlook.facts(filled, COUNTED, "")}
+    assert facts["batch"] == "32 on each of 2 cores of tpu:0"
+    assert facts["precision"] == "mixed_bfloat16"
+    assert form.remark("precision", filled) == "mixed_bfloat16"
+    assert "a batch size of 256, 128 a core" in outlook.warnings(filled, COUNTED)[0]
+
+
+def test_what_only_a_tpu_elsewhere_knows_is_not_made_up() -> None:
+    filled = form.fill({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
+    facts = {fact.name: fact.text for fact in outlook.facts(filled, COUNTED, "")}
+    assert facts["examples"] == "1,437 + 360 held out"
+    assert facts["steps"] == facts["left out"] == "known once connected"
+    assert facts["batch"] == "64 shared by the cores of grpc://10.0.0.2:8470"
+    assert facts["memory"] == "—"
+    assert form.empty("devices", filled) == "auto: grpc://10.0.0.2:8470"
+    assert outlook.warnings(filled, COUNTED) == ()
+
+
+def test_plain_float32_goes_without_saying() -> None:
+    assert "precision" not in said({})
+    assert said({"precision": "mixed_bfloat16"})["precision"] == "mixed_bfloat16"
 
 
 def test_what_was_chosen_is_said_in_words() -> None:

@@ -77,7 +77,7 @@ class Filled:
         errors: By field, what it may be instead.
         layout: What would train; ``None`` before the machine's devices are known.
         entry: The data, as far as it is known.
-        schedule: Its steps; ``None`` when the number of examples or of devices is not known, or is wrong.
+        schedule: Its steps; ``None`` when the number of examples or of replicas is not known, or is wrong.
     """
 
     plan: Plan
@@ -146,7 +146,7 @@ def fill(
     try:
         if devices is not None:
             layout = strategies.lay_out(plan, devices)
-        if layout is not None and entry.examples is not None:
+        if layout is not None and layout.replicas is not None and entry.examples is not None:
             schedule = estimate.schedule(plan, entry.examples, layout.replicas)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
@@ -225,6 +225,8 @@ def remark(name: str, filled: Filled) -> str:
             return "; ".join(part for part in (filled.entry.summary, about(filled.entry)) if part)
         case "strategy":
             return strategies.find(filled.plan.strategy).summary
+        case "precision" if filled.plan.precision == "auto":
+            return filled.plan.policy
     return ""
 
 
@@ -232,7 +234,9 @@ def empty(name: str, filled: Filled) -> str:
     """What a field stands for when it is left empty."""
     match name:
         case "devices":
-            return f"auto: {','.join(filled.layout.devices)}" if filled.layout and not filled.plan.devices else "auto"
+            layout = filled.layout
+            chosen = layout.elsewhere or ",".join(layout.devices) if layout and not filled.plan.devices else ""
+            return f"auto: {chosen}" if chosen else "auto"
         case "steps_per_epoch":
             return "all the data"
         case "image_size":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from accel_engine import estimate
+from accel_engine import estimate, strategies
 from accel_engine.launch import Description
 from accel_engine.strategies import Layout
 from accel_tui import form, units
@@ -36,6 +36,7 @@ def facts(filled: Filled, description: Description | None, pending: str) -> tupl
         *_unless(filled, _MODEL, _model(filled, description, pending)),
         *_unless(filled, _MODEL | _STEPS, _steps(filled)),
         *_unless(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
+        *_unless(filled, {"precision", "strategy"}, _precision(filled)),
     )
 
 
@@ -48,6 +49,7 @@ _STEPS = {
     "devices",
     "virtual_cpus",
     "local_workers",
+    "tpu",
     "optimizer",
     "precision",
 }
@@ -76,6 +78,8 @@ def warnings(filled: Filled, description: Description | None) -> tuple[str, ...]
             f"{plan.batch_size} does not divide by {laid_out.replicas} replicas: a step takes "
             f"{laid_out.global_batch} examples, {rest} fewer"
         )
+    if laid_out and strategies.find(plan.strategy).kind == "tpu":
+        said += filter(None, [estimate.tpu_advice(laid_out, filled.entry.examples or 0)])
     if laid_out and laid_out.passes > 1:
         said.append(f"an epoch goes over the data {laid_out.passes:.3g} times")
     return tuple(said)
@@ -96,23 +100,35 @@ def _model(filled: Filled, description: Description | None, pending: str) -> lis
 
 def _steps(filled: Filled) -> list[Fact]:
     laid_out, entry = filled.schedule, filled.entry
-    if laid_out is None or entry.examples is None:
+    if entry.examples is None or filled.layout is None:
         return [Fact(name, "—") for name in ("examples", "left out", "steps", "batch")]
     held = f" + {units.count(entry.validation_examples)} held out" if entry.validation_examples else ""
+    examples = Fact("examples", units.count(entry.examples) + held)
+    if laid_out is None:
+        share = f"{filled.plan.batch_size} shared by the cores of {filled.layout.elsewhere or 'the TPU'}"
+        return [examples, *(Fact(name, "known once connected") for name in ("left out", "steps")), Fact("batch", share)]
     return [
-        Fact("examples", units.count(entry.examples) + held),
+        examples,
         Fact(
             "left out",
             f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
         ),
         Fact("steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"),
-        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}" if filled.layout else "—"),
+        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}"),
     ]
 
 
 def _each(layout: Layout) -> str:
     devices = layout.devices[0] if len(layout.devices) == 1 else f"each of {', '.join(layout.devices)}"
+    if layout.cores > 1:
+        devices = f"each of {layout.cores} cores of {devices}"
     return devices if layout.workers == 1 else f"{devices} of each of {layout.workers} workers"
+
+
+def _precision(filled: Filled) -> list[Fact]:
+    """What numbers are computed with, where those are not plain float32."""
+    policy = filled.plan.policy
+    return [] if policy == "float32" else [Fact("precision", policy)]
 
 
 def _memory(filled: Filled, description: Description | None, pending: str) -> list[Fact]:

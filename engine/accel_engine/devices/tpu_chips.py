@@ -102,6 +102,11 @@ def find_chips(root: Path = Path("/")) -> tuple[Chip, ...]:
     return tuple(_chip(root, index, *chip) for index, chip in enumerate(found.values()))
 
 
+def runtime_devices(chip: Device) -> int:
+    """How many devices the TPU runtime makes of a chip of the inventory; each holds one replica."""
+    return next((known.devices for known in GENERATIONS.values() if known.name == chip.name), 1)
+
+
 def find_holders(root: Path = Path("/")) -> Holders:
     """Find the programs that hold chips, by the files that they have open.
 

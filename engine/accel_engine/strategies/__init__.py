@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from accel_engine.cluster import Cluster
 from accel_engine.devices.reading import Device
+from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.registry import suggestion
+from accel_engine.strategies.tpu_address import VARIABLES, Way
 
 if TYPE_CHECKING:
     from accel_engine.plan import Plan
@@ -33,6 +35,8 @@ class StrategyEntry:
         maximum_devices: The most it uses of a process; 0 for all.
         reductions: How it can sum gradients over replicas.
         processes: Whether it spreads over processes, which may be on many machines.
+        kind: The only kind of device that it is for; empty for GPUs and CPUs.
+        precision: Numbers that a plan computes with that leaves them to it, by Keras' name.
     """
 
     name: str
@@ -43,6 +47,8 @@ class StrategyEntry:
     maximum_devices: int = 0
     reductions: tuple[str, ...] = ("auto",)
     processes: bool = False
+    kind: str = ""
+    precision: str = "float32"
 
 
 CATALOGUE: dict[str, StrategyEntry] = {
@@ -69,6 +75,14 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "accel_engine.strategies.builders:mirrored",
             minimum_devices=2,
             reductions=("auto", "nccl", "hierarchical-copy", "one-device"),
+        ),
+        StrategyEntry(
+            "tpu",
+            "The model copied to every core of a TPU, gradients summed at each step",
+            "TPU chips in this machine, or --tpu with an address or a name",
+            "accel_engine.strategies.tpu_builder:tpu",
+            kind="tpu",
+            precision="mixed_bfloat16",
         ),
         StrategyEntry(
             "multi-worker",
@@ -101,15 +115,19 @@ class Layout:
     Attributes:
         devices: Ids of this machine's devices; the logical devices of a split CPU are ``cpu:0``, ``cpu:1``, ...
         workers: Number of processes that train.
+        cores: Replicas on each device.
+        elsewhere: The TPU that trains in place of this machine's devices: its address or name.
     """
 
     devices: tuple[str, ...]
     workers: int = 1
+    cores: int = 1
+    elsewhere: str = ""
 
     @property
-    def replicas(self) -> int:
-        """Copies of the model that share a step."""
-        return self.workers * len(self.devices)
+    def replicas(self) -> int | None:
+        """Copies of the model that share a step; ``None`` where only the TPU knows, once connected."""
+        return self.workers * len(self.devices) * self.cores or None
 
 
 def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str] = os.environ) -> Layout:
@@ -122,12 +140,17 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
 
     Raises:
         PlanError: A wanted device is not there, or the strategy does not fit.
-        UsageError: The environment describes no possible cluster.
+        UsageError: The environment describes no possible cluster, or no possible TPU.
     """
     entry = find(plan.strategy)
-    chosen = _choose(entry, plan, devices)
     if plan.reduction not in entry.reductions:
         raise PlanError("reduction", plan.reduction, f"must be {' or '.join(entry.reductions)} under {entry.name}")
+    if plan.tpu and entry.kind != "tpu":
+        raise PlanError("tpu", plan.tpu, "is for --strategy tpu")
+    if entry.kind == "tpu":
+        _workers(entry, plan, environment)
+        return _lay_out_tpu(entry, plan, devices, environment)
+    chosen = _choose(entry, plan, devices)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
     return Layout(chosen, _workers(entry, plan, environment))
@@ -135,8 +158,9 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
 
 def misfit(strategy: str, plan: "Plan", devices: Sequence[Device]) -> str:
     """Say why a strategy does not fit a plan and a machine; nothing when it does."""
+    tpu = plan.tpu if find(strategy).kind == "tpu" else ""
     try:
-        lay_out(plan.replace(strategy=strategy, devices=()), devices)
+        lay_out(plan.replace(strategy=strategy, devices=(), tpu=tpu), devices)
     except PlanError as error:
         return error.allowed
     except UsageError as error:
@@ -160,6 +184,8 @@ def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tu
         best = next((kind for kind in ("gpu", "cpu") if there.get(kind)), "cpu")
         chosen = there["cpu"] if plan.virtual_cpus > 1 else there[best]
         chosen = chosen[: entry.maximum_devices or None]
+    if any(name.startswith("tpu") for name in chosen):
+        raise PlanError("devices", ",".join(chosen), "a TPU needs --strategy tpu, which takes the whole of it")
     if len({name.partition(":")[0] for name in chosen}) > 1:
         raise PlanError("devices", ",".join(chosen), "must be of one kind")
     if len(chosen) < entry.minimum_devices:
@@ -167,6 +193,35 @@ def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tu
     if entry.maximum_devices and len(chosen) > entry.maximum_devices:
         raise PlanError("devices", ",".join(chosen), f"strategy {entry.name} takes {entry.maximum_devices}")
     return tuple(chosen)
+
+
+def _lay_out_tpu(
+    entry: StrategyEntry, plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str]
+) -> Layout:
+    for field, wrong, allowed in (
+        ("devices", plan.devices, "must be empty: a TPU is used as a whole"),
+        ("xla", plan.xla == "off", "must be auto or on: a TPU runs only what XLA has compiled"),
+        ("precision", plan.precision == "mixed_float16", "must be auto, mixed_bfloat16 or float32 on a TPU"),
+    ):
+        if wrong:
+            raise PlanError(field, getattr(plan, field), allowed)
+    try:
+        way = Way.find(plan.tpu, environment)
+    except ValueError as error:
+        raise PlanError("tpu", plan.tpu, str(error)) if plan.tpu else UsageError(str(error)) from error
+    if way is not None and not way.local:
+        return Layout((), elsewhere=way.target)
+    chips = [device for device in devices if device.kind == "tpu"]
+    if way is None and not chips:
+        none = f"there is no TPU chip, and none is named ({', '.join(('--tpu', *VARIABLES))})"
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}; {none}")
+    from accel_engine.launch import installation  # it needs plans, which need strategies
+
+    here = installation()
+    if here.distribution and here.distribution != "tensorflow-tpu":
+        cause = f"{here.distribution} {here.version} has no TPU support"
+        raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
+    return Layout(tuple(chip.id for chip in chips), cores=runtime_devices(chips[0]) if chips else 1)
 
 
 def _workers(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str]) -> int:

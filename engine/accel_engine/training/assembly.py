@@ -76,6 +76,11 @@ class Assembly:
         return self.devices[0].startswith("CPU")
 
     @property
+    def on_tpu(self) -> bool:
+        """Whether a TPU trains, which compiles every step."""
+        return self.devices[0].startswith("TPU")
+
+    @property
     def learning_rate(self) -> float:
         """The learning rate of the next step."""
         rate = tf.convert_to_tensor(self.model.optimizer.learning_rate)
@@ -96,7 +101,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         ModelError: The model cannot be built, or does not fit the data.
     """
     keras.utils.set_random_seed(plan.seed)
-    keras.config.set_dtype_policy(plan.precision)
+    keras.config.set_dtype_policy(plan.policy)
     strategy = registry.load(strategies.find(plan.strategy).builder)(devices, plan)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     notes = list(dataset.notes)
@@ -191,4 +196,4 @@ def _optimizer(plan: Plan) -> keras.optimizers.Optimizer:
     settings = {} if plan.learning_rate is None else {"learning_rate": plan.learning_rate}
     optimizer = keras.optimizers.get({"class_name": name, "config": settings})
     # float16 gradients underflow unless the loss is scaled up; bfloat16 has the range of float32.
-    return keras.optimizers.LossScaleOptimizer(optimizer) if plan.precision == "mixed_float16" else optimizer
+    return keras.optimizers.LossScaleOptimizer(optimizer) if plan.policy == "mixed_float16" else optimizer

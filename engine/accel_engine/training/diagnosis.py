@@ -34,7 +34,7 @@ def diagnose(error: BaseException, plan: Plan) -> tuple[str, str]:
         return "the disk is full", "make room and resume the run: it goes on from its last checkpoint"
     if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
         advice = [f"a smaller batch (it is {plan.batch_size}; try {max(1, plan.batch_size // 2)})"]
-        if plan.precision == "float32":
+        if plan.policy == "float32":
             advice.append("--precision mixed_bfloat16")
         advice.append("a smaller model")
         return "out of memory", f"try {', '.join(advice)}"

@@ -30,7 +30,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         optimizer=optimizer_name(model),
         loss=loss_name(model.loss),
         series=("loss", "accuracy") if assembly.classifies else ("loss",),
-        precision=plan.precision,
-        xla=plan.xla == "on",
+        precision=plan.policy,
+        xla=plan.xla == "on" or assembly.on_tpu,
         feed=assembly.feed.kind,
     )

@@ -120,7 +120,7 @@ def _kind(assembly: Assembly) -> str:
         assembly.dataset.classes,
         assembly.schedule.per_replica_batch,
     ]
-    kind += [plan.precision, plan.optimizer, assembly.devices, tf.__version__, keras.__version__]
+    kind += [plan.policy, plan.optimizer, assembly.devices, tf.__version__, keras.__version__]
     kind.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(kind)
 

@@ -84,7 +84,7 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("--epochs 0", "'--epochs': '0' must be a whole number at least 1"),
         ("--epochs many", "'--epochs': 'many' must be a whole number"),
         ("--learning-rate nan", "must be a number above 0"),
-        ("--precision float61", "one of float32, mixed_bfloat16, mixed_float16"),
+        ("--precision float61", "one of auto, float32, mixed_bfloat16, mixed_float16"),
         ("--json --plain", "exclude each other"),
         ("--json --detach", "exclude each other"),
         ("no-such-plan.toml", "no-such-plan.toml"),

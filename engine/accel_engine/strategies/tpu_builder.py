@@ -1,0 +1,60 @@
+"""Connecting to a TPU, and the ``tf.distribute`` form of it."""
+
+import os
+from functools import cache
+
+import tensorflow as tf
+
+from accel_engine import strategies
+from accel_engine.errors import AccelError
+from accel_engine.models.user_code import one_line
+from accel_engine.plan import Plan
+from accel_engine.strategies.tpu_address import LOCAL, Way
+from accel_engine.strategies.tpu_trouble import explain
+
+CONNECT_SECONDS = 120.0
+"""How long connecting may take; a slice of many hosts takes the longest, and that a fraction of this."""
+
+
+def way_of(plan: Plan) -> Way | None:
+    """The way to a plan's TPU; ``None`` under every other strategy."""
+    if strategies.find(plan.strategy).kind != "tpu":
+        return None
+    return Way.find(plan.tpu, os.environ) or Way(LOCAL, "its chips on the PCI bus")
+
+
+def connect(way: Way) -> tuple[str, ...]:
+    """Connect to a TPU and start its system, before anything else is done with TensorFlow.
+
+    Returns:
+        Its cores, ``TPU:0``, ``TPU:1``, ..., over all of its hosts.
+
+    Raises:
+        AccelError: There is no connection; says why.
+    """
+    if silence := way.silence():
+        raise AccelError(explain(way, silence))
+    tf.config.set_visible_devices([], "GPU")
+    try:
+        resolver = _resolver(way.target)
+        if not way.local:
+            tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (tf.errors.OpError, ImportError, OSError, RuntimeError, ValueError) as error:
+        raise AccelError(explain(way, one_line(str(error)))) from error
+    cores = tf.config.list_logical_devices("TPU")
+    if not cores:
+        raise AccelError(explain(way, "it has no cores"))
+    return tuple(f"TPU:{index}" for index in range(len(cores)))
+
+
+def tpu(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+    """A copy of the model on every core of the TPU that was connected to."""
+    del devices
+    way = way_of(plan)
+    return tf.distribute.TPUStrategy(_resolver(way.target if way else LOCAL))
+
+
+@cache
+def _resolver(target: str) -> tf.distribute.cluster_resolver.ClusterResolver:
+    return tf.distribute.cluster_resolver.TPUClusterResolver(tpu=target)

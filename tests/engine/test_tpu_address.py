@@ -1,0 +1,62 @@
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from accel_engine.strategies.tpu_address import Way
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "target", "places"),
+    [
+        ("local", "--tpu", "local", ()),
+        (" my-tpu ", "TPU_NAME", "my-tpu", ()),
+        ("projects/p/locations/z/nodes/n", "--tpu", "projects/p/locations/z/nodes/n", ()),
+        ("grpc://10.0.0.2:8470", "--tpu", "grpc://10.0.0.2:8470", (("10.0.0.2", 8470),)),
+        ("10.0.0.2", "--tpu", "grpc://10.0.0.2:8470", (("10.0.0.2", 8470),)),
+        ("10.0.0.2:8470", "COLAB_TPU_ADDR", "grpc://10.0.0.2:8470", (("10.0.0.2", 8470),)),
+        ("tpu.example", "COLAB_TPU_ADDR", "grpc://tpu.example:8470", (("tpu.example", 8470),)),
+        ("a:1, grpc://b:2", "TPU_NAME", "grpc://a:1,grpc://b:2", (("a", 1), ("b", 2))),
+    ],
+)
+def test_ways(text: str, source: str, target: str, places: tuple[tuple[str, int], ...]) -> None:
+    assert Way.parse(text, source) == Way(target, source, places)
+    assert Way.parse(text, source).local is (target == "local")
+
+
+@pytest.mark.parametrize("text", ["grpc://", "http://h:1", "h:99999", "h:0", "h:", "a b", "[::1]:8470", "-x"])
+def test_what_is_no_way_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no address|is neither local"):
+        Way.parse(text, "--tpu")
+
+
+def test_the_plan_is_asked_before_the_environment() -> None:
+    environment = {"COLAB_TPU_ADDR": "10.0.0.2:8470", "TPU_NAME": "by-name"}
+    assert Way.find("local", environment) == Way("local", "--tpu")
+    found = Way.find("", environment)
+    assert found is not None
+    assert found.source == "COLAB_TPU_ADDR"
+    assert Way.find("", {"COLAB_TPU_ADDR": " ", "TPU_NAME": "by-name"}) == Way("by-name", "TPU_NAME")
+    assert Way.find("", {}) is None
+
+
+def test_who_named_no_way_is_told() -> None:
+    with pytest.raises(ValueError, match=r"^TPU_NAME: 'a b' is neither"):
+        Way.find("", {"TPU_NAME": "a b"})
+
+
+@pytest.fixture
+def listening() -> Iterator[int]:
+    """A port on which something listens, and never says anything."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield server.getsockname()[1]
+
+
+def test_one_host_of_many_that_is_silent_is_named(listening: int) -> None:
+    assert Way.parse(f"127.0.0.1:{listening}", "--tpu").silence() == ""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        closed = server.getsockname()[1]
+    problem = Way.parse(f"127.0.0.1:{listening},127.0.0.1:{closed}", "--tpu").silence()
+    assert f"nothing listens on its port {closed}" in problem
+    assert Way.parse("by-name", "--tpu").silence() == ""
