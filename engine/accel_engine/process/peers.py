@@ -5,6 +5,7 @@ others by itself: a worker's server accepts connections as long as its process l
 """
 
 import contextlib
+import os
 import socket
 import subprocess
 import threading
@@ -18,7 +19,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.writer import create_worker
 
 JOIN_SECONDS = 180.0
-"""How long the others may take to come, from importing TensorFlow to listening."""
+"""How long the others may take to come, unless ``ACCEL_TUI_JOIN_SECONDS`` says otherwise."""
 
 LOST_SECONDS = 10.0
 """How long a worker may refuse connections before it counts as gone."""
@@ -75,7 +76,7 @@ class PeerWatch:
     Args:
         cluster: Who they are.
         on_change: Called from the thread with what is waited for, whenever that changes; empty for nobody.
-        join_seconds: How long they may take to come.
+        join_seconds: How long they may take to come; as the environment or :data:`JOIN_SECONDS` says when left out.
         lost_seconds: How long one may then be away.
     """
 
@@ -83,12 +84,12 @@ class PeerWatch:
         self,
         cluster: Cluster,
         on_change: Callable[[str], None],
-        join_seconds: float = JOIN_SECONDS,
+        join_seconds: float | None = None,
         lost_seconds: float = LOST_SECONDS,
     ) -> None:
         self._peers = cluster.peers
         self._on_change = on_change
-        self._join_seconds = join_seconds
+        self._join_seconds = _join_seconds() if join_seconds is None else join_seconds
         self._lost_seconds = lost_seconds
         self._came: set[str] = set()
         self._seen = dict.fromkeys(self._peers, time.monotonic())
@@ -127,6 +128,12 @@ class PeerWatch:
                 self.problem = f"{name} ({address}) is gone: it has refused connections for {self._lost_seconds:g} s"
             elif name not in self._came and now - self._seen[name] > self._join_seconds:
                 self.problem = f"{name} ({address}) did not come within {self._join_seconds:g} s"
+
+
+def _join_seconds() -> float:
+    with contextlib.suppress(KeyError, ValueError):
+        return float(os.environ["ACCEL_TUI_JOIN_SECONDS"])
+    return JOIN_SECONDS
 
 
 def _accepts(address: str) -> bool:

@@ -1,0 +1,64 @@
+"""Watching peers, without TensorFlow: sockets stand in for them."""
+
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from accel_engine.cluster import Cluster
+from accel_engine.process import peers
+from accel_engine.process.peers import PeerWatch
+
+Wait = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "WATCH_SECONDS", 0.01)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def watch(listener: socket.socket, said: list[str], **limits: float) -> PeerWatch:
+    cluster = Cluster(("127.0.0.1:1", f"127.0.0.1:{listener.getsockname()[1]}"))
+    return PeerWatch(cluster, said.append, **limits)
+
+
+def test_who_has_not_come_yet_is_told_and_then_that_all_are_there(wait_until: Wait) -> None:
+    said: list[str] = []
+    with socket.socket() as later:
+        later.bind(("127.0.0.1", 0))
+        watching = watch(later, said, join_seconds=60.0)
+        address = f"127.0.0.1:{later.getsockname()[1]}"
+        wait_until(lambda: said == [f"worker 1 ({address})"], "a word of who is missing")
+        later.listen()
+        wait_until(lambda: said[1:] == [""], "a word that all are there")
+        watching.stop()
+    assert watching.problem == ""
+
+
+def test_who_never_comes_is_a_problem(listener: socket.socket) -> None:
+    listener.close()
+    cluster = Cluster(("127.0.0.1:1", "127.0.0.1:2"))
+    watching = PeerWatch(cluster, lambda _: None, join_seconds=0.0)
+    assert watching.wait_for_problem() == "worker 1 (127.0.0.1:2) did not come within 0 s"
+
+
+def test_who_is_gone_is_a_problem(listener: socket.socket, wait_until: Wait) -> None:
+    said: list[str] = []
+    watching = watch(listener, said, lost_seconds=0.05)
+    wait_until(lambda: said == [""], "a word that all are there")
+    listener.close()
+    wait_until(lambda: watching.problem, "a problem")
+    assert "is gone" in watching.problem
+    assert watching.wait_for_problem() == watching.problem
+
+
+def test_a_host_that_nobody_knows_is_one_that_does_not_come() -> None:
+    cluster = Cluster(("127.0.0.1:1", "no-such-host.invalid:2"))
+    watching = PeerWatch(cluster, lambda _: None, join_seconds=0.0)
+    assert "no-such-host.invalid:2" in watching.wait_for_problem()

@@ -1,0 +1,141 @@
+"""Real workers on this machine: processes that train one model together."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from accel_engine import run
+from accel_engine.events import Event, LearningRateChanged, Outcome, Phase, PhaseChanged, RunEnded
+from accel_engine.launch import start
+from accel_engine.plan import Plan
+from accel_engine.run.home import latest_checkpoint
+from accel_engine.run.reader import answer
+from accel_engine.run.writer import reopen
+
+ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")
+"""A hundred steps."""
+
+TOGETHER = ALONE.replace(strategy="multi-worker", local_workers=2)
+
+Wait = Callable[..., None]
+
+
+@pytest.fixture
+def engines() -> Iterator[list["subprocess.Popen[str]"]]:
+    """Engine processes that do not outlive their test, nor do their workers."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        workers = psutil.Process(process.pid).children() if process.poll() is None else []
+        for each in (process, *workers):
+            each.kill()
+        process.wait()
+
+
+def read(directory: Path) -> tuple[tuple[Event, ...], np.ndarray]:
+    with closing(run.RunReader(directory)) as reader:
+        update = reader.poll()
+    return update.events, np.concatenate([chunk.series["loss"] for chunk in update.chunks] or [[]])
+
+
+def last(directory: Path) -> RunEnded:
+    event = read(directory)[0][-1]
+    assert isinstance(event, RunEnded), event
+    return event
+
+
+def worker_of(directory: Path) -> Path:
+    return directory / "workers" / "1"
+
+
+def ask(directory: Path, wait_until: Wait, *command: object) -> None:
+    number = run.request(directory, *command)
+    wait_until(lambda: answer(directory, number), f"an answer to {command[0]}")
+    assert answer(directory, number)[0]
+
+
+def test_two_workers_train_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+    alone, together = run.create(ALONE), run.create(TOGETHER)
+    engines.append(start(alone))
+    assert engines[-1].wait(120) == 0
+    engines.append(start(together))
+    assert engines[-1].wait(120) == 0
+
+    losses = read(together)[1]
+    assert len(losses) == 100
+    np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
+    worker = worker_of(together)
+    np.testing.assert_array_equal(read(worker)[1], losses)
+    with closing(run.RunReader(worker)) as reader:
+        assert reader.poll().samples
+    assert (last(together).outcome, last(worker).outcome) == (Outcome.FINISHED, Outcome.FINISHED)
+    assert (together / "model.keras").is_file()
+    assert not (worker / "model.keras").exists()
+
+
+def test_commands_reach_all_workers_at_the_same_step_and_the_run_goes_on(
+    engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
+) -> None:
+    directory = run.create(TOGETHER.replace(epochs=100_000))
+    engines.append(start(directory))
+    wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
+    worker = worker_of(directory)
+    ask(directory, wait_until, "learning_rate", 0.5)
+    ask(directory, wait_until, "pause")
+    wait_until(lambda: run.list_runs()[0].status is not None, "a status")
+    ask(worker, wait_until, "resume")  # whoever is asked, all of them obey
+    ask(directory, wait_until, "stop")
+    assert engines[0].wait(60) == 0
+    changed = [
+        [event for event in read(one)[0] if isinstance(event, LearningRateChanged)][-1] for one in (directory, worker)
+    ]
+    assert changed[0].learning_rate == changed[1].learning_rate == 0.5
+    assert changed[0].step == changed[1].step
+    assert last(directory).outcome is Outcome.STOPPED
+    steps = last(directory).steps
+    assert steps == last(worker).steps == latest_checkpoint(directory) == latest_checkpoint(worker)
+
+    # A worker that has lost its last checkpoint takes all of them back to the one before.
+    reopen(directory, TOGETHER.replace(epochs=steps // 50 + 1))
+    for file in (worker / "checkpoints").glob(f"step-{steps}.*"):
+        file.unlink()
+    engines.append(start(directory))
+    assert engines[1].wait(120) == 0
+    assert last(directory).outcome is Outcome.FINISHED
+    assert len(read(directory)[1]) == last(directory).steps == 50 * (steps // 50 + 1)
+
+
+def test_a_worker_that_dies_is_named_and_the_run_ends(
+    engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
+) -> None:
+    directory = run.create(TOGETHER.replace(epochs=100_000))
+    engines.append(start(directory))
+    wait_until(lambda: run.list_runs()[0].steps > 100, "training", timeout=120.0)
+    (worker,) = psutil.Process(engines[0].pid).children()
+    worker.kill()
+    assert engines[0].wait(60) == 1
+    ended = last(directory)
+    assert ended.outcome is Outcome.FAILED
+    assert ended.reason.startswith("worker 1 (127.0.0.1:")
+    assert "is gone" in ended.reason
+    assert "resume" in ended.hint
+    assert latest_checkpoint(directory)
+
+
+def test_a_worker_that_never_comes_is_named(
+    engines: list["subprocess.Popen[str]"], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCEL_TUI_JOIN_SECONDS", "3")
+    directory = run.create(ALONE.replace(strategy="multi-worker"))
+    config = '{"cluster": {"worker": ["127.0.0.1:%d", "127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}'
+    engines.append(start(directory, {"TF_CONFIG": config % 12999}))
+    assert engines[0].wait(120) == 1
+    assert last(directory).reason == "worker 1 (127.0.0.1:1) did not come within 3 s"
+    waited = [event.detail for event in read(directory)[0] if isinstance(event, PhaseChanged)]
+    assert "waiting for worker 1 (127.0.0.1:1)" in waited
+    assert Phase.TRAINING not in [event.phase for event in read(directory)[0] if isinstance(event, PhaseChanged)]
