@@ -82,10 +82,10 @@ class Loop:
         self._step = tf.function(step, jit_compile=True) if xla else step
         self._chunk = tf.function(self._run_chunk)
 
-    def trace(self, order: npt.NDArray[np.int32]) -> None:
-        """Trace the graph, so that the first chunk does not have to."""
+    def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
+        """Trace the graph of a chunk, so that the first chunk does not have to, and give it."""
         zero = tf.constant(0)
-        self._chunk.get_concrete_function(self._feed.open(order), zero, zero)
+        return self._chunk.get_concrete_function(self._feed.open(order), zero, zero).graph
 
     def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[Measured]:
         """Take the steps of an order, yielding between two chunks.
