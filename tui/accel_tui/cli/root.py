@@ -11,6 +11,7 @@ from accel_engine.registry import load, suggestion
 
 COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, here in the terminal or in a script."),
+    "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines: what to run on each."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "runs": ("accel_tui.cli.runs:runs", "List the runs."),
     "stop": ("accel_tui.cli.control:stop", "End a run and keep its work."),

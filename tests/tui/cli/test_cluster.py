@@ -1,0 +1,48 @@
+import json
+import shlex
+
+import pytest
+
+from accel_engine.cluster import Cluster
+from accel_tui.cli import cluster as command
+
+
+def test_every_machine_gets_its_command(run_command):
+    result = run_command("cluster --workers gpu1:12345,gpu2:12345 --model mlp --epochs 3")
+    assert result.status == 0
+    lines = [line for line in result.lines if line]
+    assert lines[0] == "# worker 0, the chief, on gpu1"
+    assert lines[2] == "# worker 1, on gpu2"
+    for index, line in enumerate((lines[1], lines[3])):
+        config, *words = shlex.split(line)
+        name, _, value = config.partition("=")
+        assert Cluster.find({name: value}) == Cluster(("gpu1:12345", "gpu2:12345"), index=index)
+        assert words == ["accel-tui", "train", "--strategy", "multi-worker", "--model", "mlp", "--epochs", "3"]
+
+
+def test_one_machine_runs_its_part(run_command, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TF_CONFIG", "")
+    called = []
+    monkeypatch.setattr(command.train, "main", lambda words, **_: called.append(words) or 0)
+    assert run_command("cluster --workers a:1,b:2 --here 1 --model mlp").status == 0
+    assert called == [["--strategy", "multi-worker", "--model", "mlp"]]
+    assert json.loads(command.os.environ["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--workers a:1", "two or more"),
+        ("--workers a,b", "'a' must be HOST:PORT"),
+        ("--workers a:1,a:1", "twice"),
+        ("--workers a:1,b:1 --here 2", "at most 1"),
+        ("--workers a:1,b:1 --modle cnn", "--modle"),
+        ("--workers a:1,b:1 --epochs many", "whole number"),
+        ("--workers a:1,b:1 --local-workers 2", "those of several"),
+        ("", "--workers"),
+    ],
+)
+def test_what_cannot_be_a_cluster_is_told(run_command, words: str, told: str):
+    result = run_command(f"cluster {words}")
+    assert result.status == 2
+    assert told in result.err

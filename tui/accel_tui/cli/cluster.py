@@ -1,0 +1,75 @@
+"""``accel-tui cluster``: what to run on each of several machines that train together, or running this one's part."""
+
+import os
+import shlex
+
+import click
+
+from accel_engine.cluster import Cluster
+from accel_engine.errors import UsageError
+from accel_engine.plan import Plan
+from accel_tui.cli.train import train
+
+EPILOG = """\b
+Examples:
+  accel-tui cluster --workers gpu1:12345,gpu2:12345 --model resnet20 --data cifar10
+  accel-tui cluster --workers gpu1:12345,gpu2:12345 --here 1 plan.toml
+"""
+
+
+def _addresses(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Read HOST:PORT,HOST:PORT,... ."""
+    addresses = tuple((text or "").replace(",", " ").split())
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise click.BadParameter(f"{address!r} must be HOST:PORT", context, option)
+    if len(set(addresses)) < len(addresses):
+        raise click.BadParameter("names an address twice; workers of one host need ports of their own", context, option)
+    return addresses
+
+
+@click.command(
+    epilog=EPILOG,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--workers",
+    required=True,
+    callback=_addresses,
+    metavar="HOST:PORT,...",
+    help="Where each worker listens, the chief first; a worker is a process with the devices of its host.",
+)
+@click.option("--here", type=click.IntRange(0), metavar="N", help="Run worker N's part here; without it, print all.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PLAN.toml] [OPTIONS OF TRAIN]")
+def cluster(workers: tuple[str, ...], here: int | None, arguments: tuple[str, ...]) -> int:
+    """Train on several machines: print the command for each, or run one machine's part.
+
+    Every machine needs this program, the same plan and the same data, and must reach the others at
+    their ports. The chief (worker 0) writes the run; look at it there.
+    """
+    if len(workers) < 2:
+        raise click.UsageError("--workers needs two or more; one machine alone needs no cluster: accel-tui train")
+    if here is not None and here >= len(workers):
+        raise click.UsageError(f"--here must be at most {len(workers) - 1}: there are {len(workers)} workers")
+    words = ["--strategy", "multi-worker", *arguments]
+    _check(words)
+    parts = [Cluster(workers, index=index) for index in range(len(workers))]
+    if here is not None:
+        os.environ["TF_CONFIG"] = parts[here].to_tf_config()
+        status: int = train.main(words, prog_name="accel-tui train", standalone_mode=False)
+        return status
+    for part, address in zip(parts, workers, strict=True):
+        click.echo(f"# {part.name}{', the chief' * part.chief}, on {address.rpartition(':')[0]}")
+        click.echo(f"TF_CONFIG={shlex.quote(part.to_tf_config())} {shlex.join(['accel-tui', 'train', *words])}\n")
+    return 0
+
+
+def _check(words: list[str]) -> None:
+    """Refuse a plan with a mistake here rather than on every machine."""
+    flags = train.make_context("train", list(words)).params
+    if flags.get("plan_file") is None and flags.get("resume") is None:
+        given = {name: value for name, value in flags.items() if name in Plan.__dataclass_fields__}
+        plan = Plan.from_mapping({name: value for name, value in given.items() if value is not None})
+        if plan.local_workers:
+            raise UsageError("--local-workers starts workers on one machine, and --workers names those of several")
