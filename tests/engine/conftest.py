@@ -1,11 +1,10 @@
 """What tests with TensorFlow in this process share."""
 
-import os
-
 import pytest
 
-os.environ["KERAS_BACKEND"] = "tensorflow"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from accel_engine.process import environment
+
+environment.prepare()  # so that tests train with the kernels that engines use
 
 
 @pytest.fixture(scope="session")

@@ -1,26 +1,22 @@
 """Real training in this process, on two logical CPUs that are set up once for all tests."""
 
 import os
-
-os.environ["KERAS_BACKEND"] = "tensorflow"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, create
+from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.reader import Command
 from accel_engine.run.writer import reopen
-from accel_engine.training import placement
+from accel_engine.training import loop, placement
 from accel_engine.training.control import Mailbox
 from accel_engine.training.trainer import Trainer
 
@@ -28,11 +24,8 @@ MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, 2),))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def two_cpus() -> None:
-    """Two logical CPUs, fixed before TensorFlow's first use in this process."""
-    host = tf.config.list_physical_devices("CPU")[0]
-    if tf.config.get_logical_device_configuration(host) is None:
-        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 2)
+def laid_out(two_cpus: None) -> None:
+    """These tests use TensorFlow."""
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +40,10 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> None:
 class Trained:
     """A run that was trained, and all that it said."""
 
-    reader: RunReader
+    directory: Path
     ended: RunEnded
     events: tuple[Event, ...]
+    chunks: tuple[Chunk, ...]
     series: dict[str, np.ndarray]
 
     def only(self, kind: type[Event]) -> Any:
@@ -63,7 +57,23 @@ class Trained:
 
 
 class Gym:
-    """Trains plans, asking things of the trainer once a number of steps is reached."""
+    """Trains plans, asking things of the trainer once a number of steps is reached.
+
+    Attributes:
+        steps: Steps of a chunk, so that commands are taken where tests want them.
+        whole: Runs of plans that nothing was asked of, by plan: tests have many of them in common.
+    """
+
+    whole: ClassVar[dict[Plan, Trained]] = {}
+
+    def __init__(self) -> None:
+        self.steps = 2
+
+    def train_once(self, plan: Plan) -> Trained:
+        """Train a plan, two steps at a time, unless a test before did so."""
+        if plan not in self.whole:
+            self.whole[plan] = self.train(plan)
+        return self.whole[plan]
 
     def train(
         self,
@@ -100,7 +110,7 @@ class Gym:
         names = {name for chunk in update.chunks for name in chunk.series}
         series = {name: np.concatenate([chunk.series[name] for chunk in update.chunks]) for name in names}
         reader.close()
-        return Trained(reader, ended, update.events, series)
+        return Trained(directory, ended, update.events, update.chunks, series)
 
     def _ask(
         self,
@@ -132,6 +142,7 @@ class Gym:
 
 @pytest.fixture
 def gym(monkeypatch: pytest.MonkeyPatch) -> Gym:
-    """Trains plans; chunks are of two steps at most, so that commands are taken where tests want them."""
-    monkeypatch.setattr("accel_engine.training.loop.MAXIMUM_STEPS", 2)
-    return Gym()
+    """Trains plans, with chunks of two steps unless a test wants others, however long a step takes."""
+    made = Gym()
+    monkeypatch.setattr(loop.ChunkSize, "steps", property(lambda _: made.steps, lambda *_: None), raising=False)
+    return made

@@ -1,0 +1,94 @@
+"""What commands do to a run, and what they do not."""
+
+import numpy as np
+import pytest
+
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    LearningRateChanged,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    Validated,
+)
+from accel_engine.plan import Plan
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+"""Ten steps."""
+
+
+def test_a_paused_run_is_the_same_run(gym: Gym) -> None:
+    plan = PLAN.replace(model="cnn")  # whose dropout goes on in the middle of its random numbers
+    whole = gym.train_once(plan)
+    paused = gym.train(plan, at={3: [("pause",), ("pause",), ("checkpoint",), ("resume",)]})
+
+    np.testing.assert_array_equal(paused.series["loss"], whole.series["loss"])
+    answers = [(event.command, event.obeyed) for event in paused.all(CommandAnswered)]
+    assert answers == [("pause", True), ("pause", False), ("checkpoint", True), ("resume", True)]
+    assert Phase.PAUSED in [event.phase for event in paused.all(PhaseChanged)]
+
+
+def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={2: [("pause",), ("stop",)]})
+
+    assert trained.ended.outcome is Outcome.STOPPED
+    assert "somebody@here" in trained.ended.reason
+    assert len(trained.all(CheckpointSaved)) == 1
+
+
+def test_resuming_what_is_not_paused_is_refused(gym: Gym) -> None:
+    (answer,) = gym.train(PLAN, at={2: [("resume",)]}).all(CommandAnswered)
+
+    assert not answer.obeyed
+    assert "not paused" in answer.answer
+
+
+def test_stopping_now_leaves_no_checkpoint(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={2: [("stop_now",)]})
+
+    assert trained.ended.outcome is Outcome.STOPPED
+    assert trained.all(CheckpointSaved) == []
+    assert not (trained.directory / "model.keras").exists()
+
+
+def test_a_checkpoint_before_the_first_step_is_refused(gym: Gym) -> None:
+    trained = gym.train(PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("dance",)]})
+
+    assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
+        (False, "no step has been taken yet"),
+        (False, "a learning rate must be a number above 0"),
+        (False, "this engine knows no command dance"),
+    ]
+
+
+def test_a_learning_rate_takes_effect_at_the_step_it_names(gym: Gym) -> None:
+    plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
+    whole = gym.train_once(plan)
+    changed = gym.train(plan, at={4: [("learning_rate", 0.4)]})
+
+    first, second = changed.all(LearningRateChanged)
+    assert (first.step, first.learning_rate) == (0, 0.1)
+    assert (second.step, second.learning_rate) == (4, 0.4)
+    same = second.step + 1  # the loss of a step is taken before its update
+    np.testing.assert_array_equal(changed.series["loss"][:same], whole.series["loss"][:same])
+    assert changed.series["loss"][same] != whole.series["loss"][same]
+
+
+@pytest.mark.parametrize("command", ["pause", "stop"])
+def test_commands_are_obeyed_while_validating(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("accel_engine.training.validation.LARGEST_BATCH", 64)
+    plan = PLAN.replace(batch_size=64, steps_per_epoch=4, epochs=1)
+
+    trained = gym.train(plan, at={}, when={Phase.VALIDATING: [(command,), ("resume",)]})
+
+    phases = [event.phase for event in trained.all(PhaseChanged)]
+    asked = phases.index(Phase.VALIDATING)
+    if command == "pause":
+        assert phases[asked:] == [Phase.VALIDATING, Phase.PAUSED, Phase.VALIDATING, Phase.CHECKPOINTING]
+        assert trained.ended.metrics == pytest.approx(gym.train_once(plan).ended.metrics)
+    else:
+        assert trained.ended.outcome is Outcome.STOPPED
+        assert trained.all(Validated) == []

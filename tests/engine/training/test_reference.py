@@ -1,0 +1,184 @@
+"""Every step's loss and accuracy are those of a plain loop that anybody would write."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine import data
+from accel_engine.data.dataset import Dataset
+from accel_engine.models.build import build
+from accel_engine.plan import Plan
+from accel_engine.training.feed import epoch_order
+
+from .conftest import Gym
+
+MODELS = """
+import keras
+from keras import layers
+
+def normalised(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(64), layers.BatchNormalization(),
+                             layers.ReLU(), layers.Dropout(0.3), layers.Dense(classes, activation="softmax")])
+
+def _with(loss, units, activation):
+    model = keras.Sequential([keras.Input((8, 8, 1)), layers.Flatten(), layers.Dense(units, activation=activation)])
+    model.compile(keras.optimizers.SGD(0.05), loss)
+    return model
+
+def sparse():
+    return _with(keras.losses.SparseCategoricalCrossentropy(from_logits=True), 10, None)
+
+def one_hot():
+    return _with("categorical_crossentropy", 10, "softmax")
+
+def probability():
+    return _with("binary_crossentropy", 1, "sigmoid")
+
+def logit():
+    return _with(keras.losses.BinaryCrossentropy(from_logits=True), 1, None)
+"""
+
+STEPS = 100
+"""Of an epoch: the data is gone over more than four times, or than twice."""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> str:
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    return str(path)
+
+
+class Plain:
+    """Two epochs of a plain loop: one step after the other, each read back before the next.
+
+    Args:
+        plan: Names the model, the data and how to train.
+        loss: What to minimise.
+        targets: Brings sparse labels to the form that the loss wants.
+        right: Tells from a model's outputs and sparse labels which examples it is right about.
+
+    Attributes:
+        losses: One a step.
+        accuracies: One a step.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        loss: keras.losses.Loss,
+        targets: Callable[[np.ndarray], np.ndarray] = lambda labels: labels,
+        right: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda outputs, labels: outputs.argmax(-1) == labels,
+    ) -> None:
+        dataset: Dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+        keras.utils.set_random_seed(plan.seed)
+        model = build(plan.model, dataset.shape, dataset.classes)
+        optimizer = keras.optimizers.get(
+            {"class_name": plan.optimizer, "config": {"learning_rate": plan.learning_rate}}
+        )
+        optimizer.build(model.trainable_variables)
+
+        @tf.function
+        def step(x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            with tf.GradientTape() as tape:
+                outputs = model(x, training=True)
+                value = loss(y, outputs)
+            optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
+            return value, outputs
+
+        self.losses, self.accuracies = [], []
+        for epoch in range(plan.epochs):
+            for (rows,) in epoch_order(plan.seed, epoch, len(dataset.train), STEPS, 1, plan.batch_size):
+                # Multiplied as the engine does: what a division rounds otherwise, convolutions make 1e-3 of.
+                x = dataset.train.x[rows].astype(np.float32) * np.float32(dataset.scale)
+                value, outputs = step(x, targets(dataset.train.y[rows]))
+                self.losses.append(float(value))
+                self.accuracies.append(np.mean(right(outputs.numpy(), dataset.train.y[rows])))
+
+
+@pytest.mark.parametrize(
+    ("model", "optimizer", "rate"),
+    [
+        ("mlp", "sgd", 0.05),
+        ("mlp", "adam", 0.001),
+        ("normalised", "sgd", 0.05),
+        ("normalised", "adam", 0.001),
+        ("cnn", "adam", 0.001),
+    ],
+)
+def test_200_steps_are_those_of_a_plain_loop(gym: Gym, models: str, model: str, optimizer: str, rate: float) -> None:
+    plan = Plan(
+        model=f"{models}:{model}" if model == "normalised" else model,
+        optimizer=optimizer,
+        learning_rate=rate,
+        precision="float32",
+        batch_size=16 if model == "cnn" else 64,
+        epochs=2,
+        steps_per_epoch=STEPS,
+        validation="off",
+    )
+
+    trained = gym.train(plan)
+
+    plain = Plain(plan, keras.losses.SparseCategoricalCrossentropy())
+    np.testing.assert_allclose(trained.series["loss"], plain.losses, atol=1e-5)
+    np.testing.assert_allclose(trained.series["accuracy"], plain.accuracies, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "loss", "targets", "right"),
+    [
+        (
+            "sparse",
+            10,
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            lambda labels: labels,
+            lambda outputs, labels: outputs.argmax(-1) == labels,
+        ),
+        (
+            "one_hot",
+            10,
+            keras.losses.CategoricalCrossentropy(),
+            lambda labels: np.eye(10, dtype=np.float32)[labels],
+            lambda outputs, labels: outputs.argmax(-1) == labels,
+        ),
+        (
+            "probability",
+            2,
+            keras.losses.BinaryCrossentropy(),
+            lambda labels: labels[:, np.newaxis].astype(np.float32),
+            lambda outputs, labels: (outputs[:, 0] > 0.5) == (labels == 1),
+        ),
+        (
+            "logit",
+            2,
+            keras.losses.BinaryCrossentropy(from_logits=True),
+            lambda labels: labels[:, np.newaxis].astype(np.float32),
+            lambda outputs, labels: (outputs[:, 0] > 0) == (labels == 1),
+        ),
+    ],
+)
+def test_accuracy_is_right_for_every_form_of_labels(
+    gym: Gym, models: str, model: str, classes: int, loss: keras.losses.Loss, targets: object, right: object
+) -> None:
+    plan = Plan(
+        model=f"{models}:{model}",
+        data=f"synthetic:8x8x1:{classes}:800",
+        optimizer="sgd",
+        learning_rate=0.05,
+        precision="float32",
+        epochs=2,
+        steps_per_epoch=STEPS,
+        validation="off",
+    )
+
+    trained = gym.train(plan)
+
+    plain = Plain(plan, loss, targets, right)
+    np.testing.assert_allclose(trained.series["loss"], plain.losses, atol=1e-5)
+    np.testing.assert_allclose(trained.series["accuracy"], plain.accuracies, atol=1e-6)
+    assert np.mean(plain.accuracies[-20:]) > np.mean(plain.accuracies[:20]) + 0.1

@@ -1,0 +1,111 @@
+"""A run that goes on from a checkpoint is the run that it would have been."""
+
+import numpy as np
+import pytest
+
+from accel_engine.errors import PlanError
+from accel_engine.events import EpochEnded, LearningRateChanged, Outcome, Validated
+from accel_engine.plan import Plan
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+"""Ten steps."""
+
+RANDOM = PLAN.replace(model="cnn")
+"""The same with batch normalisation and dropout, whose states are to be kept too."""
+
+
+def test_a_stopped_and_resumed_run_is_the_same_run(gym: Gym) -> None:
+    whole = gym.train_once(RANDOM)
+    stopped = gym.train(RANDOM, at={7: [("stop",)]})
+    assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, 7)
+
+    resumed = gym.train(RANDOM, run=stopped.directory)
+
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+    assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
+    assert resumed.all(EpochEnded)[-1].metrics == pytest.approx(whole.all(EpochEnded)[-1].metrics)
+
+
+def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={5: [("stop",)]})
+
+    assert (stopped.ended.steps, stopped.ended.epochs) == (5, 1)
+    assert [event.step for event in stopped.all(EpochEnded)] == [5]
+    assert stopped.all(Validated) == []
+    resumed = gym.train(PLAN, run=stopped.directory)
+    np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
+
+
+def test_a_run_stopped_before_its_last_validation_makes_up_for_it(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={10: [("stop",)]})
+    assert stopped.ended.epochs == 2
+
+    resumed = gym.train(PLAN, run=stopped.directory)
+
+    assert resumed.ended.outcome is Outcome.FINISHED
+    assert resumed.ended.metrics["validation_accuracy"] == resumed.all(Validated)[-1].metrics["accuracy"]
+
+
+def test_a_finished_run_goes_on_when_more_epochs_are_asked_for(gym: Gym) -> None:
+    finished = gym.train(PLAN)
+    with pytest.raises(PlanError, match="were trained already; ask for more"):
+        gym.train(PLAN, run=finished.directory)
+
+    longer = gym.train(PLAN.replace(epochs=3), run=finished.directory)
+
+    assert longer.ended.steps == 15
+    np.testing.assert_array_equal(longer.series["loss"], gym.train(PLAN.replace(epochs=3)).series["loss"])
+
+
+def test_a_resumed_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={2: [("stop",)]})
+
+    resumed = gym.train(PLAN, run=stopped.directory)
+
+    chunks = [chunk for chunk in resumed.chunks if chunk.first_step < 5]
+    assert resumed.all(EpochEnded)[0].seconds == pytest.approx(sum(c.ended - c.started for c in chunks), abs=1e-5)
+
+
+def test_a_learning_rate_that_was_set_survives_a_resume(gym: Gym) -> None:
+    plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
+    changes = [("learning_rate", 0.4)]
+    whole = gym.train(plan, at={4: changes})
+    stopped = gym.train(plan, at={4: [*changes, ("stop",)]})
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert resumed.all(LearningRateChanged)[-1].learning_rate == 0.4
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+
+
+def test_a_learning_rate_that_the_resume_asks_for_is_taken(gym: Gym) -> None:
+    plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
+    stopped = gym.train(plan, at={4: [("learning_rate", 0.4), ("stop",)]})
+
+    resumed = gym.train(plan.replace(learning_rate=0.2), run=stopped.directory)
+
+    assert resumed.all(LearningRateChanged)[-1].learning_rate == 0.2
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_a_run_goes_on_under_another_strategy(gym: Gym, precision: str) -> None:
+    plan = PLAN.replace(precision=precision)
+    stopped = gym.train(plan, at={6: [("stop",)]})
+
+    resumed = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2), run=stopped.directory)
+
+    assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
+    tolerance = 1e-5 if precision == "float32" else 2e-3
+    np.testing.assert_allclose(resumed.series["loss"], gym.train_once(plan).series["loss"], atol=tolerance)
+
+
+def test_a_run_does_not_go_on_when_its_steps_would_be_others(gym: Gym) -> None:
+    plan = PLAN.replace(batch_size=255)
+    stopped = gym.train(plan, at={6: [("stop",)]})
+
+    resumed = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2), run=stopped.directory)
+
+    assert resumed.ended.outcome is Outcome.FAILED
+    assert "5 steps of 255 out of 1437 examples, and would now be 5 steps of 254" in resumed.ended.reason
