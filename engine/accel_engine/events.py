@@ -98,10 +98,12 @@ class DevicesFound(Event):
             ``tpu``), ``description``, and ``device``, the id in :mod:`accel_engine.devices` of the
             hardware that it was matched to, empty where there is no match.
         strategy: The class of ``tf.distribute`` in use.
+        address: Where the devices are, of a TPU that is reached over the network.
     """
 
     devices: tuple[dict[str, str], ...]
     strategy: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from contextlib import closing
 
 import pytest
 
+from accel_engine.errors import UsageError
 from accel_engine.strategies.tpu_address import Way
 
 
@@ -42,7 +43,7 @@ def test_the_plan_is_asked_before_the_environment() -> None:
 
 
 def test_who_named_no_way_is_told() -> None:
-    with pytest.raises(ValueError, match=r"^TPU_NAME: 'a b' is neither"):
+    with pytest.raises(UsageError, match=r"^TPU_NAME: 'a b' is neither"):
         Way.find("", {"TPU_NAME": "a b"})
 
 

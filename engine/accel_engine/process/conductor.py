@@ -26,6 +26,7 @@ from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.training.control import Mailbox, from_signal
+from accel_engine.training.deadline import Deadline
 
 if TYPE_CHECKING:
     from accel_engine.training.trainer import Trainer
@@ -64,6 +65,7 @@ class Conductor:
         self._ended: RunEnded | None = None
         self._workers: LocalWorkers | None = None
         self._watch: PeerWatch | None = None
+        self._deadline = Deadline()
 
     def conduct(self) -> Outcome:
         """Train the run; return how it ended."""
@@ -81,6 +83,9 @@ class Conductor:
             if self._give_up_at is not None and time.monotonic() > self._give_up_at:
                 self._end(self._result(Outcome.STOPPED, "stopped now, without waiting for TensorFlow"))
                 self._leave(0)
+            if late := self._deadline.missed:
+                self._end(self._result(Outcome.FAILED, late))
+                self._leave(1)
             if self._watch and self._watch.problem:
                 self._end(self._result(Outcome.FAILED, self._watch.problem, LOST_HINT))
                 self._leave(1)
@@ -131,7 +136,9 @@ class Conductor:
             from accel_engine.training.trainer import Trainer
 
             inventory = self._sampler.inventory
-            self._trainer = Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began)
+            self._trainer = Trainer(
+                plan, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline
+            )
             self._ended = self._trainer.train()
         except AccelError as error:
             self._ended = self._result(Outcome.FAILED, str(error))

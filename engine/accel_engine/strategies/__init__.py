@@ -207,8 +207,10 @@ def _lay_out_tpu(
             raise PlanError(field, getattr(plan, field), allowed)
     try:
         way = Way.find(plan.tpu, environment)
-    except ValueError as error:
-        raise PlanError("tpu", plan.tpu, str(error)) if plan.tpu else UsageError(str(error)) from error
+    except UsageError as error:
+        if plan.tpu:
+            raise PlanError("tpu", plan.tpu, str(error)) from error
+        raise
     if way is not None and not way.local:
         return Layout((), elsewhere=way.target)
     chips = [device for device in devices if device.kind == "tpu"]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from accel_engine.errors import UsageError
+
 LOCAL = "local"
 """What stands for the chips of this machine."""
 
@@ -61,7 +63,7 @@ class Way:
         """The way that a plan names or, if it names none, the environment; ``None`` where nobody does.
 
         Raises:
-            ValueError: What is named is no way; the text begins with who named it.
+            UsageError: What is named is no way; the text begins with who named it.
         """
         named = {"--tpu": tpu} | {name: environment.get(name, "") for name in VARIABLES}
         for source, text in named.items():
@@ -69,7 +71,7 @@ class Way:
                 try:
                     return cls.parse(text, source)
                 except ValueError as error:
-                    raise ValueError(f"{source}: {error}") from error
+                    raise UsageError(f"{source}: {error}") from error
         return None
 
     @property

@@ -23,6 +23,12 @@ def way_of(plan: Plan) -> Way | None:
     return Way.find(plan.tpu, os.environ) or Way(LOCAL, "its chips on the PCI bus")
 
 
+def address_of(plan: Plan) -> str:
+    """Where a plan's TPU is, if not in this machine; empty otherwise."""
+    way = way_of(plan)
+    return way.target if way and not way.local else ""
+
+
 def connect(way: Way) -> tuple[str, ...]:
     """Connect to a TPU and start its system, before anything else is done with TensorFlow.
 

@@ -5,18 +5,20 @@ import os
 from dataclasses import dataclass
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from accel_engine import data, models, registry, strategies
 from accel_engine.cluster import Cluster
 from accel_engine.data.dataset import Dataset
-from accel_engine.errors import ModelError, PlanError
-from accel_engine.estimate import Schedule
+from accel_engine.errors import DataError, ModelError, PlanError
+from accel_engine.estimate import Schedule, tpu_advice
 from accel_engine.estimate import schedule as lay_out
 from accel_engine.models.build import build
 from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
 from accel_engine.plan import Plan
+from accel_engine.strategies import tpu_builder
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
 
@@ -111,6 +113,12 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
             f"a batch of {plan.batch_size} does not divide by {schedule.replicas} replicas: each takes "
             f"{schedule.per_replica_batch}, so that a step has {schedule.global_batch} examples"
         )
+    if devices[0].startswith("TPU"):
+        notes += filter(None, [tpu_advice(schedule, len(dataset.train))])
+        if tpu_builder.address_of(plan) and not isinstance(dataset.train.x, np.ndarray):
+            raise DataError(
+                f"{plan.data} does not fit in memory, and a TPU elsewhere cannot read files of this machine"
+            )
     if plan.xla == "on" and schedule.replicas > 1 and devices[0].startswith("CPU"):
         raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
     with strategy.scope():

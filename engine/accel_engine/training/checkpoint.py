@@ -43,6 +43,8 @@ class Checkpoints:
             layout=self._layout,
             planned_rate=self._planned_rate,
         )
+        # A TPU's host may be another machine, which would write to disks of its own.
+        self._options = tf.train.CheckpointOptions("/job:localhost" if assembly.on_tpu else None)
         self._directory = directory / CHECKPOINTS
         self._manager = tf.train.CheckpointManager(
             self._checkpoint, str(self._directory), max_to_keep=KEEP, checkpoint_name="step"
@@ -51,7 +53,7 @@ class Checkpoints:
     def save(self, step: int) -> str:
         """Write a checkpoint after ``step`` steps; tell its path relative to the run's directory."""
         self._step.assign(step)
-        self._manager.save(checkpoint_number=step)
+        self._manager.save(checkpoint_number=step, options=self._options)
         return f"{CHECKPOINTS}/step-{step}"
 
     def restore(self, step: int) -> None:
@@ -64,7 +66,8 @@ class Checkpoints:
             RunError: It cannot be read, or fits neither the model nor the data, which have changed since.
         """
         try:
-            self._checkpoint.restore(str(self._directory / f"step-{step}")).assert_existing_objects_matched()
+            restored = self._checkpoint.restore(str(self._directory / f"step-{step}"), self._options)
+            restored.assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error
         before, now = tuple(self._layout.numpy().tolist()), _layout(self._assembly)

@@ -74,21 +74,27 @@ class StreamedFeed:
     Args:
         strategy: The strategy that the loop runs under.
         split: The examples; ``split.x`` may be read lazily.
+        portable: Whether examples in memory are made part of the pipeline, which then needs nothing of this
+            process: the host of a TPU may be another.
     """
 
     kind = "streamed"
 
-    def __init__(self, strategy: tf.distribute.Strategy, split: Split) -> None:
+    def __init__(self, strategy: tf.distribute.Strategy, split: Split, *, portable: bool = False) -> None:
         self._strategy = strategy
         self._split = split
+        self._sent = tf.constant(split.x) if portable and isinstance(split.x, np.ndarray) else None
+        self._labels = tf.constant(split.y)
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
         """Begin a pipeline that reads the steps of the order from ``first`` on."""
-        x, labels = self._split.x, tf.constant(self._split.y)
+        x, labels = self._split.x, self._labels
         take = x.__getitem__ if isinstance(x, np.ndarray) else x.take
         shape, dtype = tuple(x.shape[1:]), tf.as_dtype(x.dtype)
 
         def read(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            if self._sent is not None:
+                return tf.gather(self._sent, rows), tf.gather(labels, rows)
             examples = tf.numpy_function(take, [rows], dtype)
             return tf.ensure_shape(examples, (rows.shape[0], *shape)), tf.gather(labels, rows)
 
@@ -121,8 +127,10 @@ def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: i
     Args:
         strategy: The strategy that the loop runs under.
         split: The examples.
-        device_memory: Memory of each device in bytes; ``None`` for the host's own.
+        device_memory: Memory of each device in bytes; ``None`` for the host's own, 0 for a TPU.
     """
+    if device_memory == 0:
+        return StreamedFeed(strategy, split, portable=True)
     replicas = strategy.num_replicas_in_sync
     free = psutil.virtual_memory().available / replicas if device_memory is None else device_memory
     if isinstance(split.x, np.ndarray) and split.x.nbytes <= RESIDENT_SHARE * free:

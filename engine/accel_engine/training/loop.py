@@ -79,7 +79,8 @@ class Loop:
         self._size = ChunkSize(CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS)
         self._names: tuple[str, ...] = ()
         step = _step(assembly)
-        self._step = tf.function(step, jit_compile=True) if xla else step
+        # A TPU's strategy has the whole step compiled anyway.
+        self._step = tf.function(step, jit_compile=True) if xla and not assembly.on_tpu else step
         self._chunk = tf.function(self._run_chunk)
 
     def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:

@@ -11,11 +11,13 @@ from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
 from accel_engine.devices.reading import Inventory
+from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.strategies import lay_out
 
 _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
+_NAME = re.compile(r"name: ([^,]+)")
 
 
 def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
@@ -58,7 +60,9 @@ def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
 
 
 def found(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
-    """Say what TensorFlow's devices are, matched to the hardware by PCI bus id."""
+    """Say what TensorFlow's devices are, matched to the hardware by PCI bus id, cores of a TPU by their order."""
+    if names[0].startswith("TPU"):
+        return _found_cores(names, inventory)
     descriptions = {
         device.name.removeprefix("/device:"): device.physical_device_desc for device in device_lib.list_local_devices()
     }
@@ -73,6 +77,26 @@ def found(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str],
     return tuple(devices)
 
 
+def _found_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
+    """Say what the cores of a TPU are; only those of this machine are chips of the inventory."""
+    cores, chips = [core.name for core in tf.config.list_logical_devices("TPU")], inventory.of_kind("tpu")
+    each = runtime_devices(chips[0]) if chips else 1
+    here = len(cores) == len(chips) * each and not any("/job:worker" in core for core in cores)
+    return tuple(
+        {"name": name, "kind": "tpu", "description": core, "device": chips[index // each].id if here else ""}
+        for index, (name, core) in enumerate(zip(names, cores, strict=True))
+    )
+
+
+def hardware(devices: tuple[dict[str, str], ...], inventory: Inventory) -> tuple[str, ...]:
+    """What the makers call the devices that were found; nothing where neither the hardware nor TensorFlow says."""
+    names = {device.id: device.name for device in inventory.devices}
+    told = [_NAME.search(device["description"]) for device in devices]
+    return tuple(
+        names.get(device["device"]) or (name[1] if name else "") for device, name in zip(devices, told, strict=True)
+    )
+
+
 def _visible_gpus(count: int) -> list[str]:
     """Ids, in TensorFlow's order, of the GPUs that CUDA shows it."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
@@ -82,7 +106,13 @@ def _visible_gpus(count: int) -> list[str]:
 
 
 def memory(names: tuple[str, ...], inventory: Inventory) -> int | None:
-    """Memory in bytes of the smallest of these devices; ``None`` for the host's own."""
+    """Memory in bytes of the smallest of these devices; ``None`` for the host's own.
+
+    0 for a TPU, where examples do not stay: its compiler would choose how they lie in memory, at many times
+    their size where a side is short.
+    """
+    if names[0].startswith("TPU"):
+        return 0
     if names[0].startswith("CPU"):
         return None
     sizes = [device.memory for device in inventory.of_kind("gpu") if device.memory is not None]

@@ -2,6 +2,7 @@
 
 import time
 import traceback
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,13 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
+from accel_engine.strategies import tpu_builder
+from accel_engine.strategies.tpu_trouble import explain
 from accel_engine.training import placement, xla
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.control import Commands, Mailbox, StopRequested
 from accel_engine.training.council import Council, SharedCommands
+from accel_engine.training.deadline import Deadline
 from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.loop import Loop, Measured
@@ -55,6 +59,7 @@ class Trainer:
         inventory: The machine's devices.
         first_step: The step of the checkpoint that training goes on from; 0 for none.
         began: When the engine took the run up, by ``time.monotonic()``; now, unless it is given.
+        deadline: Asked by the thread that can end the process while this one is in native code.
     """
 
     _assembly: Assembly
@@ -75,6 +80,7 @@ class Trainer:
         inventory: Inventory,
         first_step: int = 0,
         began: float | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         self._plan = plan
         self._run = run
@@ -82,6 +88,7 @@ class Trainer:
         self._inventory = inventory
         self._progress = Progress(run, first_step)
         self._began = time.monotonic() if began is None else began
+        self._deadline = deadline or Deadline()
         self._means = Means()
         self._metrics: dict[str, float] = {}
         self._warm = False
@@ -121,8 +128,7 @@ class Trainer:
         )
 
     def _prepare(self) -> None:
-        self._progress.enter(Phase.BUILDING)
-        names = placement.configure(self._plan, self._inventory)
+        names = self._place()
         memory = placement.memory(names, self._inventory)
         self._assembly = assembly = assemble(self._plan, names, memory)
         self._meet()
@@ -134,6 +140,17 @@ class Trainer:
             self._validation = Validation(assembly, memory)
         self._obeying.obey()
         self._choose_loop()
+
+    def _place(self) -> tuple[str, ...]:
+        """Take the devices of the plan; connecting to a TPU may not take for ever."""
+        way = tpu_builder.way_of(self._plan)
+        if way is None:
+            self._progress.enter(Phase.BUILDING)
+            return placement.configure(self._plan, self._inventory)
+        self._progress.enter(Phase.BUILDING, f"connecting to the TPU: {way.target}")
+        limit = tpu_builder.CONNECT_SECONDS
+        with self._deadline.within(limit, partial(explain, way, f"no answer within {limit:g} s")):
+            return tpu_builder.connect(way)
 
     def _meet(self) -> None:
         """Agree with the other workers, where there are any, on the step to go on from."""
@@ -181,7 +198,7 @@ class Trainer:
         assembly = self._assembly
         self._may_try_xla = xla.may_try(assembly)
         rates = xla.remembered(assembly) if self._may_try_xla else None
-        use_xla = self._plan.xla == "on"
+        use_xla = self._plan.xla == "on" or assembly.on_tpu
         if rates is not None:
             self._may_try_xla = False
             use_xla = rates.pays and self._is_long(rates.plain)
@@ -276,6 +293,7 @@ class Trainer:
             DevicesFound,
             devices=placement.found(names, self._inventory),
             strategy=type(assembly.strategy).__name__,
+            address=tpu_builder.address_of(self._plan),
         )
         self._run.event(summarize(assembly))
         self._progress.say(LearningRateChanged, step=self._progress.step, learning_rate=assembly.learning_rate)

@@ -35,6 +35,8 @@ class Validation:
         self._size = max(
             assembly.schedule.per_replica_batch, min(LARGEST_BATCH, GROWTH * assembly.schedule.per_replica_batch)
         )
+        # A TPU would compile for each shape, which takes longer than the examples that count for nothing.
+        self._fills_up = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
         self._feed = choose_feed(assembly.strategy, split, device_memory)
         self._batch = tf.function(self._run_batch, reduce_retracing=True)
 
@@ -66,8 +68,15 @@ class Validation:
         Whole batches, then what is left of them, as much as every replica gets the same of. The last
         few, fewer than replicas, go to all of them, so that each counts for one replica's share (but
         fully in the metrics of a model with its own ``train_step``, which cannot be told so).
+
+        Where batches are filled up, all are whole: after the last row comes the first again.
         """
         replicas = self._assembly.replicas
+        if self._fills_up:
+            steps = -(-self._examples // (replicas * self._size))
+            filled = np.arange(steps * replicas * self._size, dtype=np.int32) % self._examples
+            yield filled.reshape(steps, replicas, self._size), 1.0
+            return
         rows = np.arange(self._examples, dtype=np.int32)
         steps = self._examples // (replicas * self._size)
         whole, rest = np.split(rows, [steps * replicas * self._size])
@@ -82,10 +91,10 @@ class Validation:
     def _run_batch(self, source: Any, step: tf.Tensor) -> tf.Tensor:
         arguments = self._feed.arguments(source, step)
         return self._assembly.strategy.reduce(
-            "SUM", self._assembly.strategy.run(self._replica_batch, args=arguments), axis=None
+            "SUM", self._assembly.strategy.run(self._replica_batch, args=(step, *arguments)), axis=None
         )
 
-    def _replica_batch(self, *arguments: Any) -> tf.Tensor:
+    def _replica_batch(self, step: tf.Tensor, *arguments: Any) -> tf.Tensor:
         assembly = self._assembly
         model = assembly.model
         x, y = self._feed.examples(*arguments)
@@ -94,13 +103,25 @@ class Validation:
             model.test_step((inputs, targets))
             return tf.zeros(3)
         outputs = model(inputs, training=False)
-        count = tf.cast(tf.shape(y)[0], tf.float32)
-        # Keras divides all of it by the number of replicas.
-        loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=False) * assembly.replicas
+        counts = self._counts(step, y)
+        count = tf.reduce_sum(counts)
+        # Keras takes the mean over the whole batch, whatever the weights.
+        weights = counts * tf.cast(tf.size(counts), tf.float32) / tf.maximum(count, 1.0) if self._fills_up else None
+        loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, sample_weight=weights, training=False)
         if self._has_own_metrics:
             model.compute_metrics(inputs, targets, outputs)
-        correct = tf.reduce_sum(assembly.labels.correct(y, outputs)) if assembly.classifies else tf.constant(0.0)
-        return tf.stack([tf.cast(loss, tf.float32) * count, correct, count])
+        right = assembly.labels.correct(y, outputs) if assembly.classifies else tf.zeros_like(counts)
+        # Keras divides all of the loss by the number of replicas.
+        total = tf.cast(loss * assembly.replicas, tf.float32) * count
+        return tf.stack([total, tf.reduce_sum(right * counts), count])
+
+    def _counts(self, step: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        """1 for each example of a replica's batch, 0 for one that only fills it up; float32 ``[batch]``."""
+        if not self._fills_up:
+            return tf.ones_like(y, tf.float32)
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        first = (step * self._assembly.replicas + replica) * self._size
+        return tf.cast(first + tf.range(self._size) < self._examples, tf.float32)
 
     @property
     def _has_own_metrics(self) -> bool:

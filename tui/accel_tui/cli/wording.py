@@ -42,7 +42,8 @@ def worded(event: Event, state: RunState) -> str:
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
-            return f"training on {names} ({strategy})"
+            where = f" at {event.address}" if event.address else ""
+            return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
             return (
                 f"{event.parameters:,} parameters; {event.epochs} epochs of {event.steps_per_epoch:,} steps "

@@ -70,4 +70,5 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
     names = ", ".join(device["name"] for device in found.devices)
     strategy = str(state.info.values.get("strategy", "")) if state.info else ""
-    return [("strategy", strategy), ("devices", names)]
+    facts = [("strategy", strategy), ("devices", names)]
+    return [*facts, ("at", found.address)] if found.address else facts

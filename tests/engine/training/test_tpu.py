@@ -1,0 +1,188 @@
+"""Training under the TPU strategy, with two logical CPUs in the place of a TPU's cores."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine.devices.reading import Device, Inventory
+from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
+from accel_engine.plan import Plan
+from accel_engine.strategies import tpu_builder
+from accel_engine.strategies.tpu_address import Way
+from accel_engine.training import feed, placement
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", strategy="tpu", tpu="local", epochs=2, batch_size=512, precision="float32")
+"""Four steps."""
+
+
+class FakeTpu:
+    """Stands in for TensorFlow's ways to a TPU; what is asked of it is written down.
+
+    Attributes:
+        asked: By whom and for what, in order.
+        problem: What starting the system raises.
+        job: The job that the cores belong to.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.problem: Exception | None = None
+        self.job = "localhost"
+
+    def resolver(self, tpu: str) -> SimpleNamespace:
+        self.asked.append(("resolve", tpu))
+        return SimpleNamespace(tpu=tpu)
+
+    def connect(self, resolver: SimpleNamespace) -> None:
+        self.asked.append(("connect", resolver.tpu))
+
+    def initialize(self, resolver: SimpleNamespace) -> None:
+        self.asked.append(("initialize", resolver.tpu))
+        if self.problem is not None:
+            raise self.problem
+
+    def strategy(self, resolver: SimpleNamespace) -> tf.distribute.Strategy:
+        self.asked.append(("strategy", resolver.tpu))
+        return tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"], tf.distribute.ReductionToOneDevice())
+
+    def devices(self, kind: str) -> list[SimpleNamespace]:
+        assert kind == "TPU"
+        return [SimpleNamespace(name=f"/job:{self.job}/replica:0/task:0/device:TPU:{index}") for index in range(2)]
+
+
+@pytest.fixture(autouse=True)
+def tpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTpu]:
+    fake = FakeTpu()
+    monkeypatch.setattr(tf.distribute.cluster_resolver, "TPUClusterResolver", fake.resolver)
+    monkeypatch.setattr(tf.config, "experimental_connect_to_cluster", fake.connect)
+    monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", fake.initialize)
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", fake.strategy)
+    monkeypatch.setattr(tf.config, "list_logical_devices", fake.devices)
+    monkeypatch.setattr(tf.config, "set_visible_devices", lambda *_: None)  # TensorFlow is in use here
+    monkeypatch.setattr(Way, "silence", lambda _: "")
+    tpu_builder._resolver.cache_clear()
+    yield fake
+    tpu_builder._resolver.cache_clear()
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Ten images of each of two classes."""
+    for index, name in enumerate(("cat", "dog")):
+        for number in range(10):
+            path = tmp_path / "photos" / name / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(tf.io.encode_png(np.full((8, 8, 3), 100 * index + number, np.uint8)).numpy())
+    return tmp_path / "photos"
+
+
+def test_a_tpu_learns_what_mirrored_devices_learn(gym: Gym, tpu: FakeTpu) -> None:
+    trained = gym.train(PLAN)
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    mirrored = gym.train(PLAN.replace(strategy="mirrored", tpu="", virtual_cpus=2))
+    np.testing.assert_allclose(trained.series["loss"], mirrored.series["loss"], atol=1e-5)
+    for ours, theirs in zip(trained.all(Validated), mirrored.all(Validated), strict=True):
+        assert ours.metrics == pytest.approx(theirs.metrics, rel=1e-4)
+    assert tpu.asked == [("resolve", "local"), ("initialize", "local"), ("strategy", "local")]
+
+
+def test_what_was_connected_to_is_told(gym: Gym, tpu: FakeTpu) -> None:
+    tpu.job = "worker"
+    trained = gym.train(PLAN.replace(tpu="10.0.0.2", precision="auto", validation="off"))
+    address = "grpc://10.0.0.2:8470"
+    assert ("connect", address) in tpu.asked
+    assert PhaseChanged(
+        time=trained.events[0].time, phase=Phase.BUILDING, detail=f"connecting to the TPU: {address}"
+    ) in (trained.events)
+    found, built = trained.only(DevicesFound), trained.only(ModelBuilt)
+    assert found.address == address
+    assert [device["name"] for device in found.devices] == ["TPU:0", "TPU:1"]
+    assert [device["device"] for device in found.devices] == ["", ""]
+    assert found.devices[1]["description"] == "/job:worker/replica:0/task:0/device:TPU:1"
+    assert (built.replicas, built.precision, built.xla, built.feed) == (2, "mixed_bfloat16", True, "streamed")
+    assert trained.all(XlaTried) == []
+
+
+def test_a_batch_that_a_tpu_fills_up_is_told(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(batch_size=10, epochs=1, steps_per_epoch=1, validation="off"))
+    assert "fills up 5 examples" in trained.all(Warned)[0].message
+
+
+def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[int, ...]] = []
+    begin = feed.StreamedFeed.open
+
+    def note(self: Any, order: Any, first: int = 0) -> Any:
+        opened.append(order.shape)
+        return begin(self, order, first)
+
+    monkeypatch.setattr(feed.StreamedFeed, "open", note)
+    monkeypatch.setattr("accel_engine.training.validation.LARGEST_BATCH", 16)
+    plan = PLAN.replace(data="synthetic:6x6x1:3:700", epochs=1, batch_size=32)
+    trained = gym.train(plan)
+    examples = trained.only(ModelBuilt).validation_examples
+    assert examples % 32
+    assert opened[-1] == (-(-examples // 32), 2, 16)
+    mirrored = gym.train(plan.replace(strategy="mirrored", tpu="", virtual_cpus=2))
+    assert trained.only(Validated).metrics == pytest.approx(mirrored.only(Validated).metrics, rel=1e-4)
+
+
+def test_a_run_on_a_tpu_goes_on_elsewhere(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(epochs=1))
+    onwards = gym.train(PLAN.replace(strategy="mirrored", tpu="", virtual_cpus=2), run=trained.directory)
+    whole = gym.train(PLAN)
+    np.testing.assert_allclose(onwards.series["loss"][-2:], whole.series["loss"][-2:], atol=1e-5)
+
+
+def test_files_that_are_not_held_in_memory_are_for_a_tpu_of_this_machine(
+    gym: Gym, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = PLAN.replace(data=str(photos), image_size="8x8", batch_size=4, epochs=1)
+    assert gym.train(plan.replace(tpu="10.0.0.2")).ended.outcome is Outcome.FINISHED
+    monkeypatch.setattr("accel_engine.data.folder.fits_in_memory", lambda _: False)
+    assert gym.train(plan).ended.outcome is Outcome.FINISHED
+    refused = gym.train(plan.replace(tpu="10.0.0.2")).ended
+    assert refused.outcome is Outcome.FAILED
+    assert "a TPU elsewhere cannot read files of this machine" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("problem", "cause"),
+    [
+        (tf.errors.NotFoundError(None, None, "No OpKernel was registered ..."), "has no TPU support"),
+        (tf.errors.InternalError(None, None, "RET_CHECK failure (...) *platform"), "found no TPU chip"),
+        (RuntimeError("something new"), "something new"),
+    ],
+)
+def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exception, cause: str) -> None:
+    tpu.problem = problem
+    ended = gym.train(PLAN).ended
+    assert ended.outcome is Outcome.FAILED
+    assert ended.reason.startswith("not connected to a TPU (of this machine, named by --tpu): ")
+    assert cause in ended.reason
+
+
+def test_an_address_is_tried_before_tensorflow_waits_for_it(
+    gym: Gym, tpu: FakeTpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Way, "silence", lambda _: "nothing listens")
+    ended = gym.train(PLAN.replace(tpu="10.0.0.2")).ended
+    assert ended.reason == "not connected to a TPU (at grpc://10.0.0.2:8470, named by --tpu): nothing listens"
+    assert tpu.asked == []
+
+
+def test_cores_of_this_machine_are_its_chips_in_their_order() -> None:
+    here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
+    cores = placement.found(("TPU:0", "TPU:1"), here)
+    assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
+    assert [core["device"] for core in placement.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
+    assert placement.memory(("TPU:0",), here) == 0
