@@ -66,6 +66,8 @@ class RunStarted(Event):
         pid: The engine's process id.
         host: The machine that it runs on.
         versions: Versions that matter for a bug report, by package.
+        worker: Which of those that train together writes this run, as in ``worker 1``; empty for the chief,
+            and for who trains alone.
     """
 
     run: str
@@ -75,6 +77,7 @@ class RunStarted(Event):
     pid: int
     host: str
     versions: dict[str, str]
+    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,20 @@ class PhaseChanged(Event):
 
     phase: Phase
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersMet(Event):
+    """All workers of a cluster have come together; each says so in its own run.
+
+    Attributes:
+        workers: One mapping each, the chief first: ``name``, ``address``, ``host`` (the machine), and ``run``,
+            the id of what it writes there, or its path within the chief's run.
+        reduction: How gradients are summed over them: ``ring`` or ``nccl``.
+    """
+
+    workers: tuple[dict[str, str], ...]
+    reduction: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,6 +323,7 @@ def to_json(event: Event) -> str:
     del values["time"]
     return json.dumps(_finite(values), separators=(",", ":"))
 
+        WorkersMet,
 
 def from_json(kind: str, time: float, body: str) -> Event:
     """Read an event back from its stored form.

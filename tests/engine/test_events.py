@@ -20,6 +20,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    WorkersMet,
     XlaTried,
     from_json,
     to_json,
@@ -39,6 +40,14 @@ EXAMPLES: tuple[Event, ...] = (
     ),
     PhaseChanged(time=2.0, phase=Phase.TRACING, detail="the step"),
     DevicesFound(time=2.5, devices=({"name": "CPU:0", "kind": "cpu"},), strategy="OneDeviceStrategy"),
+    WorkersMet(
+        time=2.2,
+        workers=(
+            {"name": "worker 0", "address": "a:1", "host": "a", "run": "abcd-cnn-digits"},
+            {"name": "worker 1", "address": "b:1", "host": "b", "run": "efgh-cnn-digits"},
+        ),
+        reduction="ring",
+    ),
     ModelBuilt(
         time=3.0,
         parameters=10,
@@ -103,7 +112,7 @@ def test_wire_form_is_one_flat_json_object(event: Event) -> None:
 
 
 def test_metrics_stand_beside_the_fields_on_the_wire() -> None:
-    wire = to_wire(EXAMPLES[5])
+    wire = to_wire(next(event for event in EXAMPLES if isinstance(event, Validated)))
     assert (wire["step"], wire["loss"], wire["accuracy"]) == (22, 1.5, 0.5)
 
 
@@ -136,6 +145,7 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
         "phase_changed",
         "devices_found",
         "model_built",
+        "workers_met",
         "epoch_ended",
         "validated",
         "checkpoint_saved",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import strategies
 from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, UsageError
 from accel_engine.events import CommandAnswered, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.launch import versions
 from accel_engine.plan import Plan
@@ -117,9 +117,18 @@ class Conductor:
             pid=os.getpid(),
             host=socket.gethostname(),
             versions=versions(),
+            worker=self._worker(),
         )
         self._writer.begin(os.getpid(), started)
         self._sampler.start()
+
+    def _worker(self) -> str:
+        """Which worker this is, if it is another than the chief."""
+        with suppress(UsageError):  # said where the cluster is needed
+            if strategies.find(str(self._values["strategy"])).processes:
+                cluster = Cluster.find(os.environ)
+                return cluster.name if cluster and not cluster.chief else ""
+        return ""
 
     def _beat(self) -> None:
         # Somebody else's lock on the file, or a full disk, is the trainer's to find out: it can say so.

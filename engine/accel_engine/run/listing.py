@@ -9,6 +9,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
 from accel_engine.run.home import runs_directory
+from accel_engine.run.parts import Membership, read_membership
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import RunInfo, Status, read_info
 
@@ -24,6 +25,7 @@ class RunSummary:
         steps: Steps recorded.
         metrics: The latest known means; validation's are prefixed with ``validation_``.
         seconds: How long engines worked on it; the time between two of them does not count.
+        membership: Whose part of a run of many workers it is; ``None`` for a whole run.
         problem: Why it cannot be read.
     """
 
@@ -33,6 +35,7 @@ class RunSummary:
     steps: int = 0
     metrics: dict[str, float] | None = None
     seconds: float = 0.0
+    membership: Membership | None = None
     problem: str = ""
 
     @property
@@ -68,7 +71,8 @@ def find(reference: str) -> Path:
     if not runs:
         raise UsageError(f"there are no runs yet in {runs_directory()}")
     if reference == "last":
-        return runs[0].directory
+        ids = {run.id for run in runs}  # a part of a run that is here too is not what anybody means
+        return next(run for run in runs if run.membership is None or run.membership.run not in ids).directory
     exact = [run for run in runs if run.id == reference]
     named = [run for run in runs if run.info and run.info.values.get("name") == reference]
     prefixed = [run for run in runs if run.id.startswith(reference)]
@@ -96,6 +100,7 @@ def summarize(directory: Path) -> RunSummary:
             steps=steps[0] if steps else 0,
             metrics=_latest_metrics(connection),
             seconds=_worked(connection),
+            membership=read_membership(connection),
         )
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")

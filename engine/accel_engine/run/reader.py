@@ -76,15 +76,19 @@ class RunReader:
             long run has far more than a screen can show.
         most_buckets: Where there are many more steps than were read before, read them in at most so many
             buckets, but for those of the latest chunks; all chunks when left out.
+        steps: Whether steps are read at all.
 
     Raises:
         RunError: There is no run there, or this program cannot read it.
     """
 
-    def __init__(self, directory: Path, *, most_samples: int | None = None, most_buckets: int | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, most_samples: int | None = None, most_buckets: int | None = None, steps: bool = True
+    ) -> None:
         self.directory = directory
         self._most_samples = -1 if most_samples is None else most_samples
         self._most_buckets = most_buckets
+        self._steps = steps
         self._connection = connect(directory, read_only=True)
         self._place = _Place()
         self._unpacker = SampleUnpacker()
@@ -159,11 +163,11 @@ class RunReader:
                 "SELECT id, kind, time, body FROM event WHERE id > ? ORDER BY id", (place.event,)
             ).fetchall()
             skipped, stretch = self._many_chunks()
-            names = series_columns(self._connection)
+            names = series_columns(self._connection) if self._steps else ()
             columns = "".join(f', "{name}"' for name in names)
             chunks = self._connection.execute(
-                f"SELECT id, first_step, count, started, ended{columns} FROM chunk WHERE id > ? ORDER BY id",
-                (max(place.chunk, skipped),),
+                f"SELECT id, first_step, count, started, ended{columns} FROM chunk WHERE id > ? AND ? ORDER BY id",
+                (max(place.chunk, skipped), self._steps),
             ).fetchall()
             samples = self._connection.execute(
                 "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id DESC LIMIT ?",

@@ -40,9 +40,14 @@ def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy
 
     Blocks until all workers are there, for ever.
     """
-    reduction = plan.reduction
-    if reduction == "auto":
-        reduction = "nccl" if devices[0].startswith("GPU") else "ring"
+    reduction = reduction_over_workers(devices, plan)
     implementation = tf.distribute.experimental.CommunicationImplementation[reduction.upper()]
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def reduction_over_workers(devices: tuple[str, ...], plan: Plan) -> str:
+    """How workers sum gradients: ``nccl`` or ``ring``."""
+    if plan.reduction == "auto":
+        return "nccl" if devices[0].startswith("GPU") else "ring"
+    return plan.reduction

@@ -53,6 +53,13 @@ class Council:
         heard: npt.NDArray[np.float64] = self._exchange(tf.constant(table)).numpy()
         return heard
 
+    def share(self, text: str) -> tuple[str, ...]:
+        """Say something in words and hear what everybody says, the chief first."""
+        said = text.encode()
+        room = int(self.hear(len(said)).max())
+        heard = self.hear(*said.ljust(room, b"\0")).astype(np.uint8)
+        return tuple(line.tobytes().rstrip(b"\0").decode() for line in heard)
+
     def follow(self, count: int) -> int:
         """The chief's number."""
         return int(self.hear(count)[0, 0])

@@ -23,6 +23,7 @@ from accel_engine.events import (
 from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
 from accel_engine.strategies import tpu_builder
+from accel_engine.strategies.builders import reduction_over_workers
 from accel_engine.strategies.tpu_trouble import explain
 from accel_engine.training import placement, xla
 from accel_engine.training.assembly import Assembly, assemble
@@ -31,6 +32,7 @@ from accel_engine.training.council import Council, SharedCommands
 from accel_engine.training.deadline import Deadline
 from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.feed import epoch_order
+from accel_engine.training.introduction import introduce
 from accel_engine.training.loop import Loop, Measured
 from accel_engine.training.means import Means
 from accel_engine.training.obeying import Obeying
@@ -154,9 +156,10 @@ class Trainer:
 
     def _meet(self) -> None:
         """Agree with the other workers, where there are any, on the step to go on from."""
-        if self._assembly.cluster is None:
+        assembly, cluster = self._assembly, self._assembly.cluster
+        if cluster is None:
             return
-        self._council = Council(self._assembly.strategy, self._assembly.cluster)
+        self._council = Council(assembly.strategy, cluster)
         self._progress.step = self._council.least(self._progress.step)
         self._run.truncate(self._progress.step)
 
@@ -164,6 +167,8 @@ class Trainer:
         return SharedCommands(self._mailbox, self._council) if self._council else self._mailbox
 
     def _part(self) -> None:
+        reduction = reduction_over_workers(assembly.devices, self._plan)
+        self._run.event(introduce(self._council, cluster, self._run.directory, reduction))
         """Wait for the other workers, so that nobody misses one who only had less to save."""
         if self._council:
             self._council.hear(0.0)
