@@ -301,6 +301,7 @@ KINDS: dict[str, type[Event]] = {
     for kind in (
         RunStarted,
         PhaseChanged,
+        WorkersMet,
         DevicesFound,
         ModelBuilt,
         EpochEnded,
@@ -323,7 +324,6 @@ def to_json(event: Event) -> str:
     del values["time"]
     return json.dumps(_finite(values), separators=(",", ":"))
 
-        WorkersMet,
 
 def from_json(kind: str, time: float, body: str) -> Event:
     """Read an event back from its stored form.

@@ -39,7 +39,6 @@ EXAMPLES: tuple[Event, ...] = (
         versions={"tensorflow": "2.21.0"},
     ),
     PhaseChanged(time=2.0, phase=Phase.TRACING, detail="the step"),
-    DevicesFound(time=2.5, devices=({"name": "CPU:0", "kind": "cpu"},), strategy="OneDeviceStrategy"),
     WorkersMet(
         time=2.2,
         workers=(
@@ -48,6 +47,7 @@ EXAMPLES: tuple[Event, ...] = (
         ),
         reduction="ring",
     ),
+    DevicesFound(time=2.5, devices=({"name": "CPU:0", "kind": "cpu"},), strategy="OneDeviceStrategy"),
     ModelBuilt(
         time=3.0,
         parameters=10,
@@ -143,9 +143,9 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
     assert set(KINDS) == {
         "run_started",
         "phase_changed",
+        "workers_met",
         "devices_found",
         "model_built",
-        "workers_met",
         "epoch_ended",
         "validated",
         "checkpoint_saved",

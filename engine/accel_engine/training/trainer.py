@@ -162,13 +162,13 @@ class Trainer:
         self._council = Council(assembly.strategy, cluster)
         self._progress.step = self._council.least(self._progress.step)
         self._run.truncate(self._progress.step)
+        reduction = reduction_over_workers(assembly.devices, self._plan)
+        self._run.event(introduce(self._council, cluster, self._run.directory, reduction))
 
     def _commands(self) -> Commands:
         return SharedCommands(self._mailbox, self._council) if self._council else self._mailbox
 
     def _part(self) -> None:
-        reduction = reduction_over_workers(assembly.devices, self._plan)
-        self._run.event(introduce(self._council, cluster, self._run.directory, reduction))
         """Wait for the other workers, so that nobody misses one who only had less to save."""
         if self._council:
             self._council.hear(0.0)
