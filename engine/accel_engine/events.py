@@ -247,6 +247,24 @@ class XlaTried(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkCounted(Event):
+    """It is known what a step computes, or what the devices could; told again when more is known.
+
+    Attributes:
+        flops: Floating-point operations of the matrix products and convolutions of a step, gradients
+            included, on all replicas; ``None`` where they cannot be counted.
+        peak: What all devices together could do of them in a second; ``None`` where that is not known.
+        source: Where the peak is from, and for which arithmetic.
+        reason: Why there is no count, or no peak.
+    """
+
+    flops: float | None
+    peak: float | None
+    source: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAnswered(Event):
     """A command was obeyed, or not.
 
@@ -284,6 +302,8 @@ class RunEnded(Event):
         metrics: The last epoch's means; validation's are prefixed with ``validation_``.
         reason: Why it stopped or failed.
         hint: What could be done about it.
+        flops_per_second: Operations a second at that rate, as :class:`WorkCounted` has them; ``None`` where unknown.
+        mfu: Their share of the devices' peak; ``None`` where unknown.
     """
 
     outcome: Outcome
@@ -294,6 +314,8 @@ class RunEnded(Event):
     metrics: dict[str, float]
     reason: str = ""
     hint: str = ""
+    flops_per_second: float | None = None
+    mfu: float | None = None
 
 
 KINDS: dict[str, type[Event]] = {
@@ -309,6 +331,7 @@ KINDS: dict[str, type[Event]] = {
         CheckpointSaved,
         LearningRateChanged,
         XlaTried,
+        WorkCounted,
         CommandAnswered,
         Warned,
         RunEnded,

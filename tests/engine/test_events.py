@@ -20,6 +20,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    WorkCounted,
     WorkersMet,
     XlaTried,
     from_json,
@@ -75,6 +76,7 @@ EXAMPLES: tuple[Event, ...] = (
     CheckpointSaved(time=6.0, epoch=1, step=22, path="checkpoints/22", seconds=0.2),
     LearningRateChanged(time=7.0, step=23, learning_rate=0.01),
     XlaTried(time=7.5, step=23, xla=True, plain=650.0, compiled=1430.0, remembered=False),
+    WorkCounted(time=7.6, flops=1.2e9, peak=None, reason="the peak is not known"),
     CommandAnswered(time=8.0, command="pause", who="me@here", obeyed=True, answer="paused", step=23),
     Warned(time=9.0, message="29 examples are left out"),
     RunEnded(
@@ -151,6 +153,7 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
         "checkpoint_saved",
         "learning_rate_changed",
         "xla_tried",
+        "work_counted",
         "command_answered",
         "warned",
         "run_ended",

@@ -39,6 +39,7 @@ from accel_engine.training.obeying import Obeying
 from accel_engine.training.progress import Progress
 from accel_engine.training.saving import Saving
 from accel_engine.training.summary import summarize
+from accel_engine.training.utilization import Utilization
 from accel_engine.training.validation import Validation
 
 CUT_OFF = (
@@ -69,6 +70,7 @@ class Trainer:
     _obeying: Obeying
     _loop: Loop
     _validation: Validation | None
+    _utilization: Utilization | None = None
     _council: Council | None = None
 
     cut_off = False
@@ -117,6 +119,7 @@ class Trainer:
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run as things stand now."""
+        reached, share = self._utilization.reached(self._rate) if self._utilization else (None, None)
         return RunEnded(
             time=time.time(),
             outcome=outcome,
@@ -127,6 +130,8 @@ class Trainer:
             metrics=self._metrics,
             reason=reason,
             hint=hint,
+            flops_per_second=reached,
+            mfu=share,
         )
 
     def _prepare(self) -> None:
@@ -194,6 +199,8 @@ class Trainer:
                 done += measured.count
                 if done < len(order):  # else the epoch is over, which is to be said before anything is obeyed
                     self._obeying.obey()
+                if self._utilization:
+                    self._utilization.look(self._timed_seconds, self._rate)
                 if self._may_try_xla and self._is_trial_due():
                     self._try_xla(order)
                     break  # the loop that goes on may be another
@@ -209,7 +216,9 @@ class Trainer:
             use_xla = rates.pays and self._is_long(rates.plain)
         self._progress.enter(Phase.TRACING, "compiling with XLA" if use_xla else "")
         self._loop = Loop(assembly, xla=use_xla, agree=self._council.follow if self._council else int)
-        self._loop.trace(self._order(0))
+        graph = self._loop.trace(self._order(0))
+        self._utilization = Utilization(assembly, self._progress, self._hardware)
+        self._utilization.count(graph)
         if rates is not None:
             self._tell_trial(rates, remembered=True)
 
@@ -294,9 +303,11 @@ class Trainer:
 
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly
+        devices = placement.found(names, self._inventory)
+        self._hardware = placement.hardware(devices, self._inventory)
         self._progress.say(
             DevicesFound,
-            devices=placement.found(names, self._inventory),
+            devices=devices,
             strategy=type(assembly.strategy).__name__,
             address=tpu_builder.address_of(self._plan),
         )

@@ -19,8 +19,8 @@ import tensorflow as tf
 
 from accel_engine import models
 from accel_engine.models import UserModel
-from accel_engine.run.home import home, make_private
 from accel_engine.training.assembly import Assembly
+from accel_engine.training.kept import keep, recall
 from accel_engine.training.loop import Loop
 
 SETTLED_SECONDS = 1.0
@@ -31,6 +31,8 @@ WORTHWHILE_SECONDS = 30.0
 
 TRIAL_SECONDS = 0.5
 """How long either way is measured, once it is warm."""
+
+_FILE = "xla.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +89,14 @@ def try_both(assembly: Assembly, plain: Loop, order: npt.NDArray[np.int32]) -> t
 
 def remembered(assembly: Assembly) -> Rates | None:
     """What an earlier trial of the same kind found, if there was one."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        return Rates(**json.loads(_file().read_text())[_kind(assembly)])
+    with suppress(TypeError):
+        return Rates(**recall(_FILE, _kind(assembly)))
     return None
 
 
 def remember(assembly: Assembly, rates: Rates) -> None:
-    """Keep what a trial found; a cache that cannot be written is none."""
-    try:
-        found = json.loads(_file().read_text())
-    except (OSError, ValueError):
-        found = {}
-    with suppress(OSError):
-        make_private(home())
-        _file().write_text(json.dumps(found | {_kind(assembly): asdict(rates)}, indent=1))
-
-
-def _file() -> Path:
-    return home() / "xla.json"
+    """Keep what a trial found."""
+    keep(_FILE, _kind(assembly), asdict(rates))
 
 
 def _kind(assembly: Assembly) -> str:
