@@ -1,0 +1,229 @@
+"""Steps a second under each strategy: our compiled loop against the custom loop of TensorFlow's own guide.
+
+    python benchmarks/scaling.py [--case mirrored-2 ...] [--work mlp-128 ...] [--rounds 5] [--seconds 2]
+
+The guide's loop is what its page on custom training under ``tf.distribute`` has: one ``tf.function`` a
+step, over a distributed dataset, adding up the loss. Ours gives back the loss and the accuracy of
+every step. Both have the same model, data in memory, optimizer, seed and environment; they take turns.
+A case with several workers has one process for each on either side. The global batch is the same for all
+cases, so that perfect scaling on this machine would be as many steps a second as its cores allow.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from training import WORKS
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A strategy and what it spreads over."""
+
+    strategy: str
+    devices: int = 1
+    workers: int = 1
+
+
+CASES = {
+    "default": Case("default"),
+    "one-device": Case("one-device"),
+    "mirrored-2": Case("mirrored", devices=2),
+    "mirrored-4": Case("mirrored", devices=4),
+    "central-storage-2": Case("central-storage", devices=2),
+    "multi-worker-2": Case("multi-worker", workers=2),
+}
+
+
+def serve(side: str, work: str, case: Case) -> None:
+    """Take as many steps as each line of the standard input says, and answer with the seconds they took."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    from accel_engine.process import environment
+
+    environment.prepare()
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * case.devices)
+    take = (ours if side == "ours" else guide)(work, case)
+    for line in sys.stdin:
+        began = time.perf_counter()
+        take(int(line))
+        print(time.perf_counter() - began, file=answers)
+
+
+def ours(work: str, case: Case) -> Callable[[int], None]:
+    """Set up our loop; what takes a number of steps."""
+    from accel_engine.plan import Plan
+    from accel_engine.training.assembly import assemble
+    from accel_engine.training.council import Council
+    from accel_engine.training.feed import epoch_order
+    from accel_engine.training.loop import Loop
+
+    chosen = WORKS[work]
+    plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
+    assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(case.devices)), None)
+    council = Council(assembly.strategy, assembly.cluster) if assembly.cluster else None
+    loop = Loop(assembly, xla=False, agree=council.follow if council else int)
+    replicas, batch = assembly.replicas, assembly.schedule.per_replica_batch
+
+    def take(steps: int) -> None:
+        for _ in loop.run(epoch_order(0, 0, len(assembly.dataset.train), steps, replicas, batch)):
+            pass
+
+    return take
+
+
+def guide(work: str, case: Case) -> Callable[[int], None]:
+    """Set up the guide's loop; what takes a number of steps."""
+    import keras
+    import tensorflow as tf
+
+    from accel_engine import data, registry, strategies
+    from accel_engine.models.build import build
+    from accel_engine.plan import Plan
+
+    chosen = WORKS[work]
+    plan = Plan(strategy=case.strategy)
+    devices = tuple(f"CPU:{index}" for index in range(case.devices))
+    keras.utils.set_random_seed(0)
+    strategy = registry.load(strategies.find(case.strategy).builder)(devices, plan)
+    dataset = data.load(chosen.data, image_size=None, seed=0)
+    examples = dataset.train.x.astype("float32") * dataset.scale
+    with strategy.scope():
+        model = build(chosen.model, dataset.shape, dataset.classes)
+        optimizer = keras.optimizers.Adam()
+        optimizer.build(model.trainable_variables)
+        loss_object = keras.losses.SparseCategoricalCrossentropy(reduction=None)
+
+    def step(inputs: Any) -> Any:
+        x, y = inputs
+        with tf.GradientTape() as tape:
+            loss = tf.nn.compute_average_loss(loss_object(y, model(x, training=True)), global_batch_size=chosen.batch)
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+
+    @tf.function
+    def distributed_step(inputs: Any) -> Any:
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step, args=(inputs,)), axis=None)
+
+    pipeline = (
+        tf.data.Dataset.from_tensor_slices((examples, dataset.train.y))
+        .shuffle(len(examples), seed=0)
+        .batch(chosen.batch, drop_remainder=True)
+        .repeat()
+        .prefetch(tf.data.AUTOTUNE)
+    )
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    batches = iter(strategy.experimental_distribute_dataset(pipeline.with_options(options)))
+
+    def take(steps: int) -> None:
+        total = 0.0
+        for _ in range(steps):
+            total += distributed_step(next(batches))
+        float(total)  # which waits for the last of them
+
+    return take
+
+
+class Side:
+    """One process for each worker of a case."""
+
+    def __init__(self, side: str, work: str, name: str) -> None:
+        workers = CASES[name].workers
+        with contextlib.ExitStack() as stack:
+            sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(workers)]
+            addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in sockets]
+        self._processes = []
+        for index in range(workers):
+            task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+            cluster = {"TF_CONFIG": json.dumps(task)} if workers > 1 else {}
+            self._processes.append(
+                subprocess.Popen(
+                    [sys.executable, __file__, "--serve", side, "--work", work, "--case", name],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    env=os.environ | cluster,
+                )
+            )
+
+    def rate(self, steps: int) -> float:
+        """Take steps; return how many a second."""
+        for process in self._processes:
+            assert process.stdin
+            process.stdin.write(f"{steps}\n")
+            process.stdin.flush()
+        lines = [process.stdout.readline() for process in self._processes if process.stdout]
+        if not all(lines):
+            raise SystemExit("a side has died: run it by hand with --serve to see why")
+        return steps / max(map(float, lines))
+
+    def close(self) -> None:
+        """End it."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+
+def compare(work: str, name: str, rounds: int, seconds: float) -> tuple[str, float]:
+    """Measure one case; return a line of the report, and our rate."""
+    sides = {side: Side(side, work, name) for side in ("ours", "guide")}
+    try:
+        for side in sides.values():
+            side.rate(8)
+        steps = max(8, int(seconds * min(side.rate(32) for side in sides.values())))
+        for side in sides.values():
+            side.rate(steps)  # another number of steps is another graph for ours
+        rates: dict[str, list[float]] = {side: [] for side in sides}
+        for _ in range(rounds):
+            for side, process in sides.items():
+                rates[side].append(process.rate(steps))
+    finally:
+        for side in sides.values():
+            side.close()
+    ratios = [mine / its for mine, its in zip(rates["ours"], rates["guide"], strict=True)]
+    mine, its = (statistics.median(rates[side]) for side in sides)
+    spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+    return f"| `{work}` | {name} | {mine:.1f} | {its:.1f} | {spread}", mine
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", action="append", choices=CASES)
+    parser.add_argument("--work", action="append", choices=WORKS)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--serve", choices=("ours", "guide"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments.serve, arguments.work[0], CASES[arguments.case[0]])
+        return
+    print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {time.strftime('%Y-%m-%d')}")
+    print("| work | case | ours, steps/s | the guide's loop | ours over it | ours over our default |")
+    print("|---|---|---|---|---|---|")
+    for work in arguments.work or ("mlp-128", "fashion-cnn-128"):
+        alone = 0.0
+        for name in arguments.case or CASES:
+            line, rate = compare(work, name, arguments.rounds, arguments.seconds)
+            alone = alone or rate
+            print(f"{line} | {rate / alone:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
