@@ -1,0 +1,57 @@
+"""Engine processes with TensorFlow's own ways to a TPU, where there is none."""
+
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from accel_engine import run
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded
+from accel_engine.plan import Plan
+from accel_engine.run.writer import hand_over
+
+ENGINE = """
+import sys
+from accel_engine.process import environment
+environment.prepare()
+from accel_engine.process.__main__ import main
+from accel_engine.strategies import tpu_builder
+tpu_builder.CONNECT_SECONDS = float(sys.argv.pop(1))
+sys.exit(main())
+"""
+"""An engine of less patience."""
+
+
+def train(plan: Plan, patience: float) -> tuple[int, RunEnded, list[str]]:
+    """Train a plan; return the exit status, how the run ended, and what it said that it was building."""
+    directory: Path = run.create(plan)
+    engine = subprocess.Popen([sys.executable, "-c", ENGINE, str(patience), "--run", str(directory)])
+    hand_over(directory, engine.pid)
+    status = engine.wait(300)
+    with closing(run.RunReader(directory)) as reader:
+        events = reader.poll().events
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    return (
+        status,
+        ended,
+        [event.detail for event in events if isinstance(event, PhaseChanged) and event.phase is Phase.BUILDING],
+    )
+
+
+def test_an_address_that_takes_connections_and_never_answers_is_given_up() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = f"grpc://127.0.0.1:{server.getsockname()[1]}"
+        status, ended, building = train(Plan(strategy="tpu", tpu=address), 2.0)
+    assert status == 1
+    assert ended.outcome is Outcome.FAILED
+    assert ended.reason == f"not connected to a TPU (at {address}, named by --tpu): no answer within 2 s"
+    assert building == [f"connecting to the TPU: {address}"]
+
+
+def test_a_tensorflow_without_tpus_says_that_it_is_one() -> None:
+    status, ended, _ = train(Plan(strategy="tpu", tpu="local"), 120.0)
+    assert status == 1
+    assert ended.outcome is Outcome.FAILED
+    assert "this TensorFlow has no TPU support" in ended.reason

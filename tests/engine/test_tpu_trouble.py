@@ -1,0 +1,77 @@
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accel_engine.devices.tpu_chips import GOOGLE
+from accel_engine.doctor.tpu import LOCK
+from accel_engine.strategies import tpu_trouble
+from accel_engine.strategies.tpu_address import Way
+from accel_engine.strategies.tpu_trouble import explain
+
+HERE = Way.parse("local", "TPU_NAME")
+AWAY = Way.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Path:
+    """A TPU v4 on the bus of a stand-in file system, by its file in dev; with the processes of this machine."""
+    function = tmp_path / "sys/bus/pci/devices/0000:00:04.0"
+    function.mkdir(parents=True)
+    for name, word in {"vendor": GOOGLE, "device": "0x005e"}.items():
+        (function / name).write_text(f"{word}\n")
+    (tmp_path / "proc").symlink_to("/proc")
+    node = tmp_path / "dev/accel0"
+    node.parent.mkdir()
+    node.touch()
+    return node
+
+
+@pytest.fixture
+def holder(chip: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the chip open."""
+    text = f"import sys; held = open({str(chip)!r}); print('open', flush=True); sys.stdin.read()"
+    process = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    yield process
+    process.communicate()
+
+
+def test_who_holds_the_chips_is_the_cause(chip: Path, holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    told = explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
+    assert f"process {holder.pid} (" in told
+    assert "holds the chips" in told
+
+
+def test_this_very_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
+    with chip.open():
+        assert "found no TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(("pid", "who"), [(os.getpid(), f"process {os.getpid()} ("), (0, "another container")])
+def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(tpu_trouble, "lock_holder", lambda file: asked.append(file) or pid)
+    assert who in explain(HERE, "anything", tmp_path, tmp_path)
+    assert asked == [tmp_path / LOCK]
+
+
+@pytest.mark.parametrize(
+    ("way", "said", "cause"),
+    [
+        (HERE, "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", "pip install 'accel-tui[tpu]'"),
+        (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "what answers there is no TPU"),
+        (Way.parse("mine", "--tpu"), "<urlopen error [Errno -2] Name or service not known>", "grpc://HOST:PORT"),
+        (Way.parse("mine", "--tpu"), "Missing runtime dependency on the Google API client.", "cloud-tpu-client"),
+        (AWAY, "no answer within 120 s", "no answer within 120 s"),
+    ],
+)
+def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, way: Way, said: str, cause: str) -> None:
+    told = explain(way, said, tmp_path, tmp_path)
+    assert told.startswith("not connected to a TPU (")
+    assert f"named by {way.source}): " in told
+    assert cause in told
