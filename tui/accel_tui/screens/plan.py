@@ -14,7 +14,6 @@ from textual.events import DescendantFocus, ScreenResume
 from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Input, Static
 
@@ -28,6 +27,7 @@ from accel_tui import form, outlook
 from accel_tui.commands import PlanCommands
 from accel_tui.form import Filled
 from accel_tui.meter import Meter
+from accel_tui.spots import SpotScreen
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.outlook_panel import OutlookPanel
@@ -56,7 +56,7 @@ def _subject(plan: Plan) -> Subject:
     return plan.model, plan.data, plan.image_size
 
 
-class PlanScreen(Screen[None]):
+class PlanScreen(SpotScreen):
     """Asks what to train.
 
     Args:

@@ -14,7 +14,7 @@ from textual.events import ScreenResume
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.reactive import reactive
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
@@ -22,9 +22,10 @@ from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Outcome, Warned
 from accel_engine.run import request
 from accel_tui.follow import Follower
-from accel_tui.hardware import inventory_of
+from accel_tui.hardware import inventory_of, meters_of
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
+from accel_tui.spots import SpotScreen
 from accel_tui.starting import RESUMABLE
 from accel_tui.state import RunState
 from accel_tui.widgets.cover import is_covered
@@ -38,6 +39,7 @@ from accel_tui.widgets.phase_line import PhaseLine
 from accel_tui.widgets.progress_line import ProgressLine
 from accel_tui.widgets.run_charts import RunCharts
 from accel_tui.widgets.run_title import RunTitle
+from accel_tui.widgets.workers import WorkersLine, WorkersList
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
@@ -52,7 +54,7 @@ COVERED_SECONDS = 1.0
 """How long news waits while another screen covers this one: nothing but an end or a warning is told from there."""
 
 
-class RunScreen(Screen[None]):
+class RunScreen(SpotScreen):
     """Follows a run.
 
     Args:
@@ -123,14 +125,16 @@ class RunScreen(Screen[None]):
         yield RunTitle().data_bind(RunScreen.state)
         yield PhaseLine().data_bind(RunScreen.state, RunScreen.asked)
         yield ProgressLine().data_bind(RunScreen.state)
+        yield WorkersLine().data_bind(RunScreen.state)
         yield RunOutcome().data_bind(RunScreen.state, RunScreen.problem)
         with Horizontal(id="middle"):
             yield RunCharts().data_bind(RunScreen.state)
             with VerticalScroll(id="details", can_focus=False):
                 yield RunFacts().data_bind(RunScreen.state)
+                yield WorkersList().data_bind(RunScreen.state)
                 yield Label("Notices", classes="heading")
                 yield Notices().data_bind(RunScreen.state)
-        yield LogView(self.directory / "log.txt")
+        yield LogView(self.directory)
         yield DevicePanel()
         yield KeyLine()
 
@@ -186,7 +190,7 @@ class RunScreen(Screen[None]):
         self.set_class(not state.live, "-ended")
         local = state.info is not None and state.info.host == socket.gethostname()
         self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
-        self._devices.meters = state.meters
+        self._devices.meters = meters_of(state)
         if before.info is None:
             self.refresh_bindings()  # what was said before anybody looked is not told again
             return

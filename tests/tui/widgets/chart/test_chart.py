@@ -14,7 +14,7 @@ from accel_tui.widgets.chart.series import Series
 
 
 class Stage(App[None]):
-    CSS = "Chart { border: solid $primary; padding: 1 2; }"
+    CSS = "Chart { margin: 2 3; }"
 
     def compose(self) -> ComposeResult:
         yield Chart("loss")
@@ -162,7 +162,7 @@ async def test_a_resized_chart_is_drawn_anew() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.series = (Series("training", Curve().extend(falling(400))),)
-        for size in ((100, 30), (40, 30), (40, 12), (8, 6), (3, 2), (80, 24)):
+        for size in ((100, 30), (40, 30), (40, 12), (12, 7), (9, 5), (80, 24)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert on_screen(app.chart) == wanted(app.chart)
@@ -177,7 +177,7 @@ async def test_colours_are_the_themes(theme: str) -> None:
         await pilot.pause()
         app.theme = theme
         await pilot.pause()
-        mark = next(segment for segment in chart.render_line(0) if "━━" in segment.text)
+        mark = next(segment for segment in chart.render_lines(Region(0, 0, 80, 1))[0] if "━━" in segment.text)
         assert mark.style is not None
         assert mark.style.color == Color.parse(app.theme_variables["error"]).rich_color
 

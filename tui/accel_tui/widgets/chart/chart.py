@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -25,7 +26,7 @@ class Chart(Widget):
     """Curves over steps, with axes, the latest values and what they stand for.
 
     All reactives can be bound with ``data_bind``; setting one costs one picture, and nothing while the chart is
-    hidden.
+    hidden. A chart has neither border nor padding, only a margin.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
@@ -98,14 +99,15 @@ class Chart(Widget):
         super().notify_style_update()
         self._palette = {}
 
-    def render_line(self, y: int) -> Strip:
-        """Give a row of the picture, in as few pieces as its colours allow."""
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Give the cells that are asked for; Textual would have whole lines, and keep them."""
         if self._stale or self._frame.characters.shape != (self.size.height, self.size.width):
             self._frame = self._picture()
             self._stale = False
-        if y >= self.size.height:
-            return Strip.blank(self.size.width, self.rich_style)
-        return Strip([Segment(text, self._style(name)) for text, name in self._frame.runs(y)], self.size.width)
+        return [
+            Strip([Segment(text, self._style(name)) for text, name in self._frame.runs(row, *crop.column_span)])
+            for row in crop.line_range
+        ]
 
     def _repaint(self) -> None:
         if not self._shown:
@@ -153,7 +155,10 @@ class Chart(Widget):
 
     def _style(self, name: str) -> Style:
         if name not in self._palette:
-            self._palette[name] = self.get_component_rich_style(f"chart--{name}")
+            segments = [Segment(" ", self.get_component_rich_style(f"chart--{name}"))]
+            for line_filter in self.get_line_filters():
+                segments = line_filter.apply(segments, self.background_colors[1])
+            self._palette[name] = segments[0].style or Style.null()
         return self._palette[name]
 
 

@@ -49,16 +49,17 @@ class Frame:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")
 
-    def runs(self, row: int) -> list[tuple[str, str]]:
-        """A row as pieces of text, each with the name of its style."""
-        text = self.text(row)
-        seen = np.flatnonzero(self.characters[row] != ord(" "))
-        styles = self.styles[row, seen]
-        changes = np.flatnonzero(np.diff(styles, prepend=styles[:1])) if seen.size else seen
+    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[tuple[str, str]]:
+        """The cells of a row from ``first`` to before ``last`` as pieces of text, each with the name of its style."""
+        characters = self.characters[row, first:last]
+        text = str(characters.tobytes(), "utf-32-le")
+        seen = np.flatnonzero(characters != ord(" "))
+        if not seen.size:
+            return [(text, STYLES[0])] if text else []
+        styles = self.styles[row, first:last][seen]
+        changes = np.flatnonzero(styles[1:] != styles[:-1]) + 1
         starts = [0, *seen[changes].tolist(), len(text)]
-        names = [STYLES[0], *(STYLES[number] for number in styles[changes])]
-        if seen.size:
-            names[0] = STYLES[styles[0]]
+        names = [STYLES[number] for number in [styles[0], *styles[changes]]]
         return [(text[start:end], name) for start, end, name in zip(starts, starts[1:], names, strict=False)]
 
     def write(self, x: int, y: int, text: str, style: str) -> None:
