@@ -26,7 +26,8 @@ def test_durations(seconds: float, text: str) -> None:
         (648, "648"),
         (999.6, "1.00k"),
         (62_345, "62.3k"),
-        (1e16, "10000T"),
+        (1e16, "10.0P"),
+        (1e22, "10000E"),
     ],
 )
 def test_rates(number: float, text: str) -> None:

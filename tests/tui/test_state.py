@@ -25,6 +25,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    WorkCounted,
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
@@ -291,3 +292,26 @@ def test_steps_that_are_taken_again_are_not_looked_at_closely_as_they_were() -> 
     state = replace(after(chunks=[chunk(0, [9.0] * 10)]), details={"loss": Curve()})
     assert after(chunks=[chunk(10, [1.0])], state=state).details
     assert not after(chunks=[chunk(5, [1.0])], state=state).details
+
+
+def test_the_use_of_the_devices_follows_the_pace() -> None:
+    work = WorkCounted(time=1.0, flops=2e9, peak=None, reason="some reason")
+    at_pace = [chunk(0, [1.0] * 10, started=0.0), chunk(10, [1.0] * 10, started=1.0)]
+    assert (after(work).flops_per_second, after(work).mfu) == (None, None)
+
+    state = after(started(), work, chunks=at_pace)
+    assert (state.flops_per_second, state.mfu) == (pytest.approx(20e9), None)
+    known = fold(state, Update(events=(replace(work, peak=80e9, source="a datasheet", reason=""),)))
+    assert known.mfu == pytest.approx(0.25)
+    unknown = fold(state, Update(events=(replace(work, flops=None),)))
+    assert (unknown.flops_per_second, unknown.mfu) == (None, None)
+    assert after(started(10), state=known).work is None
+
+
+def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
+    work = WorkCounted(time=1.0, flops=7.7575e9, peak=130e9, source="measured on this machine, float32")
+    words = "a step is 7.76 GFLOP; the peak is 130 GFLOP/s (measured on this machine, float32)"
+    assert worded(work, RunState()) == words
+    assert worded(replace(work, peak=None, reason="no table"), RunState()) == "a step is 7.76 GFLOP; no table"
+    lost = replace(work, flops=None, peak=None, reason="the model has a loop")
+    assert worded(lost, RunState()) == "the operations of a step are not counted: the model has a loop"

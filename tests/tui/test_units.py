@@ -30,3 +30,25 @@ def test_shapes_and_counts() -> None:
     assert units.shape((28, 28, 1)) == "28x28x1"
     assert units.shape(()) == "a single number"
     assert units.count(1437) == "1,437"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0.00 FLOP"), (950, "950 FLOP"), (7.7575e9, "7.76 GFLOP"), (989.4e12, "989 TFLOP"), (7.9152e15, "7.92 PFLOP")],
+)
+def test_operations(number: float, text: str) -> None:
+    assert units.flops(number) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1.2, "120%"), (0.41, "41%"), (0.0996, "10%"), (0.0321, "3.2%"), (0.0005, "0.05%"), (1e-9, "under 0.01%")],
+)
+def test_shares(share: float, text: str) -> None:
+    assert units.percent(share) == text
+
+
+def test_a_speed_says_no_more_than_is_known() -> None:
+    assert units.speed(12.34e9, 0.41) == "12.3 GFLOP/s, 41% of peak"
+    assert units.speed(12.34e9, None) == "12.3 GFLOP/s"
+    assert units.speed(None, None) == ""

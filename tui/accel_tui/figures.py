@@ -17,7 +17,7 @@ def compact(number: float) -> str:
     """A number in three digits and a decimal prefix: ``7.25``, ``648``, ``62.3k``; a small count is exact: ``44``."""
     if isinstance(number, int) and abs(number) < 1000:
         return str(number)
-    prefixes = ["T", "G", "M", "k", ""]
+    prefixes = ["E", "P", "T", "G", "M", "k", ""]
     while abs(number) >= 999.5 and len(prefixes) > 1:
         prefixes.pop()
         number /= 1000

@@ -22,6 +22,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    WorkCounted,
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
@@ -57,6 +58,7 @@ class RunState:
         validation: Points of step and value by metric.
         epoch: The latest epoch that ended.
         xla: What trying XLA has shown; ``None`` while it was not tried.
+        work: What a step computes and the devices could; ``None`` before that was counted.
         learning_rate: That of the next step, or ``None`` where the optimizer's own is in use.
         checkpoint: The last one.
         validated: The last validation.
@@ -79,6 +81,7 @@ class RunState:
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: EpochEnded | None = None
     xla: XlaTried | None = None
+    work: WorkCounted | None = None
     learning_rate: float | None = None
     checkpoint: CheckpointSaved | None = None
     validated: Validated | None = None
@@ -131,6 +134,18 @@ class RunState:
         return (self.total_steps - self.step) / rate + epochs_left * between
 
     @property
+    def flops_per_second(self) -> float | None:
+        """Floating-point operations a second at the pace of late; ``None`` where they were not counted."""
+        rate = self.pace.rate
+        return rate * self.work.flops if rate and self.work and self.work.flops is not None else None
+
+    @property
+    def mfu(self) -> float | None:
+        """Their share of what the devices could do; ``None`` where that is not known."""
+        reached = self.flops_per_second
+        return reached / self.work.peak if reached is not None and self.work and self.work.peak else None
+
+    @property
     def metrics(self) -> dict[str, float]:
         """The latest value of every series, and of validation's, which are prefixed with ``validation_``."""
         latest = {name: curve.last for name, curve in self.curves.items()}
@@ -157,7 +172,7 @@ def _after_event(state: RunState, event: Event) -> RunState:
             planned = event.plan.get("learning_rate")
             rate = state.learning_rate if event.first_step else planned
             pace = state.pace.restarted(event.time)
-            return replace(state, started=event, ended=None, xla=None, phase=None, learning_rate=rate, pace=pace)
+            return replace(state, started=event, ended=None, xla=None, work=None, phase=None, learning_rate=rate, pace=pace)
         case PhaseChanged():
             return replace(state, phase=event)
         case DevicesFound():
@@ -177,6 +192,8 @@ def _after_event(state: RunState, event: Event) -> RunState:
             return replace(state, learning_rate=event.learning_rate)
         case XlaTried():
             return replace(state, xla=event)
+        case WorkCounted():
+            return replace(state, work=event)
         case Warned() | CommandAnswered():
             notices = (*state.notices[1 - NOTICES :], event)
             return replace(state, notices=notices, noticed=state.noticed + 1)

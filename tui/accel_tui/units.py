@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from accel_tui import figures
+
 _BINARY = ("B", "K", "M", "G", "T")
 
 
@@ -17,6 +19,27 @@ def size(count: float) -> str:
 def count(number: int) -> str:
     """A whole number with its thousands apart: ``1,437``."""
     return f"{number:,}"
+
+
+def flops(number: float) -> str:
+    """Floating-point operations in decimal multiples: ``7.76 GFLOP``, ``989 TFLOP``."""
+    text = figures.compact(float(number))
+    digits = text.rstrip("kMGTPE")
+    return f"{digits} {text[len(digits) :]}FLOP"
+
+
+def percent(share: float) -> str:
+    """A share of one, in two digits: ``41%``, ``3.2%``, ``0.05%``."""
+    if share < 0.0001:
+        return "under 0.01%"
+    return f"{share:.0%}" if share >= 0.0995 else f"{100 * share:.2g}%"
+
+
+def speed(reached: float | None, share: float | None) -> str:
+    """Operations a second and their share of the peak: ``12.3 GFLOP/s, 41% of peak``; nothing where unknown."""
+    if reached is None:
+        return ""
+    return f"{flops(reached)}/s" + ("" if share is None else f", {percent(share)} of peak")
 
 
 def ago(seconds: float) -> str:

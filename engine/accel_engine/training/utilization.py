@@ -97,7 +97,7 @@ class Utilization:
             return Peak(None, reason=f"a CPU's peak is measured for float32 only, not for {self._arithmetic}")
         known = cpu_peak.remembered(self._hardware[0])
         if known is None:
-            return Peak(None, reason=f"the CPU's peak is measured once training has taken {SETTLED_SECONDS:g} seconds")
+            return Peak(None, reason=f"this CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
         return Peak(known, "measured on this machine, float32")
 
 

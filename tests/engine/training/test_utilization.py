@@ -62,7 +62,7 @@ def test_a_short_run_says_what_a_step_is_and_takes_no_time_to_measure(gym: Gym) 
 
     work = trained.only(WorkCounted)
     assert (work.flops, work.peak) == (STEP, None)
-    assert work.reason == "the CPU's peak is measured once training has taken 3 seconds"
+    assert work.reason == "this CPU's peak is measured after 3 s of training"
     assert trained.ended.flops_per_second == pytest.approx(STEP * trained.ended.steps_per_second)
     assert trained.ended.mfu is None
     assert not (home() / "cpu_peak.json").exists()

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, WorkCounted
 from accel_engine.run import RunInfo, Status
+from accel_tui.pace import Pace
 from accel_tui.state import RunState
-from accel_tui.widgets.phase_line import phase
+from accel_tui.widgets.phase_line import phase, progress
 
 
 def state(status: Status, current: Phase | None = None, detail: str = "") -> RunState:
@@ -50,3 +51,12 @@ def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None
     started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=0, pid=1, host="h", versions={})
     words = phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0).plain
     assert "starting" in words
+
+
+def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
+    pace = Pace(recent=((100, 10.0),))
+    work = WorkCounted(time=1.0, flops=2e9, peak=80e9)
+    said = [pair.plain for pair in progress(RunState(pace=pace, work=work))]
+    assert said == ["10.0 steps/s", "20.0 GFLOP/s", "25% of peak"]
+    said = [pair.plain for pair in progress(RunState(pace=pace, work=replace(work, peak=None)))]
+    assert said == ["10.0 steps/s", "20.0 GFLOP/s"]

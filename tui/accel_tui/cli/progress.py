@@ -1,5 +1,6 @@
 """A run as text: lines fit for a log, and on a terminal a live bar below them."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -7,6 +8,7 @@ from typing import TextIO
 
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
+from accel_tui import units
 from accel_tui.cli.durations import duration
 from accel_tui.cli.wording import epoch_of, means, worded
 from accel_tui.state import RunState, fold
@@ -105,10 +107,10 @@ class Bar(Log):
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps:
             return f"{state.phase.phase} {duration(time.time() - state.phase.time)}"[:width]
-        text = progress(state)
+        room = min(max(width - TEXT_WIDTH, 4), 40)  # whatever the text, so that the bar holds still
+        text = progress(state, width - room - 2)
         if width < TEXT_WIDTH // 2:
             return text[:width]
-        room = min(max(width - TEXT_WIDTH, 4), 40)  # whatever the text, so that the bar holds still
         text = text[: width - room - 2]
         done = round(room * min(state.step / state.total_steps, 1.0))
         full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
@@ -117,8 +119,8 @@ class Bar(Log):
         return f"\x1b[32m{full * done}\x1b[90m{empty * (room - done)}\x1b[0m  {text}"
 
 
-def progress(state: RunState) -> str:
-    """How far a run is, in at most about 70 columns."""
+def progress(state: RunState, width: float = math.inf) -> str:
+    """How far a run is, in at most about 70 columns, and the use of the devices if there is room for that too."""
     parts = [epoch_of(state.current_epoch or 1, state)]
     parts.append(means({name: curve.last for name, curve in list(state.curves.items())[:2]}))
     if state.phase and not _is_training(state):
@@ -127,7 +129,9 @@ def progress(state: RunState) -> str:
         parts.append(f"{state.pace.rate:,.0f}/s")
         if state.remaining is not None:
             parts.append(f"{duration(state.remaining)} left")
-    return "  ".join(filter(None, parts))
+    words = "  ".join(filter(None, parts))
+    use = f"  {units.percent(state.mfu)} of peak" if state.mfu is not None and _is_training(state) else ""
+    return words + use if len(words + use) <= width else words
 
 
 def _is_training(state: RunState) -> bool:

@@ -4,7 +4,7 @@ import time
 
 from textual.content import Content
 
-from accel_engine.events import DevicesFound, ModelBuilt, XlaTried
+from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
 from accel_tui import figures, units
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText
@@ -26,6 +26,8 @@ class RunFacts(RunText):
         facts: list[tuple[str, str]] = []
         if built := state.built:
             facts += _model(built, state.xla)
+        if state.work:
+            facts += _work(state.work)
         if state.learning_rate is not None:
             facts.append(("learning rate", f"{state.learning_rate:.4g}"))
         if state.devices:
@@ -65,6 +67,14 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
         return "on" if built.xla else "off"
     faster, slower = sorted((tried.plain, tried.compiled), reverse=True)
     return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} over {figures.compact(slower)}/s"
+
+
+def _work(work: WorkCounted) -> list[tuple[str, str]]:
+    """What a step computes, and what the devices could; or why that is not known."""
+    if work.flops is None:
+        return [("operations", f"not counted: {work.reason}")]
+    peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
+    return [("operations", f"{units.flops(work.flops)} a step"), ("peak", peak)]
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:

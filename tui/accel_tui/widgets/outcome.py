@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from accel_engine.events import Outcome
-from accel_tui import figures
+from accel_tui import figures, units
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText
 
@@ -60,8 +60,9 @@ class RunOutcome(RunText):
         head = f"{ended.outcome.capitalize()} after {ended.steps:,} steps"
         if ended.epochs:
             head += f" and {ended.epochs:,} epoch{'s' if ended.epochs > 1 else ''}"
-        speed = f", {figures.compact(ended.steps_per_second)} steps/s" if ended.steps_per_second else ""
-        lines = [Content.assemble((head, "bold"), f" in {figures.duration(ended.seconds)}{speed}")]
+        speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
+        speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
+        lines = [Content.assemble((head, "bold"), ", ".join((f" in {figures.duration(ended.seconds)}", *speeds)))]
         if ended.reason:
             lines.append(Content(ended.reason))
         if ended.hint:

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_tui import figures
+from accel_tui import figures, units
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText, row
 
@@ -21,7 +21,7 @@ _SHORT = 2.0  # seconds of a phase that nobody wonders about
 
 
 class PhaseLine(RunText):
-    """One line: the phase at the left; epoch, step and rates at the right."""
+    """One line: the phase at the left; epoch, step, rates and the use of the devices at the right."""
 
     DEFAULT_CSS = """
     PhaseLine {
@@ -46,7 +46,7 @@ class PhaseLine(RunText):
         left = phase(state, time.time())
         if self.asked:
             left += Content.styled(f"  asked to {', '.join(self.asked).replace('_', ' ')} …", "$warning")
-        pairs = _progress(state)
+        pairs = progress(state)
         while pairs:
             right = Content("   ").join(pairs)
             if left.cell_length + right.cell_length + 3 <= self.size.width:
@@ -89,8 +89,8 @@ def phase(state: RunState, now: float) -> Content:
     )
 
 
-def _progress(state: RunState) -> list[Content]:
-    """Epoch, step and rates, the most telling first."""
+def progress(state: RunState) -> list[Content]:
+    """Epoch, step, rates and the use of the devices, the most telling first."""
     pairs = []
     if state.built:
         pairs.append(_pair("epoch", f"{state.current_epoch}/{state.built.epochs}"))
@@ -101,6 +101,10 @@ def _progress(state: RunState) -> list[Content]:
         pairs.append(_pair(figures.compact(rate), "steps/s", figure_first=True))
         if state.built:
             pairs.append(_pair(figures.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
+    if (reached := state.flops_per_second) is not None:
+        pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))
+    if (share := state.mfu) is not None:
+        pairs.append(_pair(units.percent(share), "of peak", figure_first=True))
     return pairs
 
 
