@@ -172,7 +172,9 @@ def _after_event(state: RunState, event: Event) -> RunState:
             planned = event.plan.get("learning_rate")
             rate = state.learning_rate if event.first_step else planned
             pace = state.pace.restarted(event.time)
-            return replace(state, started=event, ended=None, xla=None, work=None, phase=None, learning_rate=rate, pace=pace)
+            return replace(
+                state, started=event, ended=None, xla=None, work=None, phase=None, learning_rate=rate, pace=pace
+            )
         case PhaseChanged():
             return replace(state, phase=event)
         case DevicesFound():
