@@ -85,6 +85,13 @@ CATALOGUE: dict[str, StrategyEntry] = {
             precision="mixed_bfloat16",
         ),
         StrategyEntry(
+            "central-storage",
+            "The weights in the host's memory, computation on every device",
+            "two devices of a kind, or --virtual-cpus 2",
+            "accel_engine.strategies.builders:central_storage",
+            minimum_devices=2,
+        ),
+        StrategyEntry(
             "multi-worker",
             "Mirrored over processes on one machine or many",
             "TF_CONFIG, a Slurm job, or --local-workers 2",

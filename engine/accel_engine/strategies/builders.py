@@ -3,6 +3,10 @@
 Each builder takes TensorFlow's names of the logical devices to train on, such as ``("GPU:0",)``, and the plan.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import tensorflow as tf
 
 from accel_engine.plan import Plan
@@ -33,6 +37,32 @@ def mirrored(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
     if reduction == "auto":
         reduction = "nccl" if devices[0].startswith("GPU") else "one-device"
     return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], _REDUCTIONS[reduction]())
+
+
+def central_storage(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+    """The weights on the host, a replica of the computation on every device."""
+    del plan
+    return CentralStorageStrategy([f"/{name}" for name in devices], "/CPU:0")
+
+
+class CentralStorageStrategy(tf.distribute.experimental.CentralStorageStrategy):
+    """TensorFlow's, for models whose layers write variables in a step too: batch normalization, dropout.
+
+    Keras leaves open how what replicas write becomes one value, which this strategy, unlike others, does not take.
+    """
+
+    @contextmanager
+    def scope(self) -> Iterator[tf.distribute.Strategy]:
+        """Make variables that take the mean of what replicas write; whole numbers, of the first."""
+        with super().scope(), tf.variable_creator_scope(_aggregated):
+            yield self
+
+
+def _aggregated(create: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
+    if settings.get("aggregation") in (None, tf.VariableAggregation.NONE):
+        mean = tf.as_dtype(settings["dtype"]).is_floating
+        settings["aggregation"] = tf.VariableAggregation.MEAN if mean else tf.VariableAggregation.ONLY_FIRST_REPLICA
+    return create(**settings)
 
 
 def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:

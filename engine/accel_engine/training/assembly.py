@@ -104,7 +104,8 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     """
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
-    strategy = registry.load(strategies.find(plan.strategy).builder)(devices, plan)
+    entry = strategies.find(plan.strategy)
+    strategy = registry.load(entry.builder)(devices, plan)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     notes = list(dataset.notes)
     schedule = lay_out(plan, len(dataset.train), strategy.num_replicas_in_sync)
@@ -127,6 +128,10 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         units = output_units(model, dataset.shape)
         notes += _compile(model, plan, units, dataset.classes)
         notes += _scale_rate(model, plan, schedule.replicas)
+        if entry.name == "central-storage" and isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
+            raise PlanError(
+                "precision", plan.precision, "central storage cannot scale losses; use mixed_bfloat16, or mirrored"
+            )
         model.optimizer.build(model.trainable_variables)
     return Assembly(
         plan=plan,
@@ -140,7 +145,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         scale=1.0 if preprocesses(model) else dataset.scale,
         devices=devices,
         schedule=schedule,
-        cluster=Cluster.find(os.environ) if strategies.find(plan.strategy).processes else None,
+        cluster=Cluster.find(os.environ) if entry.processes else None,
         notes=tuple(notes),
     )
 

@@ -23,11 +23,14 @@ def test_the_size_of_chunks_changes_nothing(gym: Gym) -> None:
     np.testing.assert_array_equal(one_by_one.series["accuracy"], by_many.series["accuracy"])
 
 
-def test_two_replicas_learn_as_one_device_does(gym: Gym) -> None:
-    alone = gym.train_once(PLAN)
-    shared = gym.train(PLAN.replace(strategy="mirrored", virtual_cpus=2))
+@pytest.mark.parametrize("strategy", ["mirrored", "central-storage"])
+def test_two_replicas_learn_as_one_device_does(gym: Gym, strategy: str) -> None:
+    plan = PLAN.replace(epochs=5)
+    alone = gym.train_once(plan)
+    shared = gym.train(plan.replace(strategy=strategy, virtual_cpus=2))
 
-    np.testing.assert_allclose(alone.series["loss"], shared.series["loss"], atol=1e-5)
+    assert len(alone.series["loss"]) >= 100
+    np.testing.assert_allclose(alone.series["loss"], shared.series["loss"], atol=1e-4)
     np.testing.assert_allclose(alone.series["accuracy"], shared.series["accuracy"], atol=1e-6)
 
 

@@ -1,0 +1,26 @@
+"""What central storage does with variables that a step writes, beside the weights."""
+
+import numpy as np
+
+from accel_engine.events import Outcome
+from accel_engine.plan import Plan
+
+from .conftest import Gym
+
+PLAN = Plan(strategy="central-storage", virtual_cpus=2, batch_size=128)
+
+
+def test_batch_normalization_and_dropout_train_and_go_on_from_a_checkpoint(gym: Gym) -> None:
+    whole = gym.train(PLAN.replace(model="cnn", epochs=2))
+    half = gym.train(PLAN.replace(model="cnn", epochs=1))
+    resumed = gym.train(PLAN.replace(model="cnn", epochs=2), run=half.directory)
+
+    assert whole.ended.metrics["validation_accuracy"] > 0.5  # the moving means were learned: it is 0.1 without
+    np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-4)
+
+
+def test_scaled_losses_are_refused(gym: Gym) -> None:
+    ended = gym.train(PLAN.replace(model="mlp", precision="mixed_float16")).ended
+
+    assert ended.outcome is Outcome.FAILED
+    assert "central storage cannot scale losses; use mixed_bfloat16, or mirrored" in ended.reason
