@@ -32,7 +32,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
-from accel_engine.run import RunWriter, create
+from accel_engine.run import Command, RunWriter, create
 
 GIB = 1 << 30
 
@@ -179,13 +179,14 @@ class FakeEngine:
                 self.say(LearningRateChanged, step=self.step, learning_rate=command.argument)
             if obeyed and command.name in ("pause", "resume"):
                 self.enter(Phase.PAUSED if command.name == "pause" else Phase.TRAINING)
-            self.writer.answer(command, obeyed=obeyed, answer=answer)
-            self.say(
-                CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step
-            )
+            self.reply(command, answer, obeyed=obeyed)
             if obeyed and command.name in ("stop", "stop_now"):
                 self.end(Outcome.STOPPED, reason=f"{command.name} asked by {command.who}")
         return [command.name for command in commands]
+
+    def reply(self, command: Command, answer: str, *, obeyed: bool) -> None:
+        self.writer.answer(command, obeyed=obeyed, answer=answer)
+        self.say(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
 
     def obey_in_background(self, until: threading.Event) -> threading.Thread:
         """Answer commands from a thread until the event is set."""

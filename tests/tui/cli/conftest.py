@@ -1,36 +1,25 @@
 """What tests of the command line share: the program in this process, and a stand-in for engines."""
 
-import os
 import shlex
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 import pytest
 
 from accel_engine import launch
 from accel_engine.devices.reading import Device, Inventory
-from accel_engine.events import (
-    CommandAnswered,
-    DevicesFound,
-    EpochEnded,
-    Event,
-    ModelBuilt,
-    Outcome,
-    Phase,
-    PhaseChanged,
-    RunEnded,
-    RunStarted,
-    Validated,
-)
+from accel_engine.events import EpochEnded, Validated
 from accel_engine.plan import Plan
-from accel_engine.run import Command, RunReader, RunWriter, create
+from accel_engine.run import Command, RunReader, create
 from accel_tui.cli import main
+from tui import fake_engine
+from tui.fake_engine import FakeEngine
 
 STEPS = 4
 """Steps an epoch of the stand-in."""
@@ -62,65 +51,21 @@ def run_command(capfd: pytest.CaptureFixture[str]) -> Callable[[str], Outcomes]:
     return run
 
 
-class Engine:
-    """Writes what an engine would say of a run, in the name of this process or of another."""
+class Engine(FakeEngine):
+    """Says what an engine would of a run that was made, with epochs of few steps."""
 
     def __init__(self, directory: Path, pid: int | None = None) -> None:
-        self.directory = directory
-        self.writer = RunWriter(directory)
-        reader = RunReader(directory)
-        self.plan = reader.info().values
-        reader.close()
-        self.pid = pid or os.getpid()
-        self.step = 0
+        with closing(RunReader(directory)) as reader:
+            super().__init__(Plan.from_mapping(reader.info().values), directory=directory, pid=pid)
+        self.steps_per_epoch = STEPS
 
-    def say(self, kind: type[Event], **values: Any) -> None:
-        self.writer.event(kind(time=time.time(), **values))
+    def begin(self, first_step: int = 0) -> "Engine":
+        super().begin(first_step)
+        self.build()
+        return self
 
-    def begin(self, first_step: int = 0) -> None:
-        self.step = first_step
-        self.writer.begin(self.pid)
-        self.say(
-            RunStarted,
-            run=self.directory.name,
-            name=self.plan["name"],
-            plan=self.plan,
-            first_step=first_step,
-            pid=self.pid,
-            host="here",
-            versions={},
-        )
-        self.say(PhaseChanged, phase=Phase.IMPORTING, detail="TensorFlow")
-        self.say(DevicesFound, devices=({"name": "CPU:0", "kind": "cpu", "device": "cpu:0"},), strategy="Strategy")
-        self.say(
-            ModelBuilt,
-            parameters=1234,
-            trainable=1234,
-            layers=3,
-            input_shape=(8, 8, 1),
-            classes=10,
-            examples=64 * STEPS,
-            validation_examples=64,
-            epochs=self.plan["epochs"],
-            steps_per_epoch=STEPS,
-            global_batch=64,
-            per_replica_batch=64,
-            dropped_examples=0,
-            replicas=1,
-            optimizer="Adam",
-            loss="sparse_categorical_crossentropy",
-            series=("loss", "accuracy"),
-            precision="float32",
-            xla=False,
-            feed="resident",
-        )
-        self.say(PhaseChanged, phase=Phase.TRAINING)
-
-    def chunk(self, losses: Sequence[float], accuracies: Sequence[float] | None = None) -> None:
-        now = time.time()
-        series = {"loss": losses, "accuracy": accuracies or [0.5] * len(losses)}
-        self.writer.chunk(self.step, now - 0.01, now, series)
-        self.step += len(losses)
+    def chunk(self, loss: npt.ArrayLike, accuracy: npt.ArrayLike | None = None, **_: float) -> None:
+        super().chunk(loss, accuracy, seconds=0.01, at=time.time() - 0.01)  # the end comes soon, and not before it
 
     def epoch(self, number: int, loss: float = 0.25) -> None:
         self.chunk([loss] * STEPS)
@@ -128,24 +73,14 @@ class Engine:
         validation = {"loss": 0.5, "accuracy": 0.75}
         self.say(Validated, epoch=number, step=self.step, metrics=validation, seconds=0.1)
 
-    def end(self, outcome: Outcome = Outcome.FINISHED, reason: str = "", hint: str = "") -> None:
-        self.say(
-            RunEnded,
-            outcome=outcome,
-            steps=self.step,
-            epochs=self.step // STEPS,
-            seconds=1.5,
-            steps_per_second=400.0,
-            metrics={"loss": 0.25, "accuracy": 0.9},
-            reason=reason,
-            hint=hint,
-        )
-        self.writer.close()
+    def end(self, *words: Any, **more: Any) -> None:
+        super().end(*words, **more)
+        self.close()
 
     def train(self) -> None:
         """Train the whole plan."""
         self.begin()
-        for epoch in range(1, self.plan["epochs"] + 1):
+        for epoch in range(1, self.plan.epochs + 1):
             self.epoch(epoch)
         self.end()
 
@@ -157,11 +92,10 @@ class Engine:
             time.sleep(0.01)
         return commands[0]
 
-    def obey(self, answer: str, *, obeyed: bool = True) -> Command:
+    def answer(self, answer: str, *, obeyed: bool = True) -> Command:
         """Wait for a command and answer it."""
         command = self.next_command()
-        self.writer.answer(command, obeyed=obeyed, answer=answer)
-        self.say(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
+        self.reply(command, answer, obeyed=obeyed)
         return command
 
 
@@ -210,6 +144,4 @@ def new_run() -> Callable[..., Engine]:
 @pytest.fixture
 def dead_pid() -> int:
     """The id of a process that has ended."""
-    done = subprocess.Popen([sys.executable, "-c", ""])
-    done.wait()
-    return done.pid
+    return fake_engine.dead_pid()

@@ -8,7 +8,7 @@ from accel_tui.cli import control
 def while_it_runs(engine, answer, *, obeyed=True):
     """Answer one command from a thread; the list gets it."""
     asked = []
-    thread = threading.Thread(target=lambda: asked.append(engine.obey(answer, obeyed=obeyed)))
+    thread = threading.Thread(target=lambda: asked.append(engine.answer(answer, obeyed=obeyed)))
     thread.start()
     return asked, thread
 

@@ -37,7 +37,7 @@ def test_runs_as_json(run_command, new_run):
     run = json.loads(line)
     assert run["run"] == engine.directory.name
     assert (run["status"], run["steps"], run["problem"]) == ("finished", 8, "")
-    assert run["metrics"]["validation_accuracy"] == 0.75
+    assert run["metrics"]["validation_accuracy"] == 0.9861
     assert run["plan"]["name"] == "mine"
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -115,10 +116,10 @@ def test_json_is_every_event_and_every_step_in_order(engines, run_command):
     lines = [json.loads(line) for line in result.lines]
     assert lines[0]["event"] == "run_started"
     assert lines[-1]["event"] == "run_ended"
-    assert (lines[-1]["outcome"], lines[-1]["steps"], lines[-1]["seconds"]) == ("finished", 8, 1.5)
+    assert (lines[-1]["outcome"], lines[-1]["steps"], lines[-1]["seconds"]) == ("finished", 8, 83.0)
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
     phases = [line["phase"] for line in lines if line["event"] == "phase_changed"]
-    assert phases == ["importing", "training"]
+    assert phases == ["building", "training"]
     steps = [line for line in lines if line["event"] == "steps"]
     assert [line["first_step"] for line in steps] == [0, 4]
     assert steps[0]["loss"] == [0.25] * 4
@@ -144,12 +145,13 @@ def test_plain_is_a_line_an_epoch(engines, run_command):
     texts = [line[9:] for line in result.lines]  # after the time of day
     assert texts == [
         f"run {engines.started[0].name}: first",
-        "importing TensorFlow",
+        "building",
         "training on CPU:0 (default)",
-        "1,234 parameters; 2 epochs of 4 steps of 64; Adam",
+        "61,706 parameters; 2 epochs of 4 steps of 64, 29 examples left out; Adam",
+        "learning rate 0.001 from step 0 on",
         "epoch 1/2  loss 0.2500  accuracy 0.900  validation loss 0.5000  accuracy 0.750",
         "epoch 2/2  loss 0.2500  accuracy 0.900  validation loss 0.5000  accuracy 0.750",
-        "finished at step 8 after 1.5 s, 400 steps/s",
+        "finished at step 8 after 1:23, 812 steps/s",
     ]
 
 
@@ -244,7 +246,7 @@ def test_an_interrupt_stops_and_keeps_the_work(engines, run_command, number):
     def act(engine):
         engine.begin()
         os.kill(os.getpid(), number)
-        asked.append(engine.obey("stopping").name)
+        asked.append(engine.answer("stopping").name)
         engine.end(Outcome.STOPPED)
 
     engines.act = act
@@ -264,9 +266,9 @@ def test_a_second_interrupt_stops_now(engines, run_command):
     def act(engine):
         engine.begin()
         os.kill(os.getpid(), signal.SIGINT)
-        asked.append(engine.obey("stopping").name)
+        asked.append(engine.answer("stopping").name)
         os.kill(os.getpid(), signal.SIGINT)
-        asked.append(engine.obey("stopping now").name)
+        asked.append(engine.answer("stopping now").name)
         engine.end(Outcome.STOPPED)
 
     engines.act = act
@@ -278,8 +280,8 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
     program = textwrap.dedent(
         f"""
         import sys
-        sys.path.insert(0, {os.path.dirname(__file__)!r})
-        import conftest
+        sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+        from tui.cli import conftest
         from accel_engine import launch
         from accel_engine.run import list_runs
         from accel_tui.cli import main

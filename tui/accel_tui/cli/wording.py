@@ -16,10 +16,8 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
-    WorkCounted,
     XlaTried,
 )
-from accel_tui import units
 from accel_tui.cli.durations import duration
 from accel_tui.state import RunState
 
@@ -47,9 +45,10 @@ def worded(event: Event, state: RunState) -> str:
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
+            left_out = f", {event.dropped_examples:,} examples left out" if event.dropped_examples else ""
             return (
                 f"{event.parameters:,} parameters; {event.epochs} epochs of {event.steps_per_epoch:,} steps "
-                f"of {event.global_batch}; {event.optimizer}"
+                f"of {event.global_batch}{left_out}; {event.optimizer}"
             )
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
@@ -63,11 +62,6 @@ def worded(event: Event, state: RunState) -> str:
             source = ", as an earlier run found" if event.remembered else ""
             way = "with" if event.xla else "without"
             return f"going on {way} XLA{source}: {event.compiled:,.0f} steps/s with it, {event.plain:,.0f} without"
-        case WorkCounted(flops=None):
-            return f"the operations of a step are not counted: {event.reason}"
-        case WorkCounted(flops=float(flops)):
-            peak = event.reason if event.peak is None else f"the peak is {units.flops(event.peak)}/s ({event.source})"
-            return f"a step is {units.flops(flops)}; {peak}"
         case CommandAnswered():
             return f"{event.command.replace('_', ' ')}, asked by {event.who}: {event.answer}"
         case Warned():
@@ -105,6 +99,5 @@ def _is_validated(state: RunState) -> bool:
 
 
 def _ending(event: RunEnded) -> str:
-    speed = f"{event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
-    end = f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}"
-    return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))
+    speed = f", {event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
+    return f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}{speed}"
