@@ -8,10 +8,12 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, RunStarted
-from accel_engine.run import RunReader
+from accel_engine.run import RunInfo, RunReader
+from accel_engine.strategies import CATALOGUE
 from accel_tui.curve import CAPACITY, Curve
 from accel_tui.state import RunState, curves_of, fold
 from accel_tui.window import Part
+from accel_tui.workers import WorkersFollower
 
 POLL_SECONDS = 0.1
 """How often the run is looked at; a look at a silent run costs some microseconds."""
@@ -44,6 +46,7 @@ class Follower:
         self._latest = RunState()
         self._taken = True
         self._part: Part | None = None
+        self._workers = WorkersFollower(directory)
 
     def run(self) -> None:
         """Follow the run until :meth:`stop`; blocks."""
@@ -56,6 +59,7 @@ class Follower:
             self._follow(reader)
         finally:
             reader.close()
+            self._workers.close()
 
     def stop(self) -> None:
         """Let :meth:`run` return soon; from any thread."""
@@ -88,6 +92,8 @@ class Follower:
                     info = reader.info()
                     if info != state.info:
                         after = replace(after, info=info)
+                    if _of_many(info) and (workers := self._workers.look()) is not after.workers:
+                        after = replace(after, workers=workers)
                 part = self._part
                 grown = after.step != state.step
                 if part != seen or (part and (not after.details or (grown and part.last > state.step))):
@@ -111,6 +117,11 @@ class Follower:
             wake, self._taken = self._taken, False
         if wake:
             self._on_news()
+
+
+def _of_many(info: RunInfo) -> bool:
+    strategy = CATALOGUE.get(str(info.values.get("strategy")))
+    return strategy is not None and strategy.processes
 
 
 def _details(reader: RunReader, part: Part | None) -> dict[str, Curve]:

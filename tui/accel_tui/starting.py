@@ -10,6 +10,7 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
+from accel_engine.run.parts import resumable
 from accel_engine.run.writer import reopen
 
 RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
@@ -45,9 +46,11 @@ def resume(directory: Path, engine: WarmEngine | None) -> Path:
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run cannot be read or written, or is being trained already.
+        RunError: The run cannot be read or written, is being trained already, or is a part of another.
+        UsageError: What the environment says of a cluster is wrong.
     """
     _need_engine()
+    directory = resumable(directory)
     reader = RunReader(directory)
     try:
         plan = reader.info().plan

@@ -23,6 +23,7 @@ from accel_engine.events import (
     Validated,
     Warned,
     WorkCounted,
+    WorkersMet,
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
@@ -66,6 +67,8 @@ class RunState:
         noticed: How many there were in all.
         meters: The devices' readings by device id.
         pace: The speed of training of late.
+        met: The workers that train together, once they have met; ``None`` for who trains alone.
+        workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
     """
 
     info: RunInfo | None = None
@@ -89,6 +92,8 @@ class RunState:
     noticed: int = 0
     meters: Mapping[str, Meter] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
+    met: WorkersMet | None = None
+    workers: Mapping[str, "RunState"] = field(default_factory=dict)
 
     @property
     def live(self) -> bool:
@@ -173,10 +178,20 @@ def _after_event(state: RunState, event: Event) -> RunState:
             rate = state.learning_rate if event.first_step else planned
             pace = state.pace.restarted(event.time)
             return replace(
-                state, started=event, ended=None, xla=None, work=None, phase=None, learning_rate=rate, pace=pace
+                state,
+                started=event,
+                ended=None,
+                xla=None,
+                work=None,
+                phase=None,
+                met=None,
+                learning_rate=rate,
+                pace=pace,
             )
         case PhaseChanged():
             return replace(state, phase=event)
+        case WorkersMet():
+            return replace(state, met=event)
         case DevicesFound():
             return replace(state, devices=event)
         case ModelBuilt():

@@ -40,6 +40,8 @@ def runs(as_json: bool) -> None:
     for run in found:
         if run.problem:
             click.echo(f"\n{run.problem}")
+        if run.membership:
+            click.echo(f"\n{run.id} is {run.membership}")
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
@@ -69,5 +71,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "steps": run.steps,
         "metrics": metrics,
         "plan": run.info.values if run.info else {},
+        "worker": run.membership.worker if run.membership else "",
+        "worker_of": run.membership.run if run.membership else "",
         "problem": run.problem,
     }

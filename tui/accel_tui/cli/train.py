@@ -13,6 +13,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
 from accel_engine.plan import DEFAULTS, SPECS, Plan, Spec, flag, read_values
 from accel_engine.run import RunReader, create, find
+from accel_engine.run.parts import resumable
 from accel_engine.run.writer import reopen
 from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
@@ -122,7 +123,7 @@ def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
 
 
 def _run_to_resume(reference: str, changes: dict[str, Any]) -> tuple[Path, Plan]:
-    directory = find(reference)
+    directory = resumable(find(reference))
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     if info.status.live:

@@ -16,10 +16,14 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     Warned,
+    WorkCounted,
+    WorkersMet,
     XlaTried,
 )
+from accel_tui import units
 from accel_tui.cli.durations import duration
 from accel_tui.state import RunState
+from accel_tui.workers import means_of, whereabouts
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, in which nothing else is heard."""
@@ -36,9 +40,12 @@ def worded(event: Event, state: RunState) -> str:
         case RunStarted():
             title = event.name or f"{event.plan.get('model')} on {event.plan.get('data')}"
             onwards = f", from step {event.first_step:,} on" if event.first_step else ""
-            return f"run {event.run}: {title}{onwards}"
+            worker = f", {event.worker}" if event.worker else ""
+            return f"run {event.run}: {title}{worker}{onwards}"
         case PhaseChanged(phase=phase) if phase in OPENING:
             return f"{phase} {event.detail}".rstrip()
+        case WorkersMet():
+            return f"workers: {whereabouts(event)}; gradients summed by {means_of(event)}"
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
@@ -62,6 +69,11 @@ def worded(event: Event, state: RunState) -> str:
             source = ", as an earlier run found" if event.remembered else ""
             way = "with" if event.xla else "without"
             return f"going on {way} XLA{source}: {event.compiled:,.0f} steps/s with it, {event.plain:,.0f} without"
+        case WorkCounted(flops=None):
+            return f"the operations of a step are not counted: {event.reason}"
+        case WorkCounted(flops=float(flops)):
+            peak = event.reason if event.peak is None else f"the peak is {units.flops(event.peak)}/s ({event.source})"
+            return f"a step is {units.flops(flops)}; {peak}"
         case CommandAnswered():
             return f"{event.command.replace('_', ' ')}, asked by {event.who}: {event.answer}"
         case Warned():
@@ -99,5 +111,6 @@ def _is_validated(state: RunState) -> bool:
 
 
 def _ending(event: RunEnded) -> str:
-    speed = f", {event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
-    return f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}{speed}"
+    speed = f"{event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
+    end = f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}"
+    return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))

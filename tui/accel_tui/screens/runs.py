@@ -109,6 +109,7 @@ def _detail(run: RunSummary | None) -> Content:
     again = ("$ " + plan.command(), "") if plan else ("its plan cannot be read on this machine", "$text-warning")
     return Content.assemble(
         (run.info.title, "bold"),
+        (f"  {run.membership}" if run.membership else "", "$text-warning"),
         (f"  on {run.info.host}", "$text-muted"),
         "\n",
         again,

@@ -1,6 +1,6 @@
 """One device in a line, in a cell, and in a second line: the pieces of the panel."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from textual.content import Content
 
@@ -8,6 +8,9 @@ from accel_engine.devices.reading import Device, Reading
 from accel_tui import units
 from accel_tui.meter import Meter
 from accel_tui.widgets.chart.mini import mini
+
+IDS = 6
+"""Cells for the id of a device, but for those of other machines."""
 
 _MISSING = "—"
 _BAR = "━"
@@ -24,7 +27,9 @@ _USUAL = ("power limit", "clocks set by an administrator")
 """What keeps the clocks of a healthy GPU down, so that it is no warning."""
 
 
-def line(device: Device, meter: Meter | None, width: int, names: int, *, detailed: bool = False) -> Content:
+def line(
+    device: Device, meter: Meter | None, width: int, names: int, *, ids: int = IDS, detailed: bool = False
+) -> Content:
     """One device in a line of at most ``width`` cells.
 
     Args:
@@ -32,10 +37,11 @@ def line(device: Device, meter: Meter | None, width: int, names: int, *, detaile
         meter: What was last read of it.
         width: In cells; what does not fit is left out, the least telling first.
         names: Cells for the device's name.
+        ids: Cells for its id.
         detailed: Whether :func:`detail` says the rest.
     """
     head = Content.assemble(
-        (f"{device.id:<6}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
+        (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
     )
     if meter is None:
         return Content.assemble(head, "  ", ("reading…", "$text-muted"))
@@ -59,9 +65,9 @@ def line(device: Device, meter: Meter | None, width: int, names: int, *, detaile
     return said.truncate(width, ellipsis=True)
 
 
-def cell(device: Device, meter: Meter | None) -> Content:
+def cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
     """One device in 38 cells: its use, memory, temperature and power."""
-    head = (f"{device.id:<6}", "$accent")
+    head = (f"{device.id:<{ids}}", "$accent")
     if meter is None:
         return Content.assemble(head, " ", ("reading…", "$text-muted"))
     if _silent(meter):
@@ -73,9 +79,9 @@ def cell(device: Device, meter: Meter | None) -> Content:
     return Content.assemble(head, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
 
 
-def small_cell(device: Device, meter: Meter | None) -> Content:
+def small_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
     """One device in 18 cells: its use and memory."""
-    head = (f"{device.id:<5}", "$accent")
+    head = (f"{device.id:<{ids - 1}}", "$accent")
     if meter is None:
         return Content.assemble(head, (" reading…", "$text-muted"))
     if _silent(meter):
@@ -85,18 +91,31 @@ def small_cell(device: Device, meter: Meter | None) -> Content:
     return Content.assemble(head, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
 
 
-def smallest_cell(device: Device, meter: Meter | None) -> Content:
+def smallest_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
     """One device in 11 cells: its use."""
     use = meter.reading("utilization") if meter else Reading(None)
-    return Content.assemble((f"{device.id:<6}", "$accent"), *_block(use))
+    return Content.assemble((f"{device.id:<{ids}}", "$accent"), *_block(use))
 
 
-CELLS: tuple[tuple[int, Callable[[Device, Meter | None], Content]], ...] = (
+CELLS: tuple[tuple[int, Callable[[Device, Meter | None, int], Content]], ...] = (
     (38, cell),
     (18, small_cell),
     (11, smallest_cell),
 )
-"""Ways to tell a device in a cell: its width, and what makes it; the fullest first."""
+"""Ways to tell a device in a cell: its width with an id of :data:`IDS` cells, and what makes it; the fullest first."""
+
+
+def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> Content:
+    """A worker's devices in a cell: a block for the use of each, and in all their use and memory."""
+    loads = [meter.reading("utilization").value if meter else None for meter in meters]
+    known = [load for load in loads if load is not None]
+    mean = Reading(sum(known) / len(known), "%") if known else Reading(None)
+    said = Content.assemble((name, "$accent"), " ", (mini(loads, len(loads)), "$accent"), _percent(mean))
+    if not memory:
+        return said
+    used = [meter.reading("memory_used").value if meter else None for meter in meters]
+    whole = units.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
+    return Content.assemble(said, f" {whole:>5}")
 
 
 def detail(meter: Meter | None, width: int) -> Content:

@@ -1,6 +1,7 @@
 """The machine's devices: what they are and how busy they are, in whatever room there is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from textual.content import Content
 from textual.geometry import Size
@@ -9,7 +10,8 @@ from textual.widget import Widget
 
 from accel_engine.devices.reading import Device, Inventory
 from accel_tui.meter import Meter
-from accel_tui.widgets.device_lines import CELLS, detail, line, short_name
+from accel_tui.widgets.device_lines import CELLS, IDS, detail, line, short_name, worker_cell
+from accel_tui.workers import CHIEF
 
 _TALL = 34
 """Rows of a terminal from which devices may have a second line each."""
@@ -78,19 +80,22 @@ def lines(
     absences = _absences(inventory, width)
     devices = inventory.devices
     names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
+    ids = max((IDS, *(len(device.id) for device in devices)))
     if tall and 2 * len(devices) + len(absences) <= height:
-        return [row for device in devices for row in _two(device, meters.get(device.id), width, names)] + absences
+        return [row for device in devices for row in _two(device, meters.get(device.id), width, names, ids)] + absences
     if len(devices) <= height:
-        rows = [line(device, meters.get(device.id), width, names) for device in devices]
+        rows = [line(device, meters.get(device.id), width, names, ids=ids) for device in devices]
         return (rows + absences)[:height]
+    if any(_worker(device) for device in devices):
+        return (list(_of_workers(devices, meters, width, height, ids)) + absences)[:height]
     hosts = [device for device in devices if device.kind == "cpu"][: height - 1]
     rows = [line(device, meters.get(device.id), width, names) for device in hosts]
     others = [device for device in devices if device.kind != "cpu"]
     return (rows + list(_side_by_side(others, meters, width, height - len(rows))) + absences)[:height]
 
 
-def _two(device: Device, meter: Meter | None, width: int, names: int) -> tuple[Content, Content]:
-    return line(device, meter, width, names, detailed=True), detail(meter, width)
+def _two(device: Device, meter: Meter | None, width: int, names: int, ids: int) -> tuple[Content, Content]:
+    return line(device, meter, width, names, ids=ids, detailed=True), detail(meter, width)
 
 
 def _absences(inventory: Inventory, width: int) -> list[Content]:
@@ -102,14 +107,55 @@ def _absences(inventory: Inventory, width: int) -> list[Content]:
 
 def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
     """Devices in columns, told as fully as there is room for; how many there is no room for is said."""
+    return _packed(_forms(devices, meters, IDS), width, height)
+
+
+def _of_workers(
+    devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int, ids: int
+) -> Iterator[Content]:
+    """Devices of several machines in columns; where there are too many of them, a cell for each machine."""
+    groups: dict[str, list[Device]] = {}
+    for device in devices:
+        groups.setdefault(_worker(device), []).append(device)
+    busy = {
+        worker or CHIEF: [device for device in its if device.kind != "cpu"] or its for worker, its in groups.items()
+    }
+    most, name = max(len(its) for its in busy.values()), max(len(worker) for worker in busy)
+
+    def told(worker: str, *, memory: bool) -> Content:
+        return worker_cell(f"{worker:<{name}}", [meters.get(device.id) for device in busy[worker]], memory=memory)
+
+    by_worker: list[_Form] = [
+        (name + 1 + most + 4 + 6 * memory, [partial(told, worker, memory=memory) for worker in busy])
+        for memory in (True, False)
+    ]
+    return _packed([*_forms(devices, meters, ids), *by_worker], width, height)
+
+
+def _worker(device: Device) -> str:
+    """The worker that a device of another machine is named after."""
+    return device.id.rpartition(" ")[0]
+
+
+_Form = tuple[int, Sequence[Callable[[], Content]]]
+"""A way to tell all devices: the width of a cell, and what makes each."""
+
+
+def _forms(devices: Sequence[Device], meters: Mapping[str, Meter], ids: int) -> list[_Form]:
+    return [
+        (cells + ids - IDS, [partial(make, device, meters.get(device.id), ids) for device in devices])
+        for cells, make in CELLS
+    ]
+
+
+def _packed(forms: Sequence[_Form], width: int, height: int) -> Iterator[Content]:
+    """Cells in columns: of the first form that fits, or as many of the last as there is room for."""
     height = max(height, 1)
-    cells, make = next(
-        ((cells, make) for cells, make in CELLS if _columns(width, cells) * height >= len(devices)), CELLS[-1]
-    )
+    cells, makers = next((form for form in forms if _columns(width, form[0]) * height >= len(form[1])), forms[-1])
     columns = _columns(width, cells)
-    shown = list(devices[: columns * height])
-    left = len(devices) - len(shown)
-    made = [make(device, meters.get(device.id)).truncate(cells, ellipsis=True, pad=True) for device in shown]
+    shown = makers[: columns * height]
+    left = len(makers) - len(shown)
+    made = [make().truncate(cells, ellipsis=True, pad=True) for make in shown]
     if left:
         made[-1] = Content.styled(f"{left + 1} more", "$text-warning")
     for first in range(0, len(made), columns):

@@ -8,6 +8,7 @@ from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
 from accel_tui import figures, units
 from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText
+from accel_tui.workers import means_of, whereabouts
 
 _LABEL = 15
 
@@ -32,6 +33,8 @@ class RunFacts(RunText):
             facts.append(("learning rate", f"{state.learning_rate:.4g}"))
         if state.devices:
             facts += _devices(state, state.devices)
+        if met := state.met:
+            facts += [("workers", whereabouts(met)), ("gradients", f"summed by {means_of(met)}")]
         if saved := state.checkpoint:
             at = time.strftime("%H:%M:%S", time.localtime(saved.time))
             facts.append(("checkpoint", f"step {saved.step:,} at {at}"))

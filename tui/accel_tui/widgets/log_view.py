@@ -1,4 +1,4 @@
-"""The engine's log, followed while somebody looks at it."""
+"""The engine's log, and those of other workers, followed while somebody looks at it."""
 
 import threading
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import RichLog
 
-from accel_tui.tail import Tail
+from accel_tui.tail import Logs
 
 LINES = 5000
 """How many lines are kept."""
@@ -20,10 +20,10 @@ NOTHING = "Log: nothing logged yet"
 
 
 class LogView(RichLog):
-    """Follows a run's ``log.txt``; while it is hidden it reads and keeps nothing.
+    """Follows a run's ``log.txt`` and its workers'; while it is hidden it reads and keeps nothing.
 
     Args:
-        path: The log.
+        directory: The run's.
     """
 
     DEFAULT_CSS = """
@@ -45,9 +45,9 @@ class LogView(RichLog):
         lines: list[str]
         source: threading.Event
 
-    def __init__(self, path: Path, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+    def __init__(self, directory: Path, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
         super().__init__(max_lines=LINES, min_width=1, wrap=True, id=id)
-        self._path = path
+        self._directory = directory
         self._hidden = threading.Event()
         self._hidden.set()
         self._width = 0
@@ -81,9 +81,9 @@ class LogView(RichLog):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="log")
     def _follow(self, hidden: threading.Event) -> None:
-        tail = Tail(self._path)
+        logs = Logs(self._directory)
         while not hidden.is_set():
-            if lines := tail.read():
+            if lines := logs.read():
                 self.post_message(self.Grown(lines, hidden))
             else:
                 hidden.wait(POLL_SECONDS)

@@ -55,12 +55,13 @@ class PhaseLine(RunText):
         return left
 
 
-def phase(state: RunState, now: float) -> Content:
+def phase(state: RunState, now: float, *, brief: bool = False) -> Content:
     """What the run is busy with, for how long where that is worth saying, or how it ended.
 
     Args:
         state: The run's.
         now: Seconds since the Unix epoch.
+        brief: Whether to leave out how long, and for whom.
     """
     if state.info is None:
         return Content.styled("opening …", "$text-muted")
@@ -70,7 +71,7 @@ def phase(state: RunState, now: float) -> Content:
         sign, style = _ENDS[state.ended.outcome]
         return Content.assemble(
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
-            (f"  after {figures.duration(state.ended.seconds)}", "$text-muted"),
+            ("" if brief else f"  after {figures.duration(state.ended.seconds)}", "$text-muted"),
         )
     if state.phase is None or state.info.status is Status.STARTING:
         return Content.styled("● starting", "bold $primary")
@@ -79,6 +80,8 @@ def phase(state: RunState, now: float) -> Content:
         Phase.TRAINING: ("●", "$success"),
         Phase.PAUSED: ("‖", "$warning"),
     }.get(current, ("●", "$primary"))
+    if brief:
+        return Content.styled(f"{sign} {current}", f"bold {style}")
     seconds = now - state.phase.time
     # How long training goes on is in the line below.
     told = seconds > _SHORT and current is not Phase.TRAINING

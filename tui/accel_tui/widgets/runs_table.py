@@ -64,7 +64,7 @@ _WIDEST_ID = 40
 COLUMNS = (
     Column("status", 12, lambda run, _: f"{SYMBOLS[run.status][0]} {run.status or 'unreadable'}"),
     Column("run", 21, lambda run, _: run.id),
-    Column("name", 16, lambda run, _: _value(run, "name"), rank=7),
+    Column("name", 16, lambda run, _: _value(run, "name") or str(run.membership or ""), rank=7),
     Column("model", 18, lambda run, _: names.end(names.brief(_value(run, "model")), 18), rank=3),
     Column("data", 14, lambda run, _: names.end(names.brief(_value(run, "data")), 14), rank=4),
     Column("strategy", 10, lambda run, _: _value(run, "strategy"), rank=6),
