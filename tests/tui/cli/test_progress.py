@@ -3,12 +3,13 @@ import io
 import pyte
 import pytest
 
-from accel_engine.events import Phase, PhaseChanged, Validated
+from accel_engine.events import Phase, PhaseChanged, Validated, WorkCounted
 from accel_engine.run import RunReader, Update
-from accel_tui.cli.progress import Bar, Log
+from accel_tui.cli.progress import Bar, Log, progress
 from accel_tui.cli.views import view_for
 from accel_tui.cli.wire import JsonLines
 from accel_tui.cli.wording import number, worded
+from accel_tui.pace import Pace
 from accel_tui.state import RunState
 
 
@@ -188,3 +189,14 @@ def test_the_view_is_what_fits(monkeypatch):
     assert type(view_for(tty, as_json=True, plain=False)) is JsonLines
     monkeypatch.setenv("TERM", "dumb")
     assert type(view_for(tty, as_json=False, plain=False)) is Log
+
+
+def test_the_use_of_the_devices_is_said_where_there_is_room():
+    state = RunState(
+        phase=PhaseChanged(time=0.0, phase=Phase.TRAINING),
+        pace=Pace(recent=((100, 10.0),)),
+        work=WorkCounted(time=1.0, flops=2e9, peak=80e9),
+    )
+    assert progress(state) == "epoch 1  10/s  25% of peak"
+    assert progress(state, 26) == "epoch 1  10/s  25% of peak"
+    assert progress(state, 25) == "epoch 1  10/s"
