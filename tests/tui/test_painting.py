@@ -4,6 +4,7 @@ import pyte
 import pytest
 from rich.console import RenderableType
 from textual import _compositor, events
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.geometry import Size
 from textual.screen import Screen
@@ -158,6 +159,25 @@ async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.M
         assert app.sent["ours"] < 200
         await pilot.press("ctrl+l")
         await until(pilot, lambda: app.sent["ours"] > 1000, "the screen")
+
+
+@pytest.mark.parametrize(
+    ("reads", "keys"),
+    [
+        (["\x1b[1;5R\r"], ["enter"]),
+        (["\r\x1b[1;5R"], ["enter"]),
+        (["\x1b\x1b[1;5R"], ["escape"]),
+        (["\x1b", "\x1b[1;5R"], ["escape"]),
+        (["\x1b[1;", "5R\r"], ["enter"]),
+        (["\x1b[A\x1b[1;5R\x1b[B"], ["up", "down"]),
+        (["j\x1b[1;5Rk"], ["j", "k"]),
+    ],
+)
+def test_no_key_is_lost_beside_an_answer(reads: list[str], keys: list[str]) -> None:
+    parser = XTermParser()
+    read = [event for data in reads for event in parser.feed(data)]
+    assert [event.key for event in read if isinstance(event, events.Key)] == keys
+    assert [(event.x, event.y) for event in read if isinstance(event, events.CursorPosition)] == [(4, 0)]
 
 
 async def test_leaving_waits_for_the_terminal_to_answer() -> None:

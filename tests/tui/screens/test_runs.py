@@ -1,5 +1,6 @@
 """The screen that lists runs, on runs that a stand-in for the engine writes."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,37 @@ async def test_enter_opens_a_run(made: Callable[..., Path]) -> None:
         assert pilot.app.screen.directory == directory  # type: ignore[attr-defined]
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list again")
+
+
+async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
+    made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = made(Plan(), Outcome.FINISHED)
+    ready = threading.Event()
+    monkeypatch.setattr(runs_table, "list_runs", lambda: ready.wait() and list_runs())
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "Start")
+        app.show_runs()
+        await app._check_bindings("enter")  # the screen has no list yet that could have the focus
+        ready.set()
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+        assert app.screen.directory == directory  # type: ignore[attr-defined]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the list again")
+        ready.clear()
+        await pilot.press("p", "r", "enter")
+        assert isinstance(app.screen, RunsScreen)
+        ready.set()
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+
+
+async def test_a_list_without_runs_on_the_plan_does_not_take_the_focus(home: Path) -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await until(pilot, lambda: [each.runs for each in pilot.app.screen.query(RunsTable)] == [()], "the list")
+        await pilot.press("up")
+        assert pilot.app.focused is not None
+        assert not isinstance(pilot.app.focused, RunsTable)
 
 
 async def test_the_cursor_stays_on_its_run_while_others_come(made: Callable[..., Path]) -> None:

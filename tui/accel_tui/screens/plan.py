@@ -159,6 +159,7 @@ class PlanScreen(SpotScreen):
 
             table = RunsTable()
             table.border_title = "Runs of late"
+            table.can_focus = False  # as long as there are none, it is as good as hidden
             self.query_one("#late").mount(table)
 
     def watch_engine_words(self) -> None:
@@ -239,6 +240,7 @@ class PlanScreen(SpotScreen):
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Make room for runs if there are any."""
         self.set_class(bool(event.runs), "-ran")
+        event.table.can_focus = bool(event.runs)
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:

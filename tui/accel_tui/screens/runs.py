@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import ScreenResume
-from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
@@ -47,16 +46,21 @@ class RunsScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("R", "resume", "Resume", id="runs.resume", tooltip="Train on from the run's last checkpoint"),
         Binding("n", "plan", "Plan again", id="runs.plan", tooltip="Make a new plan, beginning with this run's"),
+        # The list's own, for who presses it before the list is there to have the focus.
+        Binding("enter", "open", id="runs.open_early", show=False),
         Binding("escape,p", "app.show_plan", "Plan", id="runs.back", tooltip="Go to the plan as it was left"),
     ]
 
     app: "AccelApp"
-    table = query_one(RunsTable)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = RunsTable()
 
     def compose(self) -> ComposeResult:
         """The list, what there is to say of one of them, and what to do when there is none."""
         yield TopBar("Runs")
-        yield RunsTable()
+        yield self.table
         yield Static(id="empty", markup=False)
         yield Static(id="detail", markup=False)
         yield KeyLine()
@@ -70,6 +74,10 @@ class RunsScreen(Screen[None]):
         if chosen is None or chosen.info is None or chosen.info.plan is None:
             return None
         return action == "plan" or chosen.info.status in RESUMABLE
+
+    def action_open(self) -> None:
+        """Look at the run."""
+        self.table.action_select_cursor()
 
     def action_resume(self) -> None:
         """Let the run go on."""

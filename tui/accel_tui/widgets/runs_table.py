@@ -142,6 +142,7 @@ class RunsTable(DataTable[Text]):
     def __init__(self) -> None:
         super().__init__(cursor_type="row", cell_padding=1)
         self._columns_shown: tuple[Column, ...] = ()
+        self._is_awaited = False
 
     @property
     def chosen(self) -> RunSummary | None:
@@ -165,6 +166,11 @@ class RunsTable(DataTable[Text]):
         """Show them."""
         self._show()
 
+    def action_select_cursor(self) -> None:
+        """Open the run under the cursor; who asks before the runs were looked for is served once they were."""
+        self._is_awaited = self.runs is None
+        super().action_select_cursor()
+
     @on(Resize)
     def _lay_out(self) -> None:
         if self.runs is None:
@@ -179,6 +185,8 @@ class RunsTable(DataTable[Text]):
     def _take(self, event: Listed) -> None:
         self.runs = event.runs
         self._show()  # although nothing else changed, time did
+        if self._is_awaited:
+            self.action_select_cursor()
 
     @on(DataTable.RowSelected)
     def _open(self, event: DataTable.RowSelected) -> None:
