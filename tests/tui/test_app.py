@@ -1,5 +1,6 @@
 """Ways through the app, and what it leaves behind."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from accel_engine import launch
 from accel_engine.events import Outcome
 from accel_engine.launch import Installation
 from accel_engine.plan import Plan
+from accel_tui import app as app_module
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
@@ -54,6 +56,22 @@ async def test_there_is_one_screen_of_a_kind(ended: Path) -> None:
         assert [type(screen) for screen in app.screen_stack] == [PlanScreen, RunsScreen, RunScreen]
         app.show_plan()
         assert [type(screen) for screen in app.screen_stack] == [PlanScreen]
+
+
+async def test_garbage_is_collected_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[bool] = []
+    monkeypatch.setattr(app_module, "GARBAGE_SECONDS", 0.01)
+    monkeypatch.setattr(gc, "collect", lambda *_: collected.append(True) or 0)
+    thresholds = gc.get_threshold()
+    gc.disable()  # as the command that opens the dashboard has it
+    try:
+        async with StubApp().run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: len(collected) > 1, "garbage to be collected twice")
+            assert gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 async def test_the_warm_engine_ends_with_the_app() -> None:

@@ -252,7 +252,10 @@ class AccelApp(PaintingApp):
             gc.freeze()  # what is there now stays
             gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)  # all of it is looked through only when we say so
             gc.enable()
-            self.set_interval(GARBAGE_SECONDS, gc.collect)
+            self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
+
+    def _collect_garbage(self) -> None:
+        gc.collect()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def _sample_devices(self) -> None:
