@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from accel_engine.run.buckets import Buckets
 
-CAPACITY = 8192
-"""The most buckets that a curve keeps: several for every dot of the widest terminal."""
+CAPACITY = 4096
+"""The most buckets that a curve keeps, and at least half as many: some for every dot of the widest terminal."""
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,9 +17,10 @@ def drawn(low: list[float], high: list[float], rows: int) -> list[str]:
 
 def test_every_dot_has_its_place() -> None:
     for place, character in enumerate("⠁⠈⠂⠐⠄⠠⡀⢀"):
-        dots = np.zeros((4, 2), dtype=bool)
-        dots.flat[place] = True
-        assert chr(raster.BLANK + int(raster.pack(dots)[0, 0])) == character
+        row, column = divmod(place, 2)
+        upper, lower = np.zeros(2, np.int16), np.full(2, -1, np.int16)
+        upper[column] = lower[column] = row
+        assert chr(raster.BLANK + int(raster.pack(upper, lower, 1)[0, 0])) == character
 
 
 def test_a_slope() -> None:

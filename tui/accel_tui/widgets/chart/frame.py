@@ -73,11 +73,10 @@ class Frame:
 def damage(old: Frame, new: Frame) -> list[Region]:
     """Find the cells that differ between two pictures of one size: few regions, each within a row."""
     changed = (old.characters != new.characters) | ((old.styles != new.styles) & (new.characters != ord(" ")))
-    regions = []
-    for y in np.flatnonzero(changed.any(axis=1)).tolist():
-        cells = np.flatnonzero(changed[y])
-        cuts = np.flatnonzero(np.diff(cells) > _MERGE)
-        firsts = cells[[0, *(cuts + 1)]].tolist()
-        lasts = cells[[*cuts, -1]].tolist()
-        regions += [Region(first, y, last - first + 1, 1) for first, last in zip(firsts, lasts, strict=True)]
-    return regions
+    rows, cells = changed.nonzero()
+    if not rows.size:
+        return []
+    cuts = ((rows[1:] != rows[:-1]) | (cells[1:] - cells[:-1] > _MERGE)).nonzero()[0]
+    firsts, lasts = [0, *(cuts + 1)], [*cuts, -1]
+    spans = zip(rows[firsts].tolist(), cells[firsts].tolist(), cells[lasts].tolist(), strict=True)
+    return [Region(first, y, last - first + 1, 1) for y, first, last in spans]

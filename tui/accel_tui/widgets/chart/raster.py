@@ -15,22 +15,27 @@ BLANK = 0x2800
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
+_BARS = np.array(
+    [[sum(dots[side] for dots in _DOTS[first:end]) for first in range(5) for end in range(5)] for side in range(2)],
+    np.uint8,
+)
+"""The pattern of a bar in either half of a character: from one of its rows of dots to before another, five a row."""
 
-def pack(dots: npt.NDArray[np.bool_]) -> Patterns:
-    """Pack dots into braille patterns.
+
+def pack(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) -> Patterns:
+    """Draw a vertical bar in each column of dots.
 
     Args:
-        dots: Of shape ``[4 * rows, 2 * columns]``, the first row on top.
+        upper: The first row of dots of each bar, counted from the top, of shape ``[2 * columns]``.
+        lower: The last row of each, likewise; one above ``upper`` for no bar.
+        rows: Height in characters.
 
     Returns:
-        Of shape ``[rows, columns]``.
+        Braille patterns of shape ``[rows, columns]``.
     """
-    rows, columns = dots.shape[0] // 4, dots.shape[1] // 2
-    cells = dots.reshape(rows, 4, columns, 2).view(np.uint8)
-    patterns: Patterns = np.zeros((rows, columns), np.uint8)
-    for y, pair in enumerate(_DOTS):
-        for x, weight in enumerate(pair):
-            patterns |= cells[:, y, :, x] * np.uint8(weight)
+    top = 4 * np.arange(rows, dtype=np.int16)[:, np.newaxis]
+    bars = 5 * np.minimum(np.maximum(upper - top, 0), 4) + np.minimum(np.maximum(lower + 1 - top, 0), 4)
+    patterns: Patterns = _BARS[0].take(bars[:, ::2]) | _BARS[1].take(bars[:, 1::2])
     return patterns
 
 
@@ -48,21 +53,21 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     Returns:
         Braille patterns of shape ``[rows, columns]``.
     """
-    there = ~np.isnan(low)
+    gaps = np.isnan(low)
     top = dot_rows(high, rows)
-    bottom = dot_rows(low, rows)
-    joined = there[:-1] & there[1:]
-    falls = joined & (bottom[:-1] < top[1:])
-    rises = joined & (top[:-1] > bottom[1:])
-    down = (bottom[:-1] + top[1:]) // 2
-    up = (top[:-1] + bottom[1:]) // 2
+    bottom = top.copy() if low is high else dot_rows(low, rows)
+    if holed := bool(gaps.any()):
+        top[gaps], bottom[gaps] = 0, 4 * rows  # as high as the plot: what is beside it need not reach for it
     upper, lower = top.copy(), bottom.copy()
-    lower[:-1][falls] = down[falls]
-    upper[1:][falls] = down[falls] + 1
-    upper[:-1][rises] = np.minimum(upper[:-1], up + 1)[rises]
-    lower[1:][rises] = np.maximum(lower[1:], up)[rises]
-    y = np.arange(4 * rows, dtype=np.int16)[:, np.newaxis]
-    return pack((y >= upper) & (y <= lower) & there)
+    down = (bottom[:-1] + top[1:]) >> 1  # no further than the bar, where neighbours touch
+    np.maximum(lower[:-1], down, out=lower[:-1])
+    np.minimum(upper[1:], down + 1, out=upper[1:])
+    up = (top[:-1] + bottom[1:]) >> 1
+    np.minimum(upper[:-1], up + 1, out=upper[:-1])
+    np.maximum(lower[1:], up, out=lower[1:])
+    if holed:
+        upper[gaps], lower[gaps] = 0, -1
+    return pack(upper, lower, rows)
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
