@@ -13,6 +13,9 @@ from accel_tui.state import RunState, fold
 CHIEF = "worker 0"
 """The worker that writes the run that people look at."""
 
+COORDINATOR = "coordinator"
+"""Who writes it where the workers are others."""
+
 _HOSTS = 3
 """How many machines are named."""
 
@@ -86,7 +89,8 @@ def workers_of(state: RunState) -> tuple[Worker, ...]:
     """All workers of a run, the chief first; none for one that is trained alone."""
     if not state.met and not state.workers:
         return ()
-    mine = (state.started and state.started.worker) or CHIEF
+    chief = COORDINATOR if CHIEF in state.workers else CHIEF
+    mine = (state.started and state.started.worker) or chief
     states = {**state.workers, mine: state}
     if state.met:
         return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.met.workers)

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from accel_engine.devices.reading import Device, Inventory
 from accel_tui.meter import Meter
 from accel_tui.widgets.device_lines import CELLS, IDS, detail, line, short_name, worker_cell
-from accel_tui.workers import CHIEF
+from accel_tui.workers import CHIEF, COORDINATOR
 
 _TALL = 34
 """Rows of a terminal from which devices may have a second line each."""
@@ -117,8 +117,9 @@ def _of_workers(
     groups: dict[str, list[Device]] = {}
     for device in devices:
         groups.setdefault(_worker(device), []).append(device)
+    chief = COORDINATOR if CHIEF in groups else CHIEF
     busy = {
-        worker or CHIEF: [device for device in its if device.kind != "cpu"] or its for worker, its in groups.items()
+        worker or chief: [device for device in its if device.kind != "cpu"] or its for worker, its in groups.items()
     }
     most, name = max(len(its) for its in busy.values()), max(len(worker) for worker in busy)
 

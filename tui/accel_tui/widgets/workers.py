@@ -4,12 +4,15 @@ import time
 
 from textual.content import Content
 
-from accel_engine.events import Outcome
+from accel_engine.events import Outcome, Phase
 from accel_tui import units
 from accel_tui.state import RunState
 from accel_tui.widgets.phase_line import phase
 from accel_tui.widgets.run_text import RunText
 from accel_tui.workers import Worker, means_of, workers_of
+
+_AT_WORK = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
+"""What all workers do at the same time, so that it is told of the run."""
 
 _NAMED = 3
 """How many workers of whom the same is said are named."""
@@ -83,10 +86,16 @@ def _trouble(state: RunState) -> bool:
     return state.lost or (state.over and state.ended is not None and state.ended.outcome is Outcome.FAILED)
 
 
+def _at_work(state: RunState) -> bool:
+    return state.live and state.phase is not None and state.phase.phase in _AT_WORK
+
+
 def _standing(worker: Worker) -> Content:
     """What a worker is busy with, or what became of it, in a word."""
     if worker.state is None:
         return Content.styled("not seen from here", "$text-muted")
+    if _at_work(worker.state):
+        return Content.styled("● at work", "bold $success")
     return phase(worker.state, 0.0, brief=True)
 
 
@@ -100,7 +109,8 @@ def _named(workers: list[Worker], count: int) -> str:
 
 def _paragraph(worker: Worker, now: float) -> Content:
     state = worker.state
-    lines = [Content.assemble((f"{worker.name}  ", "$accent"), phase(state, now) if state else _standing(worker))]
+    said = _standing(worker) if state is None or _at_work(state) else phase(state, now)
+    lines = [Content.assemble((f"{worker.name}  ", "$accent"), said)]
     if state and state.over and state.ended and state.ended.reason:
         lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _trouble(state) else ""))
     where = ", ".join(filter(None, (worker.host, worker.address)))
@@ -108,8 +118,8 @@ def _paragraph(worker: Worker, now: float) -> Content:
         lines.append(Content.styled(f"  {where}", "$text-muted"))
     if state is None:
         lines.append(Content.styled(f"  its log and samples are there: accel-tui watch {worker.run}", "$text-muted"))
-    elif said := _engine(state):
-        lines.append(Content.assemble(("  engine ", "$text-muted"), said))
+    elif use := _engine(state):
+        lines.append(Content.assemble(("  engine ", "$text-muted"), use))
     return Content("\n").join(lines)
 
 
