@@ -1,7 +1,9 @@
 import os
+from pathlib import Path
 
 import pytest
 
+from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.process import environment
 
 
@@ -16,3 +18,18 @@ def test_keras_runs_on_tensorflow_whatever_the_user_prefers(monkeypatch: pytest.
     monkeypatch.setattr(os, "environ", {"KERAS_BACKEND": "jax"})
     environment.prepare()
     assert os.environ["KERAS_BACKEND"] == "tensorflow"
+
+
+def test_google_cloud_is_asked_about_chips_only_where_there_are_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    environment.prepare(tmp_path)
+    assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"
+    function = tmp_path / "sys/bus/pci/devices/0000:00:04.0"
+    function.mkdir(parents=True)
+    (function / "vendor").write_text(GOOGLE)
+    (function / "device").write_text("0x005e")
+    monkeypatch.setattr(os, "environ", {})
+    environment.prepare(tmp_path)
+    assert "TPU_SKIP_MDS_QUERY" not in os.environ
