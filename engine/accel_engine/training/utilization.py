@@ -16,6 +16,9 @@ from accel_engine.training.progress import Progress
 SETTLED_SECONDS = 3.0
 """Training before a CPU is measured, beside which that takes little time."""
 
+MEASURED = "measured on this machine, float32"
+"""Where the peak of a CPU is from."""
+
 
 class Utilization:
     """Counts and measures for one run, and tells the run.
@@ -59,8 +62,8 @@ class Utilization:
         reached, share = self.reached(rate)
         if reached is None or (share is not None and share <= 1):
             return
-        cpu_peak.measure(self._hardware[0])
-        self._peak = self._cpu_peak()
+        measured, kept = cpu_peak.measure(self._hardware[0])
+        self._peak = Peak(measured, MEASURED if kept else f"{MEASURED}, while it was busy")
         self._tell()
 
     def reached(self, rate: float) -> tuple[float | None, float | None]:
@@ -87,7 +90,8 @@ class Utilization:
             if each.flops is None:
                 return each
             total += each.flops
-        return Peak(total * self._assembly.replicas / len(peaks), f"{peaks[0].source}, {self._arithmetic}")
+        shares = self._assembly.replicas * self._assembly.simultaneous_steps
+        return Peak(total * shares / len(peaks), f"{peaks[0].source}, {self._arithmetic}")
 
     def _cpu_peak(self) -> Peak:
         """The peak of this machine's CPU, whatever number of logical devices it is split into."""
@@ -98,7 +102,7 @@ class Utilization:
         known = cpu_peak.remembered(self._hardware[0])
         if known is None:
             return Peak(None, reason=f"this CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
-        return Peak(known, "measured on this machine, float32")
+        return Peak(known, MEASURED)
 
 
 def _arithmetic(assembly: Assembly) -> str:
