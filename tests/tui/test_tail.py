@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_tui import tail
-from accel_tui.tail import Tail
+from accel_tui.tail import Logs, Tail
 
 
 @pytest.fixture
@@ -66,3 +66,24 @@ def test_a_progress_bar_leaves_its_last_form(log: Path) -> None:
 def test_nothing_that_a_terminal_would_obey_comes_through(log: Path) -> None:
     append(log, b"\x1b[31mred\x1b[0m\x07 \x1b]0;title\x07plain\xff\n\tindented\n")
     assert Tail(log).read() == ["red plain\N{REPLACEMENT CHARACTER}", "        indented"]
+
+
+def test_logs_of_other_workers_come_with_their_names_whenever_they_are_there(tmp_path: Path) -> None:
+    logs = Logs(tmp_path)
+    assert logs.read() == []
+    append(tmp_path / "log.txt", b"mine\n")
+    for number, text in ((10, b"ten\n"), (2, b"two\nhal")):
+        (tmp_path / "workers" / str(number)).mkdir(parents=True)
+        append(tmp_path / "workers" / str(number) / "log.txt", text)
+    assert logs.read() == ["mine", "worker 2 │ two", "worker 10 │ ten"]
+    append(tmp_path / "workers" / "2" / "log.txt", b"f\n")
+    assert logs.read() == ["worker 2 │ half"]
+
+
+def test_of_a_worker_s_long_log_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "OTHERS_REACH", 20)
+    (tmp_path / "workers" / "1").mkdir(parents=True)
+    for log in (tmp_path / "log.txt", tmp_path / "workers" / "1" / "log.txt"):
+        append(log, b"".join(b"line %d\n" % number for number in range(100)))
+    lines = Logs(tmp_path).read()
+    assert (len(lines), lines[-2:]) == (102, ["worker 1 │ line 98", "worker 1 │ line 99"])

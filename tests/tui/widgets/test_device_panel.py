@@ -230,3 +230,47 @@ async def test_a_panel_is_as_high_as_it_needs_and_may(gpus: int, height: int) ->
         await pilot.pause()
         assert panel.size.height == height
         assert all(f"gpu:{index} " in str(panel.render()) for index in range(gpus))
+
+
+def cluster(workers: int, gpus: int) -> Inventory:
+    """The devices of many machines, each with a CPU and GPUs, as they are named in the chief's run."""
+    ids = ["cpu:0", *(f"gpu:{index}" for index in range(gpus))]
+    names = ["", *(f"worker {index} " for index in range(1, workers))]
+    return Inventory(tuple(Device(f"{name}{id_}", id_[:3], "A card") for name in names for id_ in ids))
+
+
+@pytest.mark.parametrize(("workers", "gpus"), [(2, 0), (2, 1), (2, 4), (4, 8), (8, 8), (16, 8), (64, 8), (32, 16)])
+@pytest.mark.parametrize(("width", "height"), [(78, 3), (198, 9), (40, 3), (118, 3)])
+def test_devices_of_many_machines_are_never_clipped_silently(workers: int, gpus: int, width: int, height: int) -> None:
+    inventory = cluster(workers, gpus)
+    rows = [row.plain for row in lines(inventory, meters_of(inventory), width, height)]
+    assert len(rows) <= height
+    assert len(lines(inventory, {}, width, height)) == len(rows), "nothing moves when readings come"
+    assert all(len(row) <= width for row in rows)
+    text = "\n".join(rows)
+    left = re.search(r"(\d+) more", text)
+    missing = int(left[1]) if left else 0
+    if "pu:" in text:
+        assert text.count("pu:") + missing == len(inventory.devices)
+    else:
+        assert len(re.findall(r"worker \d+ +[▁▂▃▄▅▆▇█]+ ", text)) + missing == workers
+
+
+def test_the_fewer_machines_the_more_is_said_of_each_device() -> None:
+    def shown(workers: int, gpus: int, height: int = 3) -> list[str]:
+        inventory = cluster(workers, gpus)
+        return [row.plain for row in lines(inventory, meters_of(inventory), 78, height)]
+
+    assert shown(2, 0)[1].startswith("worker 1 cpu:0 A card  ━━━")
+    assert re.search(r"worker 1 gpu:0 +. +97% 61.5G", "\n".join(shown(2, 1)))
+    assert shown(2, 4)[0].startswith("worker 0 ████ 97%  246G")
+    assert shown(8, 8)[0].startswith("worker 0 ████████ 97%")
+    assert shown(64, 8)[-1].endswith("  56 more")
+
+
+def test_a_machine_without_accelerators_is_told_by_its_cpu_and_one_unread_by_a_dash() -> None:
+    inventory = cluster(12, 0)
+    rows = [row.plain for row in lines(inventory, meters_of(inventory), 78, 3)]
+    assert "worker 11" in rows[-1]
+    assert "43%" in rows[0]
+    assert "—" in lines(inventory, {}, 78, 3)[0].plain

@@ -77,9 +77,10 @@ class WorkersList(RunText):
 
 
 def _urgency(worker: Worker) -> int:
+    """Who is lost comes before who failed for want of them."""
     if worker.state is None:
-        return 2
-    return 0 if _trouble(worker.state) else 1
+        return 3
+    return 0 if worker.state.lost else 1 if _trouble(worker.state) else 2
 
 
 def _trouble(state: RunState) -> bool:
