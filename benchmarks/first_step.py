@@ -1,0 +1,125 @@
+"""From pressing Start to the first loss on the screen, beside a plain script that imports TensorFlow and fits.
+
+    python benchmarks/first_step.py [--times 5]
+
+`mlp` on `digits`, the data that comes with the program. Ours is the real dashboard in a
+pseudo-terminal, whose engine has imported TensorFlow while the form was there to be read; the time runs
+from the key to the first loss on the screen, with its parts as the run's own events tell them. "Cold" is
+`accel-tui train`, which has nothing ahead. The script's time runs from its process' start to the
+first batch's loss printed. They take turns.
+"""
+
+import argparse
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from itertools import pairwise
+
+from terminal import Terminal
+
+SCRIPT = """
+import os, time
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import keras
+from accel_engine import data
+from accel_engine.models.build import build
+dataset = data.load("digits", image_size=None, seed=0)
+model = build("mlp", dataset.shape, dataset.classes)
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+class Tell(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        print("loss", logs["loss"], flush=True)
+        os._exit(0)
+x = dataset.train.x.astype("float32") * dataset.scale
+model.fit(x, dataset.train.y, batch_size=64, verbose=0, callbacks=[Tell()])
+"""
+"""What a user's script of ten lines does; the digits and the model are ours, so that they are the same."""
+
+FIRST_LOSS = re.compile(r"loss .*training [0-9.]+")
+
+
+def script() -> float:
+    """Seconds from the script's start to its first loss."""
+    began = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout
+    if not process.stdout.readline().startswith(b"loss"):
+        raise SystemExit("the script has failed: run it by hand")
+    seconds = time.perf_counter() - began
+    process.wait()
+    return seconds
+
+
+def cold() -> float:
+    """Seconds from the start of ``accel-tui train`` to its first loss."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "accel_tui", "train", "--model", "mlp", "--validation", "off", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout
+    next(line for line in process.stdout if b'"loss"' in line and b'"first_step"' in line)
+    seconds = time.perf_counter() - began
+    process.kill()
+    process.wait()
+    return seconds
+
+
+def warm() -> dict[str, float]:
+    """Seconds from pressing Start in the dashboard to the first loss on the screen, and their parts."""
+    from accel_engine import run
+    from accel_engine.events import PhaseChanged
+
+    with Terminal([sys.executable, "-m", "accel_tui"], 120, 40) as terminal:
+        viewer = terminal.viewer()
+        viewer.wait_for(lambda text: "in 14 layers" in text)  # the engine has counted the default model
+        row = next(at for at, line in enumerate(viewer.text.splitlines(), 1) if re.match(r"\s*model\s+cnn", line))
+        terminal.send(f"\x1b[<0;20;{row}M\x1b[<0;20;{row}m")  # click on the field, which opens its list
+        viewer.wait_for(lambda text: "resnet20" in text)
+        terminal.send("\x1b[F\x15mlp\r")
+        viewer.wait_for(lambda text: "--model mlp" in text and "9,610" in text)
+        pressed, at = terminal.send("\x13"), time.time()  # Ctrl-S starts from anywhere
+        shown = viewer.wait_for(FIRST_LOSS.search)
+    (directory,) = [found.directory for found in run.list_runs()[:1]]
+    with closing(run.RunReader(directory)) as reader:
+        update = reader.poll()
+    ends = [(event.phase.value, event.time) for event in update.events if isinstance(event, PhaseChanged)]
+    ends.append(("first chunk", update.chunks[0].ended))
+    parts = {"hand-over": ends[0][1] - at}
+    for (name, began), (_, ended) in pairwise(ends):
+        if began < update.chunks[0].ended:
+            parts[name] = parts.get(name, 0.0) + ended - began
+    parts["to the screen"] = (shown - pressed) - (update.chunks[0].ended - at)
+    return parts | {"all": shown - pressed}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=5)
+    arguments = parser.parse_args()
+    os.environ["ACCEL_TUI_HOME"] = tempfile.mkdtemp(prefix="accel-tui-benchmark-")
+    ours, cold_starts, scripts = [], [], []
+    for _ in range(arguments.times):
+        ours.append(warm())
+        cold_starts.append(cold())
+        scripts.append(script())
+    print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {time.strftime('%Y-%m-%d')}")
+    print("| from | to the first loss, s: median (least to most) |")
+    print("|---|---|")
+    for name, seconds in (
+        ("Start, with a warm engine, on the screen", [parts["all"] for parts in ours]),
+        ("`accel-tui train`, cold", cold_starts),
+        ("a plain script that fits", scripts),
+    ):
+        print(f"| {name} | {statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f}) |")
+    print("\nOf the first, medians:", end=" ")
+    names = [name for name in ours[0] if name != "all"]
+    print(", ".join(f"{name} {statistics.median(part.get(name, 0.0) for part in ours):.2f} s" for name in names))
+
+
+if __name__ == "__main__":
+    main()
