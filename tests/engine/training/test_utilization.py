@@ -49,6 +49,7 @@ def on(
         on_cpu=devices[0].startswith("CPU"),
         alone=not replicas,
         replicas=replicas or len(devices),
+        simultaneous_steps=1,
         model=SimpleNamespace(compute_dtype=dtype),
     )
     told = Told()
