@@ -1,9 +1,9 @@
 import pytest
 
-from accel_engine import launch
+from accel_engine import installed
 from accel_engine.devices.reading import Device
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.launch import Installation
+from accel_engine.installed import Installation
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, Layout, find, lay_out, misfit
 
@@ -111,7 +111,7 @@ def test_a_reduction_that_a_strategy_has_not_is_refused(strategy: str, reduction
 @pytest.fixture
 def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """A TensorFlow that can drive the chips of its own machine."""
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
+    monkeypatch.setattr(installed, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
 
 
 @pytest.mark.usefixtures("for_tpus")
@@ -154,7 +154,7 @@ def test_without_a_chip_or_a_name_there_is_no_tpu() -> None:
 
 
 def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(installed, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     for plan, devices in ((TPU, CHIPS), (TPU.replace(tpu="local"), ())):
         with pytest.raises(PlanError, match=r"tensorflow-cpu 2\.21\.0 has no TPU support: .* pip install"):
             lay_out(plan, (CPU, *devices), {})

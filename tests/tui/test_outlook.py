@@ -1,8 +1,9 @@
 import pytest
 
-from accel_engine import launch
+from accel_engine import installed
 from accel_engine.devices.reading import Device
-from accel_engine.launch import Description, Installation
+from accel_engine.installed import Installation
+from accel_engine.launch import Description
 from accel_tui import form, outlook
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)
@@ -62,7 +63,7 @@ CHIP = Device("tpu:0", "tpu", "TPU v3")
 @pytest.fixture
 def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """A TensorFlow that can drive the chips of its own machine."""
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
+    monkeypatch.setattr(installed, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
 
 
 @pytest.mark.usefixtures("for_tpus")

@@ -5,7 +5,7 @@ import re
 from accel_engine.doctor.check import Finding, failed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.tensorflow import installed
-from accel_engine.launch import DISTRIBUTIONS
+from accel_engine.installed import DISTRIBUTIONS
 
 _AGAIN = "restart the machine, so that the kernel loads the driver's new version"
 

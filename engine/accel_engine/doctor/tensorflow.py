@@ -8,7 +8,7 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
 from accel_engine.doctor.sight import PATIENCE, Sight, is_beside
 from accel_engine.doctor.versions import numbers
-from accel_engine.launch import DISTRIBUTIONS, HOW_TO_INSTALL
+from accel_engine.installed import DISTRIBUTIONS, HOW_TO_INSTALL
 
 OTHERS = (
     "tf-nightly",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accel_engine import installed
 from accel_engine.cluster import Cluster
 from accel_engine.devices.reading import Device
 from accel_engine.devices.tpu_chips import runtime_devices
@@ -224,9 +225,7 @@ def _lay_out_tpu(
     if way is None and not chips:
         none = f"there is no TPU chip, and none is named ({', '.join(('--tpu', *VARIABLES))})"
         raise PlanError("strategy", entry.name, f"needs {entry.needs}; {none}")
-    from accel_engine.launch import installation  # it needs plans, which need strategies
-
-    here = installation()
+    here = installed.installation()
     if here.distribution and here.distribution != "tensorflow-tpu":
         cause = f"{here.distribution} {here.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
