@@ -7,7 +7,7 @@ starts TensorFlow on several machines sets, or from what Slurm sets for each tas
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from accel_engine.errors import UsageError
@@ -33,6 +33,7 @@ class Cluster:
         index: Which of its role.
         source: Where this was read, in words.
         local: Whether an engine has started all of it on one machine.
+        coordinator: Where the process listens that hands out steps; empty where workers agree on them.
     """
 
     workers: tuple[str, ...]
@@ -62,8 +63,32 @@ class Cluster:
         return self.role == "chief" or (self.role == "worker" and self.index == 0 and not self.coordinator)
 
     @property
+    def coordinated(self) -> bool:
+        """Whether one process hands out the steps, and the others serve it."""
+        return bool(self.servers)
+
+    @property
+    def serves(self) -> bool:
+        """Whether this process only does what the coordinator asks."""
+        return self.coordinated and not self.chief
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The cluster as each of its processes sees it, the chief first."""
+        workers = [replace(self, role="worker", index=index) for index in range(len(self.workers))]
+        servers = [replace(self, role="ps", index=index) for index in range(len(self.servers))]
+        return (*[replace(self, role="chief", index=0)] * bool(self.coordinator), *workers, *servers)
+
+    @property
+    def place(self) -> str:
+        """What the directory of its part is called within the chief's run."""
+        return f"ps{self.index}" if self.role == "ps" else str(self.index)
+
+    @property
     def peers(self) -> dict[str, str]:
-        """The addresses of the others, by name."""
+        """The addresses of the others that this process needs, by name."""
+        if self.serves:
+            return {"coordinator": self.coordinator}
         everyone = {f"worker {index}": address for index, address in enumerate(self.workers)}
         everyone |= {f"parameter server {index}": address for index, address in enumerate(self.servers)}
         if self.coordinator:

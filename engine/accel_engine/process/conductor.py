@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sqlite3
+import sys
 import threading
 import time
 import traceback
@@ -17,7 +18,7 @@ from accel_engine import strategies
 from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.events import CommandAnswered, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.events import CommandAnswered, Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
 from accel_engine.plan import Plan
 from accel_engine.process.importing import TensorFlow
@@ -29,6 +30,7 @@ from accel_engine.training.control import Mailbox, from_signal
 from accel_engine.training.deadline import Deadline
 
 if TYPE_CHECKING:
+    from accel_engine.training.serving import Server
     from accel_engine.training.trainer import Trainer
 
 POLL_SECONDS = 0.05
@@ -61,8 +63,9 @@ class Conductor:
         self._began = time.monotonic()
         self._first_step = latest_checkpoint(directory)
         self._values: dict[str, object] = {}
-        self._trainer: Trainer | None = None
+        self._trainer: Trainer | Server | None = None
         self._ended: RunEnded | None = None
+        self._cluster: Cluster | None = None
         self._workers: LocalWorkers | None = None
         self._watch: PeerWatch | None = None
         self._deadline = Deadline()
@@ -87,22 +90,32 @@ class Conductor:
                 self._end(self._result(Outcome.FAILED, late))
                 self._leave(1)
             if self._watch and self._watch.problem:
-                self._end(self._result(Outcome.FAILED, self._watch.problem, LOST_HINT))
-                self._leave(1)
+                self._leave_without(self._watch)
             training.join(POLL_SECONDS)
         self._sampler.stop()
         ended = self._ended or self._result(Outcome.FAILED, "training ended without a result")
         outcome = self._end(self._blame_peers(ended))
         if self._watch:
             self._watch.stop()
+        if self._cluster and self._cluster.coordinated:  # a server has no end, and TensorFlow seeks those gone for long
+            self._leave(1 if outcome is Outcome.FAILED else 0)
         if self._workers:
             self._workers.end()
         return outcome
+
+    def _leave_without(self, watch: PeerWatch) -> NoReturn:
+        """End this process because others are gone; for a server, that is how it learns that all is over."""
+        if watch.complete and self._cluster and self._cluster.serves:
+            self._end(self._result(Outcome.FINISHED, f"training has ended, or {watch.problem}"))
+            self._leave(0)
+        self._end(self._result(Outcome.FAILED, watch.problem, LOST_HINT))
+        self._leave(1)
 
     def _leave(self, status: int) -> NoReturn:
         """End this process although the training thread is inside native code, where nothing else can stop it."""
         if self._workers:
             self._workers.end(0.0)
+        sys.stdout.flush()
         os._exit(status)
 
     def _begin(self) -> None:
@@ -142,18 +155,27 @@ class Conductor:
                 self._writer.event(PhaseChanged(time=time.time(), phase=Phase.IMPORTING, detail="TensorFlow"))
             self._gather(plan)
             self._tensorflow.wait()
-            from accel_engine.training.trainer import Trainer
-
-            inventory = self._sampler.inventory
-            self._trainer = Trainer(
-                plan, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline
-            )
+            self._trainer = self._player(plan)
             self._ended = self._trainer.train()
         except AccelError as error:
             self._ended = self._result(Outcome.FAILED, str(error))
         except Exception as error:  # noqa: BLE001 (a run must end with a word, whatever happened)
             traceback.print_exc()
             self._ended = self._result(Outcome.FAILED, f"{type(error).__name__}: {error}")
+
+    def _player(self, plan: Plan) -> "Trainer | Server":
+        """What plays this process' part: a trainer, unless it is to serve another."""
+        inventory = self._sampler.inventory
+        if self._cluster and self._cluster.serves:
+            from accel_engine.training.serving import Server
+
+            strategies.lay_out(plan, inventory.devices)
+            return Server(plan, self._cluster, self._writer, self._mailbox, inventory, self._began)
+        from accel_engine.training.trainer import Trainer
+
+        if self._watch and self._cluster and self._cluster.coordinated:
+            self._watch.wait_for_all()  # TensorFlow's patience with servers is short
+        return Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline)
 
     def _gather(self, plan: Plan) -> None:
         """Start the workers that the plan wants on this machine, and watch those of the cluster."""
@@ -164,13 +186,19 @@ class Conductor:
             self._workers = LocalWorkers(self._directory, plan)
             cluster = self._workers.cluster
             os.environ |= environment(cluster)
+        self._cluster = cluster
         if cluster.peers:
-            self._watch = PeerWatch(cluster, self._tell_missing)
+            self._watch = PeerWatch(cluster, self._tell_missing, self._tell_loss)
 
     def _tell_missing(self, names: str) -> None:
-        self._writer.event(
-            PhaseChanged(time=time.time(), phase=Phase.BUILDING, detail=f"waiting for {names}" if names else "")
-        )
+        phase, detail = Phase.BUILDING, f"waiting for {names}" if names else ""
+        if not names and self._cluster and self._cluster.serves:
+            phase = Phase.TRAINING
+            detail = f"{'taking steps' if self._cluster.role == 'worker' else 'keeping weights'} for the coordinator"
+        self._writer.event(PhaseChanged(time=time.time(), phase=phase, detail=detail))
+
+    def _tell_loss(self, said: str) -> None:
+        self._writer.event(Warned(time=time.time(), message=said))
 
     def _blame_peers(self, ended: RunEnded) -> RunEnded:
         """Say who is gone, where that is why training failed: TensorFlow's own words name nobody."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from accel_engine import strategies
 from accel_engine.cluster import LOCAL, Cluster
 from accel_engine.launch import start
 from accel_engine.plan import Plan
@@ -30,6 +31,9 @@ CONNECT_SECONDS = 2.0
 WATCH_SECONDS = 1.0
 """How often connections are tried."""
 
+LOST_LOCALLY_SECONDS = 2.0
+"""The same for a coordinator on this machine, where only a port that nobody listens on refuses."""
+
 LEAVING_SECONDS = 10.0
 """How long a worker may take to end after the chief."""
 
@@ -43,20 +47,25 @@ class LocalWorkers:
     """
 
     def __init__(self, directory: Path, plan: Plan) -> None:
-        addresses = tuple(f"127.0.0.1:{port}" for port in _free_ports(plan.local_workers))
-        self.cluster = Cluster(addresses, local=True)
+        self.cluster = _local_cluster(plan)
         self._processes: list[subprocess.Popen[str]] = []
         try:
-            for index in range(1, plan.local_workers):
-                worker = Cluster(addresses, index=index, local=True)
-                part = create_worker(directory, index, plan)
-                self._processes.append(start(part, environment(worker)))
+            for part in self.cluster.parts:
+                if part != self.cluster:
+                    self._processes.append(start(create_worker(directory, part.place, plan), environment(part)))
         except BaseException:
             self.end(0.0)
             raise
 
     def end(self, patience: float = LEAVING_SECONDS) -> None:
-        """Wait until they have ended by themselves, and kill those that have not."""
+        """Wait until they have ended by themselves, and kill those that have not.
+
+        Those that serve a coordinator are told to, which takes them no time.
+        """
+        if self.cluster.coordinated:
+            patience = LEAVING_SECONDS
+            for process in self._processes:
+                process.terminate()
         deadline = time.monotonic() + patience
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -71,11 +80,14 @@ def environment(cluster: Cluster) -> dict[str, str]:
 
 
 class PeerWatch:
-    """Tries to connect to every other process of a cluster, again and again, in a thread.
+    """Tries to connect to every other process that this one needs, again and again, in a thread.
+
+    A coordinator needs all of them to begin, and goes on while one of its workers is there.
 
     Args:
         cluster: Who they are.
         on_change: Called from the thread with what is waited for, whenever that changes; empty for nobody.
+        on_loss: Called from the thread with a word of who is gone, where training goes on without.
         join_seconds: How long they may take to come; as the environment or :data:`JOIN_SECONDS` says when left out.
         lost_seconds: How long one may then be away.
     """
@@ -84,24 +96,39 @@ class PeerWatch:
         self,
         cluster: Cluster,
         on_change: Callable[[str], None],
+        on_loss: Callable[[str], None] = lambda _: None,
         join_seconds: float | None = None,
-        lost_seconds: float = LOST_SECONDS,
+        lost_seconds: float | None = None,
     ) -> None:
         self._peers = cluster.peers
+        self._spare = {part.name for part in cluster.parts if cluster.coordinated and part.role == "worker"}
         self._on_change = on_change
+        self._on_loss = on_loss
         self._join_seconds = _join_seconds() if join_seconds is None else join_seconds
-        self._lost_seconds = lost_seconds
+        usual = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
+        self._lost_seconds = usual if lost_seconds is None else lost_seconds
         self._came: set[str] = set()
+        self._gone: set[str] = set()
         self._seen = dict.fromkeys(self._peers, time.monotonic())
         self._stopped = threading.Event()
         self.problem = ""
         """Why training cannot go on; empty while it can."""
+        self._complete = threading.Event()
         self._settled = threading.Event()
         threading.Thread(target=self._watch, name="watch-peers", daemon=True).start()
 
     def stop(self) -> None:
         """Watch no longer."""
         self._stopped.set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all have come, be they there or gone again."""
+        return self._complete.is_set()
+
+    def wait_for_all(self) -> None:
+        """Wait until all have come; for ever, if somebody does not."""
+        self._complete.wait()
 
     def wait_for_problem(self) -> str:
         """Wait as long as it takes to be sure that somebody is gone; who that is, or nothing."""
@@ -116,6 +143,8 @@ class PeerWatch:
             if missing != waited_for:
                 waited_for = missing
                 self._on_change(missing)
+            if not missing:
+                self._complete.set()
         self._settled.set()
 
     def _look(self) -> None:
@@ -123,11 +152,29 @@ class PeerWatch:
             now = time.monotonic()
             if _accepts(address):
                 self._came.add(name)
+                self._gone.discard(name)
                 self._seen[name] = now
-            elif name in self._came and now - self._seen[name] > self._lost_seconds:
-                self.problem = f"{name} ({address}) is gone: it has refused connections for {self._lost_seconds:g} s"
+            elif name in self._came and now - self._seen[name] > self._lost_seconds and name not in self._gone:
+                self._lose(name, f"{name} ({address}) is gone: it has refused connections for {self._lost_seconds:g} s")
             elif name not in self._came and now - self._seen[name] > self._join_seconds:
                 self.problem = f"{name} ({address}) did not come within {self._join_seconds:g} s"
+
+    def _lose(self, name: str, said: str) -> None:
+        self._gone.add(name)
+        if name in self._spare and self._spare - self._gone:
+            self._on_loss(f"{said}; training goes on with {', '.join(sorted(self._spare - self._gone))}")
+        else:
+            self.problem = said
+
+
+def _local_cluster(plan: Plan) -> Cluster:
+    """The processes of a plan on this machine, as its chief sees them: the one that asks."""
+    coordinated = strategies.find(plan.strategy).coordinated
+    addresses = tuple(f"127.0.0.1:{port}" for port in _free_ports(plan.local_workers + 2 * coordinated))
+    if not coordinated:
+        return Cluster(addresses, local=True)
+    coordinator, server, *workers = addresses
+    return Cluster(tuple(workers), (server,), role="chief", coordinator=coordinator, local=True)
 
 
 def _join_seconds() -> float:

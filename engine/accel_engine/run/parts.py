@@ -6,6 +6,7 @@ writes a run in that machine's home; where both see the same files, it is linked
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -17,6 +18,11 @@ from accel_engine.errors import RunError
 from accel_engine.run.home import WORKERS, make_private, runs_directory
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
+
+_ROLES = {"": "worker", "ps": "parameter server"}
+"""What those are called whose places begin so; see :attr:`accel_engine.cluster.Cluster.place`."""
+
+_PLACE = re.compile(r"(|ps)(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,9 @@ def path_of(directory: Path) -> str:
 def parts_of(directory: Path) -> dict[str, Path]:
     """The parts of a run that can be seen from here, by the names of their workers."""
     with suppress(OSError):
-        numbers = sorted(int(name) for name in os.listdir(directory / WORKERS) if name.isdecimal())
-        return {f"worker {number}": directory / WORKERS / str(number) for number in numbers}
+        places = [_PLACE.fullmatch(name) for name in os.listdir(directory / WORKERS)]
+        ordered = sorted((place[1], int(place[2])) for place in places if place)
+        return {f"{_ROLES[role]} {number}": directory / WORKERS / f"{role}{number}" for role, number in ordered}
     return {}
 
 
@@ -98,7 +105,7 @@ def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> P
     """
     cluster = Cluster.find(environment)
     if cluster is not None and not cluster.chief:
-        part = directory / WORKERS / str(cluster.index)
+        part = directory / WORKERS / cluster.place
         if (part / DATABASE).is_file():
             return part.resolve()
     try:

@@ -61,14 +61,19 @@ def create(plan: Plan) -> Path:
     return directory
 
 
-def create_worker(run: Path, index: int, plan: Plan) -> Path:
+def create_worker(run: Path, place: str, plan: Plan) -> Path:
     """Make, or let go on, the part of a run that a worker other than the chief writes: a run of its own within.
+
+    Args:
+        run: The chief's.
+        place: The worker's, by :attr:`accel_engine.cluster.Cluster.place`.
+        plan: What all of them train.
 
     Raises:
         RunError: It cannot be written.
         PlanError: Its checkpoint does not go with the plan.
     """
-    directory = run / WORKERS / str(index)
+    directory = run / WORKERS / place
     if (directory / DATABASE).is_file():
         reopen(directory, plan)
     else:

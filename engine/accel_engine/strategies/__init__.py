@@ -36,6 +36,7 @@ class StrategyEntry:
         maximum_devices: The most it uses of a process; 0 for all.
         reductions: How it can sum gradients over replicas.
         processes: Whether it spreads over processes, which may be on many machines.
+        coordinated: Whether workers take steps of their own, each with the whole batch, that one process hands out.
         kind: The only kind of device that it is for; empty for GPUs and CPUs.
         precision: Numbers that a plan computes with that leaves them to it, by Keras' name.
     """
@@ -48,6 +49,7 @@ class StrategyEntry:
     maximum_devices: int = 0
     reductions: tuple[str, ...] = ("auto",)
     processes: bool = False
+    coordinated: bool = False
     kind: str = ""
     precision: str = "float32"
 
@@ -100,6 +102,15 @@ CATALOGUE: dict[str, StrategyEntry] = {
             reductions=("auto", "nccl", "ring"),
             processes=True,
         ),
+        StrategyEntry(
+            "parameter-server",
+            "The weights in processes of their own; workers take steps at the same time, each without the others",
+            "TF_CONFIG with a chief, workers and parameter servers (ps), or --local-workers 1",
+            "accel_engine.strategies.builders:parameter_server",
+            maximum_devices=1,
+            processes=True,
+            coordinated=True,
+        ),
     )
 }
 """Every strategy, simplest first."""
@@ -122,7 +133,7 @@ class Layout:
 
     Attributes:
         devices: Ids of this machine's devices; the logical devices of a split CPU are ``cpu:0``, ``cpu:1``, ...
-        workers: Number of processes that train.
+        workers: Number of processes that share a step.
         cores: Replicas on each device.
         elsewhere: The TPU that trains in place of this machine's devices: its address or name.
     """
@@ -161,7 +172,8 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
     chosen = _choose(entry, plan, devices)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
-    return Layout(chosen, _workers(entry, plan, environment))
+    workers = _workers(entry, plan, environment)
+    return Layout(chosen, 1 if entry.coordinated else workers)
 
 
 def misfit(strategy: str, plan: "Plan", devices: Sequence[Device]) -> str:
@@ -246,4 +258,10 @@ def _workers(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str])
     count = len(cluster.workers) if cluster is not None else plan.local_workers
     if not count:
         raise PlanError("strategy", entry.name, f"needs {entry.needs}")
+    if cluster is not None and cluster.coordinated and not entry.coordinated:
+        raise PlanError("strategy", entry.name, f"{cluster.source} has parameter servers: use parameter-server")
+    if cluster is not None and entry.coordinated and not (cluster.coordinator and cluster.servers):
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}; {cluster.source} has no such cluster")
+    if cluster is not None and cluster.role == "evaluator":
+        raise PlanError("strategy", entry.name, "has no use for an evaluator: the chief validates")
     return count

@@ -45,7 +45,7 @@ def central_storage(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strat
     return CentralStorageStrategy([f"/{name}" for name in devices], "/CPU:0")
 
 
-class CentralStorageStrategy(tf.distribute.experimental.CentralStorageStrategy):
+class CentralStorageStrategy(tf.distribute.experimental.CentralStorageStrategy):  # type: ignore[misc]
     """TensorFlow's, for models whose layers write variables in a step too: batch normalization, dropout.
 
     Keras leaves open how what replicas write becomes one value, which this strategy, unlike others, does not take.
@@ -74,6 +74,19 @@ def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy
     implementation = tf.distribute.experimental.CommunicationImplementation[reduction.upper()]
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def parameter_server(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+    """The weights on the parameter servers of ``TF_CONFIG``, whose chief this process is.
+
+    Blocks until all servers are there.
+    """
+    del devices, plan
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    # Else it warns whenever this process traces or validates by itself.
+    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public way)
+    return strategy
 
 
 def reduction_over_workers(devices: tuple[str, ...], plan: Plan) -> str:

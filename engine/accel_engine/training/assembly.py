@@ -63,6 +63,16 @@ class Assembly:
         return self.cluster is None
 
     @property
+    def coordinated(self) -> bool:
+        """Whether this process hands steps out to others."""
+        return self.cluster is not None and self.cluster.coordinated
+
+    @property
+    def simultaneous_steps(self) -> int:
+        """Steps that are taken at the same time."""
+        return len(self.cluster.workers) if self.cluster is not None and self.cluster.coordinated else 1
+
+    @property
     def chief(self) -> bool:
         """Whether this process does what only one of all has to."""
         return self.cluster is None or self.cluster.chief
@@ -122,9 +132,23 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
             )
     if plan.xla == "on" and schedule.replicas > 1 and devices[0].startswith("CPU"):
         raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
+    cluster = Cluster.find(os.environ) if entry.processes else None
+    if cluster is not None and cluster.coordinated:
+        if plan.xla == "on":
+            raise PlanError("xla", "on", "XLA cannot compile a step whose weights are elsewhere; use auto or off")
+        if len(cluster.workers) > 1:
+            notes.append(
+                f"{len(cluster.workers)} workers take steps at the same time, each of {schedule.global_batch} examples "
+                "and with weights that others are changing"
+            )
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
         own_train_step = overrides_train_step(model)
+        if own_train_step and cluster is not None and cluster.coordinated:
+            raise ModelError(
+                f"model {plan.model} has a train_step of its own, whose metrics all workers would share: "
+                "choose another strategy than parameter-server"
+            )
         units = output_units(model, dataset.shape)
         notes += _compile(model, plan, units, dataset.classes)
         notes += _scale_rate(model, plan, schedule.replicas)
@@ -145,7 +169,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         scale=1.0 if preprocesses(model) else dataset.scale,
         devices=devices,
         schedule=schedule,
-        cluster=Cluster.find(os.environ) if entry.processes else None,
+        cluster=cluster,
         notes=tuple(notes),
     )
 

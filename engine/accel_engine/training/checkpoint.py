@@ -43,8 +43,9 @@ class Checkpoints:
             layout=self._layout,
             planned_rate=self._planned_rate,
         )
-        # A TPU's host may be another machine, which would write to disks of its own.
-        self._options = tf.train.CheckpointOptions("/job:localhost" if assembly.on_tpu else None)
+        # Other machines, a TPU's host or parameter servers, would write to disks of their own.
+        here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
+        self._options = tf.train.CheckpointOptions(here)
         self._directory = directory / CHECKPOINTS
         self._manager = tf.train.CheckpointManager(
             self._checkpoint, str(self._directory), max_to_keep=KEEP, checkpoint_name="step"

@@ -88,6 +88,17 @@ class StreamedFeed:
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
         """Begin a pipeline that reads the steps of the order from ``first`` on."""
+
+        def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            # A worker's replicas take turns: each takes the next element of its worker's pipeline.
+            replicas = order.shape[1] // context.num_input_pipelines
+            mine = slice(context.input_pipeline_id * replicas, (context.input_pipeline_id + 1) * replicas)
+            return self._batches(order[first:, mine])
+
+        return iter(self._strategy.distribute_datasets_from_function(pipeline))
+
+    def _batches(self, order: npt.NDArray[np.int32]) -> tf.data.Dataset:
+        """The batches of an order, one replica's after the other's."""
         x, labels = self._split.x, self._labels
         take = x.__getitem__ if isinstance(x, np.ndarray) else x.take
         shape, dtype = tuple(x.shape[1:]), tf.as_dtype(x.dtype)
@@ -98,17 +109,11 @@ class StreamedFeed:
             examples = tf.numpy_function(take, [rows], dtype)
             return tf.ensure_shape(examples, (rows.shape[0], *shape)), tf.gather(labels, rows)
 
-        def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
-            # A worker's replicas take turns: each takes the next element of its worker's pipeline.
-            replicas = order.shape[1] // context.num_input_pipelines
-            mine = slice(context.input_pipeline_id * replicas, (context.input_pipeline_id + 1) * replicas)
-            return (
-                tf.data.Dataset.from_tensor_slices(order[first:, mine].reshape(-1, order.shape[2]))
-                .map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-                .prefetch(PREFETCH * replicas)
-            )
-
-        return iter(self._strategy.distribute_datasets_from_function(pipeline))
+        return (
+            tf.data.Dataset.from_tensor_slices(order.reshape(-1, order.shape[2]))
+            .map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+            .prefetch(PREFETCH * order.shape[1])
+        )
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The next batch; the pipeline knows the order."""
@@ -121,14 +126,26 @@ class StreamedFeed:
         return x, y
 
 
+class SentFeed(StreamedFeed):
+    """The coordinator reads all batches, and sends each worker that of its step: none needs the data."""
+
+    kind = "sent"
+
+    def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
+        """Begin a pipeline of this process that reads the steps of the order from ``first`` on."""
+        return iter(self._batches(order[first:]))
+
+
 def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
-    """Keep the examples on the devices when they fit, else stream them.
+    """Keep the examples on the devices when they fit, else stream them; a coordinator sends them.
 
     Args:
         strategy: The strategy that the loop runs under.
         split: The examples.
         device_memory: Memory of each device in bytes; ``None`` for the host's own, 0 for a TPU.
     """
+    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+        return SentFeed(strategy, split)
     if device_memory == 0:
         return StreamedFeed(strategy, split, portable=True)
     replicas = strategy.num_replicas_in_sync

@@ -51,14 +51,15 @@ class Measured:
 class ChunkSize:
     """Adapts the number of steps of a chunk to the time that a step takes."""
 
-    def __init__(self, target: float = CHUNK_SECONDS) -> None:
+    def __init__(self, target: float = CHUNK_SECONDS, least: int = 1) -> None:
         self._target = target
-        self.steps = 1
+        self._least = least
+        self.steps = least
 
     def learn(self, count: int, seconds: float) -> None:
         """Take in how long a chunk took; grow at most fourfold, so that one quick chunk is no surprise."""
         wanted = int(self._target / max(seconds / count, 1e-9))
-        self.steps = max(1, min(wanted, 4 * self.steps, MAXIMUM_STEPS))
+        self.steps = max(self._least, min(wanted, 4 * self.steps, MAXIMUM_STEPS))
 
 
 class Loop:
@@ -76,7 +77,9 @@ class Loop:
         self._assembly = assembly
         self._strategy = assembly.strategy
         self._feed = assembly.feed
-        self._size = ChunkSize(CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS)
+        self._size = ChunkSize(
+            CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS, least=assembly.simultaneous_steps
+        )
         self._names: tuple[str, ...] = ()
         step = _step(assembly)
         # A TPU's strategy has the whole step compiled anyway.
@@ -100,7 +103,7 @@ class Loop:
         while done < len(order):
             count = self._agree(min(self._size.steps, len(order) - done))
             started, begin = time.time(), time.perf_counter()
-            values = self._chunk(source, tf.constant(done), tf.constant(count)).numpy()
+            values = self._take(source, done, count)
             seconds = time.perf_counter() - begin
             self._size.learn(count, seconds)
             done += count
@@ -118,6 +121,11 @@ class Loop:
                 if spent >= seconds:
                     break
         return count / spent
+
+    def _take(self, source: Any, first: int, count: int) -> npt.NDArray[np.float32]:
+        """Take so many steps from one on; what they measured, ``[count, series]``."""
+        values: npt.NDArray[np.float32] = self._chunk(source, tf.constant(first), tf.constant(count)).numpy()
+        return values
 
     def _run_chunk(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
         measured = tf.TensorArray(tf.float32, size=count)

@@ -2,7 +2,7 @@
 
 import math
 
-from accel_engine.events import CommandAnswered, LearningRateChanged, Phase
+from accel_engine.events import LearningRateChanged, Phase
 from accel_engine.run.reader import Command
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.control import Commands, StopRequested
@@ -25,6 +25,7 @@ class Obeying:
         self._assembly = assembly
         self._progress = progress
         self._saving = saving
+        self._answer = progress.answer
 
     def obey(self) -> None:
         """Do all that was asked since the last time; a pause takes as long as it lasts.
@@ -85,10 +86,3 @@ class Obeying:
         step = self._progress.step
         self._progress.say(LearningRateChanged, step=step, learning_rate=rate)
         self._answer(command, obeyed=True, answer=f"learning rate {rate:g} from step {step} on")
-
-    def _answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        progress = self._progress
-        progress.run.answer(command, obeyed=obeyed, answer=answer)
-        progress.say(
-            CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=progress.step
-        )

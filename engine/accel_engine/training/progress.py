@@ -2,7 +2,8 @@
 
 import time
 
-from accel_engine.events import Event, Phase, PhaseChanged
+from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged
+from accel_engine.run.reader import Command
 from accel_engine.run.writer import RunWriter
 
 
@@ -30,6 +31,11 @@ class Progress:
         """Begin a phase."""
         self.phase = phase
         self.say(PhaseChanged, phase=phase, detail=detail)
+
+    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        """Answer a command."""
+        self.run.answer(command, obeyed=obeyed, answer=answer)
+        self.say(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
 
     def say(self, kind: type[Event], **values: object) -> None:
         """Write an event of now."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine import strategies
 from accel_engine.devices.reading import Inventory
 from accel_engine.events import (
     DevicesFound,
@@ -28,6 +29,7 @@ from accel_engine.strategies.tpu_trouble import explain
 from accel_engine.training import placement, xla
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.control import Commands, Mailbox, StopRequested
+from accel_engine.training.coordinated import CoordinatedLoop
 from accel_engine.training.council import Council, SharedCommands
 from accel_engine.training.deadline import Deadline
 from accel_engine.training.diagnosis import diagnose
@@ -113,7 +115,7 @@ class Trainer:
             return self.ended(Outcome.STOPPED, str(stop))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure)
             traceback.print_exc()
-            self.cut_off = self._council is not None and isinstance(error, CUT_OFF)
+            self.cut_off = strategies.find(self._plan.strategy).processes and isinstance(error, CUT_OFF)
             return self.ended(Outcome.FAILED, *diagnose(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
@@ -162,7 +164,7 @@ class Trainer:
     def _meet(self) -> None:
         """Agree with the other workers, where there are any, on the step to go on from."""
         assembly, cluster = self._assembly, self._assembly.cluster
-        if cluster is None:
+        if cluster is None or cluster.coordinated:  # who takes steps for a coordinator has no say
             return
         self._council = Council(assembly.strategy, cluster)
         self._progress.step = self._council.least(self._progress.step)
@@ -215,7 +217,10 @@ class Trainer:
             self._may_try_xla = False
             use_xla = rates.pays and self._is_long(rates.plain)
         self._progress.enter(Phase.TRACING, "compiling with XLA" if use_xla else "")
-        self._loop = Loop(assembly, xla=use_xla, agree=self._council.follow if self._council else int)
+        if assembly.coordinated:
+            self._loop = CoordinatedLoop(assembly)
+        else:
+            self._loop = Loop(assembly, xla=use_xla, agree=self._council.follow if self._council else int)
         graph = self._loop.trace(self._order(0))
         self._utilization = Utilization(assembly, self._progress, self._hardware)
         self._utilization.count(graph)

@@ -59,9 +59,9 @@ def test_a_whole_run_has_no_parts_and_is_no_part(chief: Path) -> None:
 
 
 def test_parts_are_listed_in_the_order_of_their_numbers(chief: Path) -> None:
-    for index in (10, 2):
-        create_worker(chief, index, PLAN)
-    assert list(parts_of(chief)) == ["worker 2", "worker 10"]
+    for place in ("ps0", "10", "2"):
+        create_worker(chief, place, PLAN)
+    assert list(parts_of(chief)) == ["worker 2", "worker 10", "parameter server 0"]
     assert path_of(parts_of(chief)["worker 2"]) == f"{chief.name}/workers/2"
     assert path_of(chief) == chief.name
 
@@ -81,7 +81,7 @@ def test_a_part_is_not_linked_into_another_run_of_that_id_nor_over_another_part(
     assert not link(part, chief.name, "another-machine", 1)
     assert not link(part, "abcd-not-here", socket.gethostname(), 1)
     assert parts_of(chief) == {}
-    kept = create_worker(chief, 1, PLAN)
+    kept = create_worker(chief, "1", PLAN)
     assert not link(part, chief.name, socket.gethostname(), 1)
     assert not kept.is_symlink()
     assert link(kept, chief.name, socket.gethostname(), 1), "what is within the run needs no link"
@@ -107,7 +107,7 @@ def test_a_part_does_not_go_on_alone(chief: Path) -> None:
     assert resumable(part, environment(1)) == part
     with pytest.raises(RunError, match="resume the chief's run on"):
         resumable(begin(create(PLAN), "worker 1"), {})
-    local = begin(create_worker(chief, 1, PLAN), "worker 1", chief.name)
+    local = begin(create_worker(chief, "1", PLAN), "worker 1", chief.name)
     with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: resume {chief.name}, which takes"):
         resumable(local, {})
 

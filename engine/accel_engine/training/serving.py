@@ -1,0 +1,86 @@
+"""Serving a coordinator: what a worker or a parameter server does in place of training."""
+
+import time
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from accel_engine.cluster import Cluster
+from accel_engine.devices.reading import Inventory
+from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded
+from accel_engine.plan import Plan
+from accel_engine.run.writer import RunWriter
+from accel_engine.training import placement
+from accel_engine.training.control import Mailbox
+from accel_engine.training.progress import Progress
+
+
+class Server:
+    """Does what a coordinator asks, through TensorFlow's own server, until it is told to stop.
+
+    Args:
+        plan: What the coordinator trains.
+        cluster: All processes, and which of them this is.
+        run: Where everything is written.
+        mailbox: Where commands arrive.
+        inventory: The machine's devices.
+        began: When the engine took the run up, by ``time.monotonic()``.
+    """
+
+    cut_off = False
+    """Never: whether the coordinator is there is for those to see who watch it."""
+
+    def __init__(
+        self, plan: Plan, cluster: Cluster, run: RunWriter, mailbox: Mailbox, inventory: Inventory, began: float
+    ) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._mailbox = mailbox
+        self._inventory = inventory
+        self._progress = Progress(run, 0)
+        self._began = began
+
+    def train(self) -> RunEnded:
+        """Serve, and return the event that ends the run: it has no work of its own that could be left undone.
+
+        Raises:
+            PlanError: The plan's devices are not there.
+            tf.errors.OpError: The server cannot be started.
+        """
+        self._progress.enter(Phase.BUILDING)
+        computes = self._cluster.role == "worker"
+        if computes:
+            names = placement.configure(self._plan, self._inventory)
+        else:
+            tf.config.set_visible_devices([], "GPU")
+        spec = {"chief": [self._cluster.coordinator], "worker": self._cluster.workers, "ps": self._cluster.servers}
+        self._server = tf.distribute.Server(
+            tf.train.ClusterSpec({role: list(addresses) for role, addresses in spec.items()}),
+            job_name=self._cluster.role,
+            task_index=self._cluster.index,
+            protocol="grpc",
+            config=context.context().config,  # a server knows nothing of the devices that were just laid out
+        )
+        if computes:
+            devices = placement.found(names, self._inventory)
+            self._progress.say(DevicesFound, devices=devices, strategy="ParameterServerStrategy")
+        while (command := self._mailbox.wait()).name not in ("stop", "stop_now"):
+            self._progress.answer(
+                command, obeyed=False, answer="only the coordinator is asked: its run has the training"
+            )
+        self._progress.answer(command, obeyed=True, answer="stopped")
+        return self.ended(Outcome.FINISHED, f"{command.name} asked by {command.who}")
+
+    def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
+        """The event that ends the run."""
+        return RunEnded(
+            time=time.time(),
+            outcome=outcome,
+            steps=0,
+            epochs=0,
+            seconds=time.monotonic() - self._began,
+            steps_per_second=0.0,
+            metrics={},
+            reason=reason,
+            hint=hint,
+        )
