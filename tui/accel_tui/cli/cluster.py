@@ -12,7 +12,7 @@ from accel_tui.cli.train import train
 
 EPILOG = """\b
 Examples:
-  accel-tui cluster --workers gpu1:12345,gpu2:12345 --model resnet20 --data cifar10
+  accel-tui cluster --workers gpu1:12345,gpu2:12345 --model resnet20
   accel-tui cluster --workers gpu1:12345,gpu2:12345 --here 1 plan.toml
 """
 
