@@ -1,5 +1,8 @@
 import json
+from contextlib import closing
 
+from accel_engine.events import RunStarted, WorkersMet
+from accel_engine.run import RunWriter
 from accel_engine.run.schema import connect
 
 
@@ -50,3 +53,25 @@ def test_a_run_that_cannot_be_read_says_why(run_command, new_run):
     result = run_command("runs")
     assert "unreadable" in result.lines[1]
     assert "newer accel-tui" in result.lines[-1]
+
+
+def test_a_worker_s_own_run_is_listed_as_what_it_is(run_command, new_run):
+    chief, worker = new_run(), new_run()
+    chief.train()
+    worker.begin()
+    worker.say(RunStarted, run="", name="", plan={}, first_step=0, pid=1, host="h", versions={}, worker="worker 1")
+    worker.writer.close()
+    assert run_command("runs").lines[-1] == f"{worker.directory.name} is worker 1"
+
+    workers = tuple(
+        {"name": name, "address": "", "host": "h", "run": engine.directory.name}
+        for name, engine in (("worker 0", chief), ("worker 1", worker))
+    )
+    with closing(RunWriter(worker.directory)) as writer:
+        writer.event(WorkersMet(time=2.0, workers=workers, reduction="ring"))
+    assert run_command("runs").lines[-1] == f"{worker.directory.name} is worker 1 of {chief.directory.name}"
+    told = {run["run"]: (run["worker"], run["worker_of"]) for run in map(json.loads, run_command("runs --json").lines)}
+    assert told == {
+        chief.directory.name: ("", ""),
+        worker.directory.name: ("worker 1", chief.directory.name),
+    }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine import launch
-from accel_engine.events import Outcome
+from accel_engine.events import Outcome, RunStarted
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag
 from accel_engine.run import RunReader, Status, list_runs
 
@@ -322,3 +322,14 @@ def test_defaults_are_told(run_command):
     told = " ".join(run_command("train --help").out.split())
     assert f"default: {DEFAULTS['batch_size']}]" in told
     assert f"default: {DEFAULTS['model']}]" in told
+
+
+def test_a_worker_s_part_of_a_run_is_not_resumed_alone(engines, run_command, new_run):
+    engine = new_run()
+    engine.begin()
+    engine.say(RunStarted, run="", name="", plan={}, first_step=0, pid=1, host="h", versions={}, worker="worker 1")
+    engine.end()
+    result = run_command("train --resume last")
+    assert result.status == 1
+    assert "is worker 1 and cannot go on alone" in result.err
+    assert not engines.started

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from accel_engine.events import Outcome
+from accel_engine.events import Outcome, WorkersMet
 
 
 @pytest.fixture
@@ -104,3 +104,22 @@ def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
     result = run_command(f"watch {engine.directory}")
     assert result.status == 1
     assert "newer" in result.err
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        (("a", "b", "b"), "workers: 3 on a, b; gradients summed by a ring"),
+        (tuple("abcdefgh"), "workers: 8 on 8 machines; gradients summed by a ring"),
+    ],
+)
+def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_run, hosts, said):
+    engine = new_run()
+    workers = tuple({"name": f"worker {n}", "address": "", "host": host, "run": ""} for n, host in enumerate(hosts))
+    engine.begin()
+    engine.say(WorkersMet, workers=workers, reduction="ring")
+    engine.end()
+    assert said in run_command("watch last").out
+    lines = [json.loads(line) for line in run_command("watch last --json").lines]
+    (met,) = [line for line in lines if line["event"] == "workers_met"]
+    assert (met["workers"], met["reduction"]) == (list(workers), "ring")
