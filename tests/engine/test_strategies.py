@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from accel_engine import installed
@@ -201,3 +203,47 @@ def test_numbers_that_are_left_to_the_strategy() -> None:
     assert Plan().policy == "float32"
     assert TPU.policy == "mixed_bfloat16"
     assert TPU.replace(precision="float32").policy == "float32"
+
+
+SERVED = Plan(strategy="parameter-server")
+
+
+def tf_config(role: str, **cluster: list[str]) -> dict[str, str]:
+    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": role, "index": 0}})}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> None:
+    laid_out = lay_out(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
+    assert (laid_out.devices, laid_out.replicas) == (("gpu:0",), 1)
+    cluster = {"chief": ["a:1"], "ps": ["a:2"], "worker": ["b:1", "b:2", "b:3"][:workers]}
+    assert lay_out(SERVED, (CPU,), tf_config("chief", **cluster)).replicas == 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "role", "cluster", "told"),
+    [
+        (SERVED, "", {}, r"needs TF_CONFIG with a chief, workers and parameter servers \(ps\), or --local-workers 1"),
+        (SERVED, "worker", {"worker": ["a:1", "b:1"]}, "TF_CONFIG has no such cluster"),
+        (SERVED, "worker", {"worker": ["a:1"], "ps": ["b:1"]}, "TF_CONFIG has no such cluster"),
+        (SERVED, "chief", {"chief": ["a:1"], "ps": ["b:1"]}, "needs TF_CONFIG with a chief, workers"),
+        (
+            SERVED,
+            "evaluator",
+            {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"], "evaluator": ["d:1"]},
+            "the chief validates",
+        ),
+        (
+            Plan(strategy="multi-worker"),
+            "chief",
+            {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]},
+            "TF_CONFIG has parameter servers: use parameter-server",
+        ),
+        (SERVED.replace(xla="on", local_workers=1), "", {}, "must be auto or off under parameter-server"),
+    ],
+)
+def test_a_cluster_that_is_not_for_the_strategy_is_refused(
+    plan: Plan, role: str, cluster: dict[str, list[str]], told: str
+) -> None:
+    with pytest.raises(PlanError, match=told):
+        lay_out(plan, (CPU,), tf_config(role, **cluster) if cluster else {})

@@ -172,6 +172,8 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
     chosen = _choose(entry, plan, devices)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
+    if entry.coordinated and plan.xla == "on":
+        raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}: the weights are in other processes")
     workers = _workers(entry, plan, environment)
     return Layout(chosen, 1 if entry.coordinated else workers)
 

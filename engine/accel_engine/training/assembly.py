@@ -133,14 +133,11 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     if plan.xla == "on" and schedule.replicas > 1 and devices[0].startswith("CPU"):
         raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
     cluster = Cluster.find(os.environ) if entry.processes else None
-    if cluster is not None and cluster.coordinated:
-        if plan.xla == "on":
-            raise PlanError("xla", "on", "XLA cannot compile a step whose weights are elsewhere; use auto or off")
-        if len(cluster.workers) > 1:
-            notes.append(
-                f"{len(cluster.workers)} workers take steps at the same time, each of {schedule.global_batch} examples "
-                "and with weights that others are changing"
-            )
+    if cluster is not None and cluster.coordinated and len(cluster.workers) > 1:
+        notes.append(
+            f"{len(cluster.workers)} workers take steps at the same time, each of {schedule.global_batch} examples "
+            "and with weights that others are changing"
+        )
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
         own_train_step = overrides_train_step(model)

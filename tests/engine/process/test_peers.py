@@ -62,3 +62,33 @@ def test_a_host_that_nobody_knows_is_one_that_does_not_come() -> None:
     cluster = Cluster(("127.0.0.1:1", "no-such-host.invalid:2"))
     watching = PeerWatch(cluster, lambda _: None, join_seconds=0.0)
     assert "no-such-host.invalid:2" in watching.wait_for_problem()
+
+
+def test_a_coordinator_goes_on_while_one_worker_is_there(wait_until: Wait) -> None:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    *workers, server = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    cluster = Cluster(tuple(workers), (server,), role="chief", coordinator="127.0.0.1:1")
+    lost: list[str] = []
+    watching = PeerWatch(cluster, lambda _: None, lost.append, lost_seconds=0.05)
+    watching.wait_for_all()
+    assert watching.complete
+    sockets[1].close()
+    wait_until(lambda: lost, "a word of who is gone")
+    assert lost[0].startswith(f"worker 1 ({workers[1]}) is gone")
+    assert lost[0].endswith("; training goes on with worker 0")
+    assert not watching.problem
+    sockets[0].close()
+    assert watching.wait_for_problem().startswith(f"worker 0 ({workers[0]}) is gone")
+    assert len(lost) == 1
+    sockets[2].close()
+
+
+def test_a_coordinator_cannot_go_on_without_a_parameter_server(listener: socket.socket) -> None:
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as worker:
+        there = f"127.0.0.1:{worker.getsockname()[1]}"
+        cluster = Cluster((there,), (address,), role="chief", coordinator="127.0.0.1:1")
+        watching = PeerWatch(cluster, lambda _: None, lost_seconds=0.05)
+        watching.wait_for_all()
+        listener.close()
+        assert watching.wait_for_problem().startswith(f"parameter server 0 ({address}) is gone")
