@@ -56,16 +56,15 @@ class Count:
     reason: str = ""
 
 
-def count(graph: tf.Graph) -> Count:
-    """Count the work of a graph, in which a loop that is not inside of another counts as one turn of it.
-
-    Of the graph of a chunk of steps that is a step, on all replicas that the graph holds.
+def count(graph: tf.Graph, *, chunk: bool) -> Count:
+    """Count the work of a step, on all replicas that its graph holds.
 
     Args:
         graph: Of a concrete function.
+        chunk: Whether that is a chunk of steps, whose loop is counted as one turn, and not a single step.
     """
     try:
-        return Count(float(_work(graph, inside_loop=False)))
+        return Count(float(_work(graph, inside_loop=not chunk)))
     except _Uncountable as why:
         return Count(None, str(why))
 

@@ -39,13 +39,13 @@ class Utilization:
         self._may_measure = assembly.on_cpu and assembly.alone and self._arithmetic == FLOAT32
 
     def count(self, graph: tf.Graph) -> None:
-        """Count the graph of a chunk of steps.
+        """Count the graph of a chunk of steps, or of one step where workers are handed single ones.
 
         A strategy for TPUs traces a step once for all of its replicas, others once for each of this worker's.
         """
         assembly = self._assembly
         traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
-        work = count(graph)
+        work = count(graph, chunk=not assembly.coordinated)
         self._work = work if work.flops is None else Count(work.flops * assembly.replicas / traced)
         self._tell()
 

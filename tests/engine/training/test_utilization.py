@@ -43,13 +43,14 @@ def on(
     counted: Count | None = None,
 ) -> tuple[Utilization, Told]:
     """What is told of devices that are not here."""
-    monkeypatch.setattr(utilization, "count", lambda _: counted or Count(100e12))
+    monkeypatch.setattr(utilization, "count", lambda *_, **__: counted or Count(100e12))
     assembly: Any = SimpleNamespace(
         devices=devices,
         on_cpu=devices[0].startswith("CPU"),
         alone=not replicas,
         replicas=replicas or len(devices),
         simultaneous_steps=1,
+        coordinated=False,
         model=SimpleNamespace(compute_dtype=dtype),
     )
     told = Told()
