@@ -15,7 +15,7 @@ from accel_engine.devices.reading import Device
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.registry import suggestion
-from accel_engine.strategies.tpu_address import VARIABLES, Way
+from accel_engine.strategies.tpu_address import Way
 
 if TYPE_CHECKING:
     from accel_engine.plan import Plan
@@ -82,7 +82,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
         StrategyEntry(
             "tpu",
             "The model copied to every core of a TPU, gradients summed at each step",
-            "TPU chips in this machine, or --tpu with an address or a name",
+            "a TPU chip here, or one named by --tpu, COLAB_TPU_ADDR or TPU_NAME",
             "accel_engine.strategies.tpu_builder:tpu",
             kind="tpu",
             precision="mixed_bfloat16",
@@ -237,8 +237,7 @@ def _lay_out_tpu(
         return Layout((), elsewhere=way.target)
     chips = [device for device in devices if device.kind == "tpu"]
     if way is None and not chips:
-        none = f"there is no TPU chip, and none is named ({', '.join(('--tpu', *VARIABLES))})"
-        raise PlanError("strategy", entry.name, f"needs {entry.needs}; {none}")
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}")
     here = installed.installation()
     if here.distribution and here.distribution != "tensorflow-tpu":
         cause = f"{here.distribution} {here.version} has no TPU support"
