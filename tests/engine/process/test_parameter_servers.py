@@ -1,0 +1,119 @@
+"""Real coordinators, workers and parameter servers on this machine: processes that train one model."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from accel_engine import run
+from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PhaseChanged, RunEnded, Warned
+from accel_engine.launch import start
+from accel_engine.plan import Plan
+from accel_engine.run.home import latest_checkpoint
+from accel_engine.run.parts import parts_of
+from accel_engine.run.reader import answer
+from accel_engine.run.writer import reopen
+
+ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)
+"""A hundred steps of a model with batch normalization and dropout."""
+
+SERVED = ALONE.replace(strategy="parameter-server", local_workers=1)
+
+Wait = Callable[..., None]
+
+
+@pytest.fixture
+def engines() -> Iterator[list["subprocess.Popen[str]"]]:
+    """Engine processes that do not outlive their test, nor do those that serve them."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        servers = psutil.Process(process.pid).children() if process.poll() is None else []
+        for each in (process, *servers):
+            each.kill()
+        process.wait()
+
+
+def read(directory: Path) -> tuple[tuple[Event, ...], np.ndarray]:
+    with closing(run.RunReader(directory)) as reader:
+        update = reader.poll()
+    return update.events, np.concatenate([chunk.series["loss"] for chunk in update.chunks] or [[]])
+
+
+def last(directory: Path) -> RunEnded:
+    event = read(directory)[0][-1]
+    assert isinstance(event, RunEnded), event
+    return event
+
+
+def said(directory: Path, kind: type[Event]) -> list[Event]:
+    return [event for event in read(directory)[0] if isinstance(event, kind)]
+
+
+def kill(directory: Path, name: str) -> None:
+    with closing(run.RunReader(parts_of(directory)[name])) as reader:
+        psutil.Process(reader.info().pid).kill()
+
+
+def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+    alone, served = run.create(ALONE), run.create(SERVED)
+    for directory in (alone, served):
+        engines.append(start(directory))
+        assert engines[-1].wait(120) == 0, last(directory)
+
+    losses = read(served)[1]
+    assert len(losses) == 100
+    np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
+    for name, value in last(alone).metrics.items():
+        assert last(served).metrics[name] == pytest.approx(value, abs=1e-3), name
+    assert (served / "model.keras").is_file()
+    assert list(parts_of(served)) == ["worker 0", "parameter server 0"]
+    for part in parts_of(served).values():
+        assert last(part).outcome is Outcome.FINISHED
+        assert [event.detail for event in said(part, PhaseChanged)][-1].endswith("for the coordinator")
+        assert latest_checkpoint(part) == 0
+        with closing(run.RunReader(part)) as reader:
+            assert reader.poll().samples
+
+
+def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_without_its_weights(
+    engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
+) -> None:
+    plan = SERVED.replace(local_workers=2, epochs=100_000, validation="off")
+    directory = run.create(plan)
+    engines.append(start(directory))
+    wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
+
+    for asked, obeyed in ((parts_of(directory)["worker 0"], False), (directory, True)):
+        number = run.request(asked, "learning_rate", 0.01)
+        wait_until(lambda at=asked, number=number: answer(at, number), "an answer")
+        assert [event.obeyed for event in said(asked, CommandAnswered)] == [obeyed]
+    assert said(directory, LearningRateChanged)[-1].learning_rate == pytest.approx(0.01)
+
+    kill(directory, "worker 0")
+    wait_until(lambda: [event for event in said(directory, Warned) if "is gone" in event.message], "a warning")
+    assert said(directory, Warned)[-1].message.endswith("training goes on with worker 1")
+    reached = run.list_runs()[0].steps
+    wait_until(lambda: run.list_runs()[0].steps > reached + 50, "the other worker to go on")
+
+    kill(directory, "parameter server 0")
+    assert engines[0].wait(60) == 1
+    assert last(directory).reason.startswith("parameter server 0 (127.0.0.1:")
+    assert "is gone" in last(directory).reason
+    saved = latest_checkpoint(directory)
+    assert saved
+
+    reopen(directory, plan.replace(local_workers=1))
+    engines.append(start(directory))
+    wait_until(lambda: run.list_runs()[0].steps > saved + 50, "going on", timeout=120.0)
+    servers = psutil.Process(engines[1].pid).children()
+    engines[1].kill()  # without a word to those that serve it
+    psutil.wait_procs(servers, 30)
+    for name in ("worker 0", "parameter server 0"):
+        ended = last(parts_of(directory)[name])
+        assert ended.outcome is Outcome.FINISHED
+        assert ended.reason.startswith("training has ended, or coordinator")
