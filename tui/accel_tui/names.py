@@ -1,6 +1,12 @@
-"""Names of the user's own models and data, short enough for a line."""
+"""Names of the user's own models and data, short enough for a line; and those of who trains."""
 
 from pathlib import PurePath
+
+CHIEF = "worker 0"
+"""The worker that writes the run that people look at."""
+
+COORDINATOR = "coordinator"
+"""Who writes it where the workers are others."""
 
 
 def brief(spec: str) -> str:

@@ -1,23 +1,23 @@
 """The workers of a run that is trained by many: following what they write, and who they are."""
 
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.events import WorkersMet
+from accel_engine.events import RunEnded, RunStarted, WorkersMet
 from accel_engine.run import RunReader
 from accel_engine.run.parts import parts_of
+from accel_tui.names import CHIEF, COORDINATOR
 from accel_tui.state import RunState, fold
-
-CHIEF = "worker 0"
-"""The worker that writes the run that people look at."""
-
-COORDINATOR = "coordinator"
-"""Who writes it where the workers are others."""
 
 _HOSTS = 3
 """How many machines are named."""
+
+STATUS_SECONDS = 3.0
+"""How often it is asked whether a worker's engine still lives; the chief misses one later."""
 
 _SAMPLES = 500
 """How many of the samples that a worker took before are read."""
@@ -34,10 +34,12 @@ class WorkersFollower:
         self._directory = directory
         self._readers: dict[str, RunReader] = {}
         self._states: dict[str, RunState] = {}
+        self._places: dict[str, tuple[int, int]] = {}
+        self._asked: dict[str, float] = {}
 
     def look(self) -> Mapping[str, RunState]:
         """The states by worker, those of runs that are here by now; the same object while nothing has changed."""
-        found = {name: self._look_at(name, path.resolve()) for name, path in parts_of(self._directory).items()}
+        found = {name: self._look_at(name, path) for name, path in parts_of(self._directory).items()}
         states = {name: state for name, state in found.items() if state}
         if states.keys() != self._states.keys() or any(
             state is not self._states[name] for name, state in states.items()
@@ -53,17 +55,32 @@ class WorkersFollower:
     def _look_at(self, name: str, path: Path) -> RunState | None:
         state = self._states.get(name)
         try:
-            reader = self._readers.get(name)
-            if reader is None or reader.directory != path:
-                self._readers[name], state = RunReader(path, most_samples=_SAMPLES, steps=False), None
-                if reader:
-                    reader.close()
-            update, info = self._readers[name].poll(), self._readers[name].info()
-        except RunError:
+            if self._turn_to(name, path):
+                state = None
+            update = self._readers[name].poll()
+        except (RunError, OSError):
             return state  # it may be half made, or its disk away: at the next look it is tried again
         state = state or RunState()
-        state = fold(state, update) if update else state
-        return state if info == state.info else replace(state, info=info)
+        after = fold(state, update) if update else state
+        turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
+        if turned or after.info is None or time.monotonic() - self._asked[name] >= STATUS_SECONDS:
+            self._asked[name] = time.monotonic()
+            with suppress(RunError):
+                info = self._readers[name].info()
+                after = after if info == after.info else replace(after, info=info)
+        return after
+
+    def _turn_to(self, name: str, path: Path) -> bool:
+        """Read a worker's run, which is another once it was resumed elsewhere; whether it is."""
+        found = path.stat()
+        place = found.st_dev, found.st_ino
+        if self._places.get(name) == place:
+            return False
+        reader = RunReader(path, most_samples=_SAMPLES, steps=False)
+        if name in self._readers:
+            self._readers[name].close()
+        self._readers[name], self._places[name] = reader, place
+        return True
 
 
 @dataclass(frozen=True, slots=True)

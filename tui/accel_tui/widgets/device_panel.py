@@ -10,8 +10,8 @@ from textual.widget import Widget
 
 from accel_engine.devices.reading import Device, Inventory
 from accel_tui.meter import Meter
+from accel_tui.names import CHIEF, COORDINATOR
 from accel_tui.widgets.device_lines import CELLS, IDS, detail, line, short_name, worker_cell
-from accel_tui.workers import CHIEF, COORDINATOR
 
 _TALL = 34
 """Rows of a terminal from which devices may have a second line each."""
