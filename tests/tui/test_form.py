@@ -25,7 +25,8 @@ def test_every_field_of_a_plan_is_in_one_group() -> None:
     "plan",
     [
         Plan(),
-        Plan(model="mlp", devices=("cpu:0",), learning_rate=1e-5, steps_per_epoch=7, name="a try", image_size="8x8"),
+        Plan(model="mlp", devices=("cpu:0",), learning_rate=1e-5, steps_per_epoch=7, name="a try"),
+        Plan(strategy="multi-worker", reduction="ring", local_workers=2, rate_scaling="linear", memory_growth="off"),
     ],
 )
 def test_a_plan_survives_being_text(plan: Plan) -> None:
@@ -101,7 +102,8 @@ def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
     assert offered["default"].possible
     assert not offered["mirrored"].possible
     assert "two devices of a kind" in offered["mirrored"].note
-    assert not offered["multi-worker"].possible
+    assert offered["multi-worker"].possible  # with its own field filled in, which is shown once it is chosen
+    assert "local workers 2" in offered["multi-worker"].note
     many = form.fill({"virtual_cpus": "2"}, (CPU,))
     split = {choice.value: choice for choice in form.choices("strategy", many, (CPU,))}
     assert split["mirrored"].possible

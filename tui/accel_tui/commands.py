@@ -59,9 +59,9 @@ class PlanCommands(ListedCommands):
         yield  # what makes this a generator
 
     def commands(self) -> Iterator[Command]:
-        """One command for each possible choice of each field, and one to go to each field."""
+        """One command for each possible choice of each field on the screen, and one to go to each."""
         plan_form = self.screen.query_one(PlanForm)
-        for field in plan_form.fields:
+        for field in plan_form.shown:
             yield f"go to {form.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)
             for choice in field.picker.choices:
                 if choice.possible and choice.value:

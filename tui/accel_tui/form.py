@@ -18,6 +18,7 @@ from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Layout
 from accel_tui import units
+from accel_tui.relevance import relevant, sensible
 
 WHAT = ("model", "data", "image_size", "name")
 WHERE = (
@@ -47,6 +48,9 @@ _DOCS = {
     "data": "Data: a name, FILE.npz, a folder, or synthetic[:SHAPE[:CLASSES[:NUMBER]]]",
 }
 """Of fields whose own words need more than a line."""
+
+_REMEDIES = {"local_workers": 2, "tpu": "local"}
+"""Of fields that mean something under some strategies only, what those may lack until it is filled in."""
 
 _TYPED = {int: r"[\d, ]*", float: r"[\d., eE+-]*"}
 
@@ -130,14 +134,16 @@ def parse(name: str, text: str) -> Any:
 def fill(
     texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DataEntry | None = None
 ) -> Filled:
-    """Read all fields; every one that is wrong says why.
+    """Read all fields that mean something; every one that is wrong says why.
 
     Args:
-        texts: The fields' texts by name; those that are left out are at their default.
+        texts: The fields' texts by name; those that are left out, or mean nothing beside the others, are at
+            their default.
         devices: The machine's devices; without them, what fits is not checked.
         surveyed: What was last found in the user's own data, which may be other data by now.
     """
     plan, errors = _read(texts)
+    plan, errors = _read({name: text for name, text in texts.items() if relevant(name, plan, devices)})
     entry = data.find(plan.data)
     if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
         entry = surveyed
@@ -202,6 +208,8 @@ def choices(name: str, filled: Filled, devices: Sequence[Device] = ()) -> tuple[
             return tuple(_strategy(entry, filled.plan, devices) for entry in strategies.CATALOGUE.values())
         case "devices":
             return _devices(filled.plan, devices)
+        case "reduction":
+            return tuple(Choice(value) for value in strategies.find(filled.plan.strategy).reductions)
     return tuple(Choice(value) for value in SPECS[name].choices)
 
 
@@ -252,9 +260,14 @@ def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
 
 
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
-    # Which devices it may use is for the user to decide after the strategy; only what is there counts.
-    reason = _on_screen(strategies.misfit(entry.name, plan, devices)) if devices else ""
-    return Choice(entry.name, reason or entry.summary, not reason)
+    if not devices:
+        return Choice(entry.name, entry.summary)
+    # Which devices it may use and how it sums is for the user to decide after the strategy; only what is there counts.
+    chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto"), devices)
+    lacks = strategies.misfit(entry.name, chosen, devices)
+    remedies = {name: value for name, value in _REMEDIES.items() if relevant(name, chosen, devices)}
+    reason = strategies.misfit(entry.name, chosen.replace(**remedies), devices) if lacks else ""
+    return Choice(entry.name, _on_screen(reason or lacks) or entry.summary, not reason)
 
 
 def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[Choice, ...]:

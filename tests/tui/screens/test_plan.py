@@ -45,7 +45,7 @@ async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[
     async with StubApp().run_test(size=size) as pilot:
         await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "22 an epoch, 220 in all")
         await shows(pilot, "$ accel-tui train", "engine: ready (TensorFlow 2.21.0)", "Start", "q Quit")
-        for each in screen_of(pilot).query(Field):
+        for each in screen_of(pilot).form.shown:
             assert pilot.app.screen.region.contains_region(each.region), each.field
 
 
@@ -126,12 +126,59 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
         await shows(pilot, "mirrored", "needs two devices of a kind", "virtual CPUs 2", "esc closes the list")
         listed = field(pilot, "strategy").picker.listed
         assert {option.prompt.plain.split()[0]: option.disabled for option in listed.options}["mirrored"]
-        await pilot.press("down", "down", "enter")  # round to the first: what does not fit cannot be reached
-        assert field(pilot, "strategy").picker.value == "default"
+        for _ in listed.options:
+            await pilot.press("down")  # what does not fit cannot be reached
+            assert listed.highlighted_option
+            assert not listed.highlighted_option.disabled
+        await pilot.press("escape")
         await fill(pilot, "virtual_cpus", "2")
         await fill(pilot, "strategy", "mirrored")
         await pilot.press("tab")
         await shows(pilot, "32 on each of cpu:0, cpu:1")
+
+
+async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready", "virtual CPUs")
+        assert "local workers" not in text_of(pilot)
+        await fill(pilot, "strategy", "multi")
+        await pilot.press("enter")
+        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "rate scaling")
+        places = [each.field for each in screen_of(pilot).query(Field)]
+        assert places == [each.field for each in screen_of(pilot).form.fields if each.field in places]
+        await fill(pilot, "local_workers", "3")
+        await shows(pilot, "--strategy multi-worker --local-workers 3")
+        await fill(pilot, "strategy", "default")
+        await pilot.press("tab")
+        await hides(pilot, "local workers")
+        await hides(pilot, "--local-workers")
+        await fill(pilot, "strategy", "multi-worker")
+        await pilot.press("tab")
+        await shows(pilot, "--strategy multi-worker --local-workers 3")
+        await pilot.press("f6")
+        await hides(pilot, "local workers")
+        assert text_of(pilot).count("$ accel-tui train ") == 1
+
+
+async def test_a_plan_that_is_loaded_shows_what_is_its_own() -> None:
+    plan = Plan(strategy="multi-worker", local_workers=2, reduction="ring", rate_scaling="linear")
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).load(plan)
+        await shows(pilot, "local workers   2", "reduction       ring", "rate scaling    linear")
+        assert screen_of(pilot).form.filled.plan == plan
+
+
+async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).load(Plan(strategy="mirrored", virtual_cpus=2))
+        await shows(pilot, "reduction")
+        await fill(pilot, "reduction", "")
+        await shows(pilot, "How gradients are summed")
+        await pilot.press("f6")
+        await hides(pilot, "How gradients are summed")
+        assert field(pilot, "xla").picker.input.has_focus
 
 
 async def test_choosing_by_mouse() -> None:
@@ -290,7 +337,7 @@ async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
     async with StubApp().run_test(size=(60, 16)) as pilot:
         await shows(pilot, "Start")
-        for each in screen_of(pilot).query(Field):
+        for each in screen_of(pilot).form.shown:
             screen_of(pilot).form.go_to(each.field)
             await until(pilot, lambda each=each: pilot.app.screen.region.contains_region(each.region), each.field)  # type: ignore[misc]
         assert "Start" in text_of(pilot)

@@ -231,7 +231,7 @@ class PlanScreen(SpotScreen):
         self._show_hint()
 
     def _show_hint(self) -> None:
-        field = next((field for field in self.form.fields if field.has_focus_within), None)
+        field = next((field for field in self.form.shown if field.has_focus_within), None)
         words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
         hint = self.query_one("#hint", Static)
         # The screen is laid out again only for another number of lines.

@@ -1,7 +1,6 @@
 """One field of the plan on the screen: its name, its text, and what is wrong with it."""
 
 from textual.app import ComposeResult
-from textual.getters import query_one
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
@@ -12,6 +11,8 @@ from accel_tui.widgets.picker import Picker
 
 class Field(Widget):
     """A field in a line, and under it what is wrong, if something is.
+
+    It has a text also before it is mounted, as fields are only once they mean something.
 
     Args:
         name: The plan's field.
@@ -33,16 +34,14 @@ class Field(Widget):
     error: reactive[str] = reactive("")
     """What is wrong with the text; nothing when it is right."""
 
-    picker = query_one(Picker)
-
     def __init__(self, name: str, value: str) -> None:
         super().__init__(id=f"field-{name}")
         self.field = name
-        self._value = value
+        self.picker = Picker(value, offers=form.offers(name), typed=form.typed(name), id=name)
 
     def compose(self) -> ComposeResult:
         """The text."""
-        yield Picker(self._value, offers=form.offers(self.field), typed=form.typed(self.field), id=self.field)
+        yield self.picker
 
     def render(self) -> str:
         """The name, beside the text; not a widget, of which a form has enough to paint."""

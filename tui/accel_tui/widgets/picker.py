@@ -54,7 +54,7 @@ class Picker(Widget):
             min-width: 24;
             max-width: 100vw;
             height: auto;
-            max-height: 12;
+            max-height: 11;
             padding: 0;
             background: $surface;
             scrollbar-size-vertical: 1;
@@ -113,7 +113,6 @@ class Picker(Widget):
             """The picker that it comes from."""
             return self.picker
 
-    input = query_one(Input)
     listed = query_one(OptionList)
 
     def __init__(
@@ -125,15 +124,14 @@ class Picker(Widget):
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id, classes="-offers" if offers else None)
-        self._first = value
+        self.input = Input(value, restrict=typed, validate_on=())  # whether it is right is for the owner to say
         self._offers = offers
-        self._typed = typed
         self._before = value
         self._told = value
 
     def compose(self) -> ComposeResult:
         """The input."""
-        yield Input(self._first, restrict=self._typed, validate_on=())  # whether it is right is for the owner to say
+        yield self.input
 
     def render(self) -> str:
         """A mark beside the input, where there is a list."""

@@ -15,12 +15,13 @@ from accel_engine.devices.reading import Inventory
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui import form
 from accel_tui.form import Filled
+from accel_tui.relevance import relevant
 from accel_tui.widgets.field import Field
 from accel_tui.widgets.picker import Picker
 
 
 class PlanForm(Widget):
-    """All fields by group; says what they make whenever one changes."""
+    """The fields that mean something, by group; says what they make whenever one changes."""
 
     DEFAULT_CSS = """
     PlanForm {
@@ -70,7 +71,7 @@ class PlanForm(Widget):
             for group in column
             for name in form.GROUPS[group]
         )
-        """All fields, in their order on the screen."""
+        """All fields, in their order on the screen, be they on it or not."""
 
     def compose(self) -> ComposeResult:
         """A column, or two, of groups of fields."""
@@ -79,11 +80,17 @@ class PlanForm(Widget):
                 for group in column:
                     with Vertical(id=f"group-{group.lower()}", classes="group") as box:
                         box.border_title = group
-                        yield from (field for field in self.fields if field.field in form.GROUPS[group])
+                        names = {name for name in form.GROUPS[group] if relevant(name, Plan(), None)}
+                        yield from (field for field in self.fields if field.field in names)
 
     def on_mount(self) -> None:
         """Say what the form makes as it opens."""
         self._look()
+
+    @property
+    def shown(self) -> tuple[Field, ...]:
+        """The fields that mean something for what is chosen, in their order on the screen."""
+        return tuple(field for field in self.fields if field.parent is not None and field.display)
 
     @property
     def filled(self) -> Filled:
@@ -104,11 +111,11 @@ class PlanForm(Widget):
 
     def set(self, name: str, text: str) -> None:
         """Fill one field in."""
-        self.query_one(f"#{name}", Picker).value = text
+        self._field(name).picker.value = text
 
     def go_to(self, name: str) -> None:
         """Put the cursor in a field."""
-        self.query_one(f"#{name}", Picker).input.focus()
+        self._field(name).picker.input.focus()
 
     def watch_inventory(self) -> None:
         """What fits may be another."""
@@ -130,12 +137,33 @@ class PlanForm(Widget):
         event.stop()
         self._look()
 
+    def _field(self, name: str) -> Field:
+        return next(field for field in self.fields if field.field == name)
+
     def _look(self) -> None:
         filled = self.filled
+        self._show(filled.plan)
         devices = () if self.inventory is None else self.inventory.devices
-        for field in self.fields:
+        for field in self.shown:
             name = field.field
             field.error = filled.errors.get(name, "")
             field.picker.choices = form.choices(name, filled, devices)
             field.picker.placeholder = form.empty(name, filled)
         self.post_message(self.Changed(self, filled))
+
+    def _show(self, plan: Plan) -> None:
+        """Show the fields that mean something; those that are needed for the first time are mounted in their place."""
+        devices = None if self.inventory is None else self.inventory.devices
+        for group, names in form.GROUPS.items():
+            mounted: Field | None = None
+            shown: Field | None = None
+            for field in (field for field in self.fields if field.field in names):
+                wanted = relevant(field.field, plan, devices)
+                if field.parent is None and wanted:
+                    box = self.query_one(f"#group-{group.lower()}")
+                    box.mount(field, after=mounted) if mounted else box.mount(field, before=0)
+                if not wanted and field.has_focus_within and shown:
+                    shown.picker.input.focus()
+                field.display = wanted
+                mounted = mounted if field.parent is None else field
+                shown = field if wanted else shown
