@@ -296,11 +296,11 @@ async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:
 async def test_devices_of_every_kind_are_offered() -> None:
     gpus = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4", 24 * GIB) for index in range(8))
     machine = Inventory((Device("cpu:0", "cpu", "AMD EPYC", 16 * GIB, 4), *gpus))
-    async with StubApp(inventory=machine).run_test(size=WIDE) as pilot:
+    async with StubApp(inventory=machine).run_test(size=HUGE) as pilot:
         await shows(pilot, "gpu:3", "auto: gpu:0", "Start")
         await fill(pilot, "strategy", "mirrored")
         await pilot.press("tab", "escape")
-        await shows(pilot, "8 on each of gpu:0, gpu:1")
+        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "beside data")
 
 
 async def test_help_lists_the_keys_with_what_they_do() -> None:

@@ -51,29 +51,27 @@ class OutlookPanel(Widget):
         return Content("\n").join(self._lines(self.size.width))
 
     def _lines(self, width: int) -> list[Content]:
-        rows = [_row(fact) for fact in self.facts]
         if width >= _TWO_COLUMNS:
+            rows = [_row(fact) for fact in self.facts]
             half = (len(rows) + 1) // 2
             left = [row.truncate(width // 2 - 1, ellipsis=True, pad=True) for row in rows[:half]]
             right = [*rows[half:], Content("")][:half]
             rows = [Content.assemble(first, " ", second) for first, second in zip(left, right, strict=True)]
         else:
-            rows = [*(line for fact in self.choices for line in _paragraph(fact, width)), Content(""), *rows]
+            chosen = [line for fact in self.choices for line in _paragraph(fact, width, "$text-muted")]
+            rows = [*chosen, Content(""), *(line for fact in self.facts for line in _paragraph(fact, width))]
         rows = [row.truncate(width, ellipsis=True) for row in rows]
         return rows + [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
 
 
-def _paragraph(fact: Fact, width: int) -> list[Content]:
+def _paragraph(fact: Fact, width: int, style: str = "") -> list[Content]:
     """A text beside its name, over as many lines as it needs."""
     lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME))
     names = [fact.name] + [""] * len(lines)
-    return [
-        Content.assemble((f"{name:<{_NAME}}", "$text-muted"), (line, "$text-muted"))
-        for name, line in zip(names, lines, strict=False)
-    ]
+    return [_row(Fact(name, line, fact.pending), style) for name, line in zip(names, lines, strict=False)]
 
 
-def _row(fact: Fact) -> Content:
+def _row(fact: Fact, style: str = "") -> Content:
     return Content.assemble(
-        (f"{fact.name:<{_NAME}}", "$text-muted"), (fact.text, "$text-disabled" if fact.pending else "")
+        (f"{fact.name:<{_NAME}}", "$text-muted"), (fact.text, "$text-disabled" if fact.pending else style)
     )
