@@ -7,7 +7,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.loop import Loop
+from accel_engine.training.loop import Loop, graph_of
 
 
 class CoordinatedLoop(Loop):
@@ -23,7 +23,7 @@ class CoordinatedLoop(Loop):
     def __init__(self, assembly: Assembly) -> None:
         super().__init__(assembly, xla=False)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(assembly.strategy)
-        self._one = tf.function(self._run_step)
+        self._one = graph_of(self._run_step, assembly)
 
     def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
         """Trace the graph of a step, so that the first chunk does not have to, and give it."""

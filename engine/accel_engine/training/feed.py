@@ -118,7 +118,7 @@ class StreamedFeed:
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The next batch; the pipeline knows the order."""
         del step
-        batch: tuple[Any, ...] = next(source)
+        batch: tuple[Any, ...] = source.get_next()
         return batch
 
     def examples(self, x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.feed import choose_feed
-from accel_engine.training.loop import scaled
+from accel_engine.training.loop import graph_of, scaled
 
 LARGEST_BATCH = 256
 """The most examples that a replica takes at a time, unless it trains on more."""
@@ -38,7 +38,7 @@ class Validation:
         # A TPU would compile for each shape, which takes longer than the examples that count for nothing.
         self._fills_up = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
         self._feed = choose_feed(assembly.strategy, split, device_memory)
-        self._batch = tf.function(self._run_batch, reduce_retracing=True)
+        self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
 
     def run(self, between: Callable[[], None] = lambda: None) -> dict[str, float]:
         """Return the means over all examples: ``loss``, ``accuracy`` where it means something, the model's own.
