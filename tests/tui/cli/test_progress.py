@@ -3,7 +3,7 @@ import io
 import pyte
 import pytest
 
-from accel_engine.events import Phase, PhaseChanged, Validated, WorkCounted
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
 from accel_engine.run import RunReader, Update
 from accel_tui.cli.progress import Bar, Log, progress
 from accel_tui.cli.views import view_for
@@ -160,6 +160,24 @@ def test_a_log_is_silent_while_a_run_is_paused(follower):
     now[0] = 60.0
     log.show(reader.poll())
     assert stream.getvalue() == before
+
+
+def test_a_server_that_takes_no_steps_of_its_own_tells_none(follower):
+    engine, reader = follower
+    now = [0.0]
+    stream = Stream(tty=False)
+    log = Log(stream, clock=lambda: now[0])
+    engine.say(PhaseChanged, phase=Phase.TRAINING, detail="keeping weights for the coordinator")
+    log.show(reader.poll())
+    assert stream.getvalue().endswith(" keeping weights for the coordinator\n")
+    before = stream.getvalue()
+    now[0] = 60.0
+    log.show(reader.poll())
+    assert stream.getvalue() == before
+    ended = RunEnded(
+        time=0.0, outcome=Outcome.FINISHED, steps=0, epochs=0, seconds=5.0, steps_per_second=0.0, metrics={}
+    )
+    assert worded(ended, RunState()) == "finished after 5.0 s"
 
 
 def test_a_validation_without_an_epoch_of_its_own_is_told_alone():

@@ -60,7 +60,7 @@ class Log:
 
     def _put(self, lines: Sequence[Line]) -> None:
         now = self._clock()
-        if not lines and now >= self._due and _is_training(self.state):
+        if not lines and now >= self._due and self.state.built and _is_training(self.state):
             lines = ((time.time(), progress(self.state)),)
         if lines:
             self._due = now + EVERY

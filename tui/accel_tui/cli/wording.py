@@ -10,6 +10,7 @@ from accel_engine.events import (
     Event,
     LearningRateChanged,
     ModelBuilt,
+    Outcome,
     Phase,
     PhaseChanged,
     RunEnded,
@@ -44,6 +45,8 @@ def worded(event: Event, state: RunState) -> str:
             return f"run {event.run}: {title}{worker}{onwards}"
         case PhaseChanged(phase=phase) if phase in OPENING:
             return f"{phase} {event.detail}".rstrip()
+        case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a server's, who trains nothing itself
+            return event.detail
         case WorkersMet():
             return f"workers: {whereabouts(event)}; gradients summed by {means_of(event)}"
         case DevicesFound():
@@ -112,5 +115,6 @@ def _is_validated(state: RunState) -> bool:
 
 def _ending(event: RunEnded) -> str:
     speed = f"{event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
-    end = f"{event.outcome} at step {event.steps:,} after {duration(event.seconds)}"
+    where = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
+    end = f"{event.outcome}{where} after {duration(event.seconds)}"
     return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))
