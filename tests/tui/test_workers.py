@@ -157,3 +157,14 @@ def test_devices_of_a_machine_are_told_once_however_many_workers_are_on_it(chief
         assert all(each.info and each.info.status is Status.RUNNING for each in state.workers.values())
     for worker in workers:
         worker.close()
+
+
+def test_where_the_workers_are_others_who_writes_the_run_is_their_coordinator(
+    chief: FakeEngine, wait_until: Wait
+) -> None:
+    worker = Worker(chief, 0)
+    worker.begin()
+    with following(chief.directory) as watched:
+        wait_until(lambda: watched.latest().workers)
+        assert [each.name for each in workers_of(watched.latest())] == ["coordinator", "worker 0"]
+    worker.close()
