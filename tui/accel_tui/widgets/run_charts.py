@@ -12,14 +12,12 @@ from textual.reactive import reactive
 
 from accel_engine.run.steps import RATE
 from accel_tui import figures
-from accel_tui.curve import Curve
 from accel_tui.state import RunState
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.series import NOTHING, Series
 from accel_tui.window import Part, Window, part_of
 
 _SCROLL = 0.25  # of what is shown
-_NONE = Curve()  # always the same, so that nothing is drawn again for it
 
 
 class RunCharts(Vertical, can_focus=True):
@@ -78,22 +76,27 @@ class RunCharts(Vertical, can_focus=True):
         """See whether more can be told apart now."""
         self._look()
 
-    def watch_state(self, state: RunState) -> None:
+    def watch_state(self, before: RunState, state: RunState) -> None:
         """Draw what is new."""
-        names = list(state.built.series if state.built else state.curves)[:2] or ["loss", "accuracy"]
+        names = _names(state)
+        if (names, state.over, state.total_steps) != (_names(before), before.over, before.total_steps):
+            self._label(names)
         for chart, name in zip((self._loss, self._second), names, strict=False):
-            chart.title = name
             # A validation after N steps is of the weights that step N - 1 left, steps being counted from 0.
             points = tuple((step - 1, value) for step, value in state.validation.get(name, ()))
-            series = (Series("training", state.curves.get(name, _NONE), detail=state.details.get(name, _NONE)),)
+            series = (Series("training", state.curves.get(name, NOTHING), detail=state.details.get(name, NOTHING)),)
             chart.series = (*series, Series("validation", points=points, style="secondary")) if points else series
-        self._second.set_class(len(names) < 2, "-absent")
-        detail = state.details.get(RATE, _NONE)
+        detail = state.details.get(RATE, NOTHING)
         self._throughput.series = (Series("steps/s", state.throughput, style="success", detail=detail),)
-        for chart in (self._loss, self._second, self._throughput):
-            chart.empty = "no step was taken" if state.over else "waiting for the first step"
-            chart.end = state.total_steps
         self._look()
+
+    def _label(self, names: list[str]) -> None:
+        for chart, name in zip((self._loss, self._second), names, strict=False):
+            chart.title = name
+        self._second.set_class(len(names) < 2, "-absent")
+        for chart in (self._loss, self._second, self._throughput):
+            chart.empty = "no step was taken" if self.state.over else "waiting for the first step"
+            chart.end = self.state.total_steps
 
     def watch_window(self) -> None:
         """Draw at once what is known of it, and have the rest read."""
@@ -132,3 +135,8 @@ class RunCharts(Vertical, can_focus=True):
     def action_whole(self) -> None:
         """Show all steps again."""
         self.window = Window()
+
+
+def _names(state: RunState) -> list[str]:
+    """The series that there are charts for."""
+    return list(state.built.series if state.built else state.curves)[:2] or ["loss", "accuracy"]

@@ -11,6 +11,7 @@ from accel_tui.curve import Curve
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.series import Series
+from tui.stand_ins import until
 
 
 class Stage(App[None]):
@@ -65,6 +66,7 @@ async def test_an_empty_chart_waits_and_a_first_step_is_painted() -> None:
 
 
 async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
     app = Stage()
     async with app.run_test(size=(120, 40)) as pilot:
         chart = app.chart
@@ -82,6 +84,32 @@ async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.Mon
         cells = [sum(region.area for region in regions) for regions in asked]
         assert np.median(cells) < 40 < chart.size.area / 50
         assert all(region in chart.size.region for regions in asked for region in regions)
+
+
+async def test_a_curve_that_goes_on_is_drawn_now_and_then_and_its_latest_value_said_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        curve = Curve().extend(falling(300))
+        chart.series = (Series("training", curve),)
+        await pilot.pause()
+        before = on_screen(chart)
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 1e6)
+        curve = curve.extend(np.array([0.5, 9.25], np.float32))
+        chart.series = (Series("training", curve),)
+        await pilot.pause()
+        assert "9.250" in on_screen(chart)[0]
+        assert on_screen(chart)[1:] == before[1:]
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
+        await until(pilot, lambda: on_screen(chart)[1:] != before[1:], "the rest, as nothing more comes")
+        assert on_screen(chart) == wanted(chart)
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 1e6)
+
+        chart.series = (Series("training", curve.truncate(100)),)  # it went back
+        await pilot.pause()
+        assert on_screen(chart) == wanted(chart)
 
 
 async def test_the_same_picture_is_not_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +151,7 @@ class Veil(ModalScreen[None]):
 
 
 async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart

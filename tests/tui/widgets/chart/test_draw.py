@@ -116,7 +116,7 @@ def test_one_step_is_a_dot() -> None:
 
 def test_a_spike_among_many_steps_is_a_dim_mark_above_the_mean() -> None:
     values = np.full(100_000, 0.9, np.float32)
-    values[50_000] = 2
+    values[51_000] = 2
     frame = picture(Series("loss", Curve().extend(values)))
     column = 6 + 34 // 2
     marked = [row for row in range(1, 7) if frame.characters[row, column] >= 0x2800]

@@ -1,7 +1,9 @@
 """The chart widget: keeps the last picture, and repaints only the cells in which the next one differs."""
 
 import math
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +15,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis, value_axis
-from accel_tui.widgets.chart.draw import View, render
+from accel_tui.widgets.chart.draw import View, render, with_head
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.cover import is_covered
+
+DRAW_SECONDS = 0.25
+"""How often curves are drawn that only go on; their latest values are said at once."""
 
 _LONG = 200  # steps from which on the first ones may be beyond the value axis
 _WARM_UP = 0.05  # the share of a long run that these are
@@ -91,8 +96,13 @@ class Chart(Widget):
         self.set_reactive(Chart.y_bounds, y_bounds)
         self._frame = Frame.blank(0, 0)
         self._stale = True
-        self._y: Axis | None = None
+        self._view: View | None = None
+        self._drawn = 0.0
         self._palette: dict[str, Style] = {}
+
+    def on_mount(self) -> None:
+        """Draw in the end what was not drawn at once, should nothing more come."""
+        self.set_interval(4 * DRAW_SECONDS, self._catch_up)
 
     def notify_style_update(self) -> None:
         """Forget colours, since the theme may be another."""
@@ -114,19 +124,29 @@ class Chart(Widget):
             if not self._stale:
                 self._stale = True
                 self.refresh()
-            return
-        if self._stale:
-            return
-        old, new = self._frame, self._picture()
-        self._frame = new
+        elif not self._stale:
+            self._show(self._picture())
+
+    _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
+
+    def _watch_series(self) -> None:
+        view = self._view
+        soon = time.monotonic() - self._drawn < DRAW_SECONDS
+        if soon and view and _go_on(view.series, self.series) and not self._stale and self._shown:
+            self._show(with_head(self._frame, replace(view, series=self.series)))
+        else:
+            self._repaint()
+
+    def _catch_up(self) -> None:
+        if self._view and self._view.series != self.series and time.monotonic() - self._drawn >= DRAW_SECONDS:
+            self._repaint()
+
+    def _show(self, new: Frame) -> None:
+        old, self._frame = self._frame, new
         if old.characters.shape != new.characters.shape:
             self.refresh()
         elif regions := damage(old, new):
             self.refresh(*regions)
-
-    _watch_series = _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = (
-        _repaint
-    )
 
     @property
     def _shown(self) -> bool:
@@ -139,19 +159,18 @@ class Chart(Widget):
         else:
             x = step_axis(_steps(self.series), self.end)
             low, high = _range(self.series)
-        self._y = value_axis(low, high, self.y_bounds, self._y)
-        return render(
-            View(
-                self.size.width,
-                self.size.height,
-                x,
-                self._y,
-                self.series,
-                self.title,
-                self.empty,
-                self.format,
-            )
+        self._view = View(
+            self.size.width,
+            self.size.height,
+            x,
+            value_axis(low, high, self.y_bounds, self._view.y if self._view else None),
+            self.series,
+            self.title,
+            self.empty,
+            self.format,
         )
+        self._drawn = time.monotonic()
+        return render(self._view)
 
     def _style(self, name: str) -> Style:
         if name not in self._palette:
@@ -160,6 +179,16 @@ class Chart(Widget):
                 segments = line_filter.apply(segments, self.background_colors[1])
             self._palette[name] = segments[0].style or Style.null()
         return self._palette[name]
+
+
+def _go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
+    """Whether nothing but further steps is new."""
+    return len(series) == len(drawn) and all(
+        replace(new, curve=old.curve) == old
+        and new.curve.count >= old.curve.count
+        and (new.curve is old.curve or math.isfinite(old.curve.last))
+        for new, old in zip(series, drawn, strict=True)
+    )
 
 
 def _steps(series: tuple[Series, ...]) -> int:

@@ -80,6 +80,14 @@ def render(view: View) -> Frame:
     return frame
 
 
+def with_head(frame: Frame, view: View) -> Frame:
+    """The plot of a picture below what a later view says of the same series."""
+    frame = frame.copy()
+    frame.characters[0] = ord(" ")
+    _head(frame, view, view.columns - _scaffold(view.columns, view.rows, view.x, view.y).gutter)
+    return frame
+
+
 def _drawable(series: Series) -> bool:
     return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
 

@@ -1,12 +1,15 @@
 """What a chart shows: named curves and points."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from accel_tui.curve import Curve
 
 Colour = Literal["primary", "secondary", "accent", "success", "warning", "error"]
 """Names of the theme's colours that a series can be drawn in."""
+
+NOTHING = Curve()
+"""The curve of a series that has none; always the same, so that nothing is drawn again for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,10 @@ class Series:
     """
 
     name: str
-    curve: Curve = field(default_factory=Curve)
+    curve: Curve = NOTHING
     points: tuple[tuple[float, float], ...] = ()
     style: Colour = "primary"
-    detail: Curve = field(default_factory=Curve)
+    detail: Curve = NOTHING
 
     def seen(self, first: float, last: float) -> Curve:
         """What to draw of the steps from ``first`` to before ``last``."""
