@@ -1,0 +1,95 @@
+"""A screen that is put together from its spots is the one that is put together as a whole, with less asking."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import RenderableType
+from textual import _compositor
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accel_engine import launch
+from accel_engine.launch import Installation
+from accel_tui import painting, spots
+from accel_tui.canvas import Canvas
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, until
+
+Update = _compositor.LayoutUpdate | _compositor.ChopsUpdate
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    engine = FakeEngine().begin().build().train(20)
+    yield engine
+    engine.close()
+
+
+class SeenApp(StubApp):
+    """Paints on a canvas of the test's; a headless app paints nowhere."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.seen = Canvas()
+
+    def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
+        if isinstance(renderable, Update) and not self._batch_count:
+            self.seen.paint(painting.pieces(renderable), self.console)
+        super()._display(screen, renderable)
+
+    def is_whole(self) -> bool:
+        """Whether what was painted is what the whole screen would be."""
+        whole = Canvas()
+        strips = [[strip] for strip in self.screen._compositor.render_strips()]
+        whole.paint(painting.pieces(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
+        return _text(whole) == _text(self.seen)
+
+
+def _text(canvas: Canvas) -> dict[int, str]:
+    return {y: "".join(cell[0] if cell else "?" for cell in row) for y, row in canvas._rows.items()}
+
+
+def test_this_version_of_textual_is_understood() -> None:
+    assert spots.UNDERSTOOD
+
+
+async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "epoch")
+        for steps in (7, 90, 3):
+            engine.train(steps)
+            await until(pilot, app.is_whole, "all steps to be painted")
+        for keys in (("i",), ("l",), ("plus", "plus", "left"), ("question_mark",), ("escape",)):
+            await pilot.press(*keys)
+            await until(pilot, app.is_whole, f"all that {keys} changes")
+
+
+async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Widget, Region]] = []
+    render_lines = Widget.render_lines
+
+    def noted(self: Widget, crop: Region) -> list[Strip]:
+        asked.append((self, crop))
+        return render_lines(self, crop)
+
+    app = StubApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "epoch")
+        monkeypatch.setattr(Widget, "render_lines", noted)
+        title, bottom = app.screen.query_one("RunTitle"), app.screen.query_one("KeyLine")
+        for line in (title, bottom):
+            line.refresh()
+        await until(pilot, lambda: {title, bottom} <= {widget for widget, _ in asked}, "both lines to be painted")
+        between = {type(widget).__name__ for widget, _ in asked} - {"RunTitle", "KeyLine", "PhaseLine", "ProgressLine"}
+        assert not between
+        asked.clear()
+        app.screen.state = app.screen.state  # type: ignore[attr-defined]
+        for chart in app.screen.query("Chart"):
+            chart.series = chart.series  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert not {type(widget).__name__ for widget, _ in asked} - {"PhaseLine", "ProgressLine"}  # where time goes on
