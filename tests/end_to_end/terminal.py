@@ -51,6 +51,9 @@ SETTINGS = {
 }
 """Settings of a terminal that programs change, by DEC's private number, and how a shell wants them."""
 
+_NOT_PASSED_ON = ("NO_COLOR", "TEXTUAL", "COLUMNS", "LINES")
+"""Variables that would have the program paint for another terminal."""
+
 
 class _Screen(pyte.Screen):
     """pyte's screen, which takes no private form of some sequences that Textual sends."""
@@ -94,7 +97,7 @@ class Terminal:
         self._master, self._slave = pty.openpty()
         self._set_size(columns, rows)
         self.modes_before = termios.tcgetattr(self._slave)
-        variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TEXTUAL")}
+        variables = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
         self.process = subprocess.Popen(
             [str(argument) for argument in arguments],
             stdin=self._slave,

@@ -52,7 +52,9 @@ def test_this_very_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
         assert "found no TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
 
 
-@pytest.mark.parametrize(("pid", "who"), [(os.getpid(), f"process {os.getpid()} ("), (0, "another container")])
+@pytest.mark.parametrize(
+    ("pid", "who"), [(os.getpid(), f"process {os.getpid()} ("), (0, "another container")], ids=["here", "elsewhere"]
+)
 def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str) -> None:
     asked: list[Path] = []
     monkeypatch.setattr(tpu_trouble, "lock_holder", lambda file: asked.append(file) or pid)

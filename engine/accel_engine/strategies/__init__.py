@@ -104,7 +104,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
         ),
         StrategyEntry(
             "parameter-server",
-            "The weights in processes of their own; workers take steps at the same time, each without the others",
+            "The weights in processes of their own; workers take steps without waiting for others",
             "TF_CONFIG with a chief, workers and parameter servers (ps), or --local-workers 1",
             "accel_engine.strategies.builders:parameter_server",
             maximum_devices=1,

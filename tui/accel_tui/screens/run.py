@@ -318,9 +318,8 @@ class RunScreen(SpotScreen):
 
         def go(answer: str | None) -> None:
             if answer == "stop":
-                # By the app, because this screen and its workers are about to go.
-                self.app.run_worker(self._stop_behind, thread=True, exit_on_error=False, group="stop")
-            if answer in ("stop", "detach"):
+                self._stop_and(leave)
+            elif answer == "detach":
                 leave()
 
         self._question = AskScreen(
@@ -331,11 +330,14 @@ class RunScreen(SpotScreen):
         )
         self.app.push_screen(self._question, go)
 
-    def _stop_behind(self) -> None:
+    @work(thread=True, exit_on_error=False, group="stop")
+    def _stop_and(self, leave: Callable[[], object]) -> None:
+        """Leave only when the engine has been asked: a program that ends takes no more work up."""
         try:
             request(self.directory, "stop")
         except RunError as error:
             self.app.notify(str(error), severity="error", markup=False)
+        self.app.call_from_thread(leave)
 
     def _ask(self, command: str, argument: float | None = None) -> None:
         self.asked = (*self.asked, command)
