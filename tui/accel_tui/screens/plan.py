@@ -153,14 +153,17 @@ class PlanScreen(SpotScreen):
         self.form.load(plan)
 
     def watch_lists_runs(self) -> None:
-        """List the runs of late."""
+        """List the runs of late, once there is a place for them."""
         if self.lists_runs:
-            from accel_tui.widgets.runs_table import RunsTable  # imported by now; on top it would delay the first paint
+            self.call_after_refresh(self._list_runs)
 
-            table = RunsTable()
-            table.border_title = "Runs of late"
-            table.can_focus = False  # as long as there are none, it is as good as hidden
-            self.query_one("#late").mount(table)
+    def _list_runs(self) -> None:
+        from accel_tui.widgets.runs_table import RunsTable  # imported by now; on top it would delay the first paint
+
+        table = RunsTable()
+        table.border_title = "Runs of late"
+        table.can_focus = False  # as long as there are none, it is as good as hidden
+        self.query_one("#late").mount(table)
 
     def watch_engine_words(self) -> None:
         """Show it."""
