@@ -9,9 +9,9 @@ environment.prepare()  # so that tests train with the kernels that engines use
 
 @pytest.fixture(scope="session")
 def two_cpus() -> None:
-    """Two logical CPUs, fixed before TensorFlow's first use in this process, whichever test is first."""
+    """Four logical CPUs, fixed before TensorFlow's first use in this process, whichever test is first."""
     import tensorflow as tf
 
     host = tf.config.list_physical_devices("CPU")[0]
     if tf.config.get_logical_device_configuration(host) is None:
-        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 2)
+        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 4)

@@ -1,4 +1,4 @@
-"""Real training in this process, on two logical CPUs that are set up once for all tests."""
+"""Real training in this process, on four logical CPUs that are set up once for all tests."""
 
 import os
 from collections.abc import Callable

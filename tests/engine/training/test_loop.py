@@ -23,11 +23,11 @@ def test_the_size_of_chunks_changes_nothing(gym: Gym) -> None:
     np.testing.assert_array_equal(one_by_one.series["accuracy"], by_many.series["accuracy"])
 
 
-@pytest.mark.parametrize("strategy", ["mirrored", "central-storage"])
-def test_two_replicas_learn_as_one_device_does(gym: Gym, strategy: str) -> None:
+@pytest.mark.parametrize(("strategy", "replicas"), [("mirrored", 2), ("mirrored", 4), ("central-storage", 2)])
+def test_replicas_learn_as_one_device_does(gym: Gym, strategy: str, replicas: int) -> None:
     plan = PLAN.replace(epochs=5)
     alone = gym.train_once(plan)
-    shared = gym.train(plan.replace(strategy=strategy, virtual_cpus=2))
+    shared = gym.train(plan.replace(strategy=strategy, virtual_cpus=replicas))
 
     assert len(alone.series["loss"]) >= 100
     np.testing.assert_allclose(alone.series["loss"], shared.series["loss"], atol=1e-4)
