@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import pytest
 
 from accel_engine import run
 from accel_engine.events import CommandAnswered, Event, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
@@ -22,16 +21,6 @@ LONG = Plan(model="mlp", epochs=100_000, validation="off")
 """A plan that goes on until it is stopped."""
 
 Wait = Callable[..., None]
-
-
-@pytest.fixture
-def engines() -> Iterator[list[subprocess.Popen[str]]]:
-    """Engine processes that do not outlive their test."""
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for process in started:
-        process.kill()
-        process.wait()
 
 
 def events(directory: Path) -> tuple[Event, ...]:

@@ -1,7 +1,7 @@
 """Real coordinators, workers and parameter servers on this machine: processes that train one model."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -24,18 +24,6 @@ ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)
 SERVED = ALONE.replace(strategy="parameter-server", local_workers=1)
 
 Wait = Callable[..., None]
-
-
-@pytest.fixture
-def engines() -> Iterator[list["subprocess.Popen[str]"]]:
-    """Engine processes that do not outlive their test, nor do those that serve them."""
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for process in started:
-        servers = psutil.Process(process.pid).children() if process.poll() is None else []
-        for each in (process, *servers):
-            each.kill()
-        process.wait()
 
 
 def read(directory: Path) -> tuple[tuple[Event, ...], np.ndarray]:

@@ -1,7 +1,7 @@
 """Real workers on this machine: processes that train one model together."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -23,18 +23,6 @@ ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validatio
 TOGETHER = ALONE.replace(strategy="multi-worker", local_workers=2)
 
 Wait = Callable[..., None]
-
-
-@pytest.fixture
-def engines() -> Iterator[list["subprocess.Popen[str]"]]:
-    """Engine processes that do not outlive their test, nor do their workers."""
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for process in started:
-        workers = psutil.Process(process.pid).children() if process.poll() is None else []
-        for each in (process, *workers):
-            each.kill()
-        process.wait()
 
 
 def read(directory: Path) -> tuple[tuple[Event, ...], np.ndarray]:
