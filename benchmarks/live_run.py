@@ -82,7 +82,7 @@ def write(directory: Path) -> None:
     """Write the steady run until this process is ended."""
     random = np.random.default_rng(0)
     writer = RunWriter(directory)
-    _begin(writer)
+    begin(writer, Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady"), STEPS_PER_EPOCH)
     step, began = 0, time.time()
     for update in range(10**9):
         due = began + (update + 1) / UPDATES_PER_SECOND
@@ -112,8 +112,9 @@ def write(directory: Path) -> None:
             writer.event(PhaseChanged(time=due, phase=Phase.TRAINING))
 
 
-def _begin(writer: RunWriter) -> None:
-    now, plan = time.time(), Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady")
+def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
+    """Say what an engine says of ``mlp`` on ``digits`` before its first step."""
+    now = time.time()
     started = RunStarted(
         time=now,
         run=writer.directory.name,
@@ -135,12 +136,12 @@ def _begin(writer: RunWriter) -> None:
             layers=4,
             input_shape=(8, 8, 1),
             classes=10,
-            examples=STEPS_PER_EPOCH * BATCH,
+            examples=steps_per_epoch * plan.batch_size,
             validation_examples=360,
             epochs=plan.epochs,
-            steps_per_epoch=STEPS_PER_EPOCH,
-            global_batch=BATCH,
-            per_replica_batch=BATCH,
+            steps_per_epoch=steps_per_epoch,
+            global_batch=plan.batch_size,
+            per_replica_batch=plan.batch_size,
             dropped_examples=0,
             replicas=1,
             optimizer="Adam",

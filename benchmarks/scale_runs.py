@@ -4,8 +4,6 @@ python benchmarks/scale_runs.py STEPS CHUNK      writes one into ACCEL_TUI_HOME 
 """
 
 import json
-import os
-import socket
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -15,9 +13,10 @@ import psutil
 
 from accel_engine import run
 from accel_engine.devices.reading import Reading, Sample
-from accel_engine.events import EpochEnded, ModelBuilt, Outcome, RunEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter
+from live_run import begin
 
 STEPS_PER_SECOND = 1000
 """How fast the run is said to have gone: a chunk of 50 steps each 50 ms, and a sample a second."""
@@ -56,7 +55,7 @@ def write(steps: int, chunk: int) -> Written:
     plan = Plan(model="mlp", data="digits", batch_size=BATCH, epochs=max(1, steps // STEPS_PER_EPOCH), name="scale")
     directory = run.create(plan)
     writer = RunWriter(directory)
-    _begin(writer, plan)
+    begin(writer, plan, STEPS_PER_EPOCH)
     random, process = np.random.default_rng(0), psutil.Process()
     now = began = time.time()
     costs: list[float] = []
@@ -97,45 +96,6 @@ def write(steps: int, chunk: int) -> Written:
     size = sum(path.stat().st_size for path in directory.glob("run.db*"))
     memory = process.memory_info().rss
     return Written(directory.name, steps, seconds, costs[0], costs[-1], memory_first, memory, size)
-
-
-def _begin(writer: RunWriter, plan: Plan) -> None:
-    now = time.time()
-    started = RunStarted(
-        time=now,
-        run=writer.directory.name,
-        name=plan.name,
-        plan=plan.to_mapping(),
-        first_step=0,
-        pid=os.getpid(),
-        host=socket.gethostname(),
-        versions={},
-    )
-    writer.begin(os.getpid(), started)
-    writer.event(
-        ModelBuilt(
-            time=now,
-            parameters=9610,
-            trainable=9610,
-            layers=4,
-            input_shape=(8, 8, 1),
-            classes=10,
-            examples=STEPS_PER_EPOCH * BATCH,
-            validation_examples=360,
-            epochs=plan.epochs,
-            steps_per_epoch=STEPS_PER_EPOCH,
-            global_batch=BATCH,
-            per_replica_batch=BATCH,
-            dropped_examples=0,
-            replicas=1,
-            optimizer="Adam",
-            loss="sparse_categorical_crossentropy",
-            series=("loss", "accuracy"),
-            precision="float32",
-            xla=False,
-            feed="resident",
-        )
-    )
 
 
 if __name__ == "__main__":
