@@ -158,6 +158,8 @@ class PlanScreen(SpotScreen):
             self.call_after_refresh(self._list_runs)
 
     def _list_runs(self) -> None:
+        if not self.is_attached:
+            return  # the program ends
         from accel_tui.widgets.runs_table import RunsTable  # imported by now; on top it would delay the first paint
 
         table = RunsTable()
