@@ -5,7 +5,8 @@ and, once trained, ``model.keras``.
 """
 
 from accel_engine.run.home import home, runs_directory
-from accel_engine.run.listing import RunSummary, find, list_runs
+from accel_engine.run.labels import Labels
+from accel_engine.run.listing import RunList, RunSummary, find, list_runs
 from accel_engine.run.reader import Command, RunReader, request
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
@@ -16,7 +17,9 @@ __all__ = [
     "SCHEMA_VERSION",
     "Chunk",
     "Command",
+    "Labels",
     "RunInfo",
+    "RunList",
     "RunReader",
     "RunSummary",
     "RunWriter",

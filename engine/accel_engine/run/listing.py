@@ -1,6 +1,10 @@
 """Finding runs: all of them, or the one that somebody means."""
 
+import os
 import sqlite3
+import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +16,10 @@ from accel_engine.run.home import runs_directory
 from accel_engine.run.parts import Membership, read_membership
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import RunInfo, Status, read_info
+
+_Stamp = tuple[int, int, int, int]  # when a run's database and what is to go into it were written, and their sizes
+
+_SETTLED = 2_000_000_000  # nanoseconds, the coarsest that a file system tells the time of a file in
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,56 @@ class RunSummary:
         return self.info.status if self.info else None
 
 
+class RunList:
+    """The runs of this user on this machine; a look reads only those again that have changed. For any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Path, tuple[_Stamp | None, RunSummary]] = {}
+        self._sorted: tuple[RunSummary, ...] = ()
+
+    @property
+    def runs(self) -> tuple[RunSummary, ...]:
+        """Those found by the last look, newest first; one that cannot be read says why."""
+        return self._sorted
+
+    def look(self, most: int | None = None) -> bool:
+        """Look for runs.
+
+        A live run is read at every look, as its engine may have died without a word.
+
+        Args:
+            most: How many runs to read at most, those first whose files are newest; all when left out.
+
+        Returns:
+            Whether no run that has changed was left unread.
+        """
+        with self._lock:
+            now = time.time_ns()
+            stamps = _stamps(runs_directory())
+            self._known = {place: known for place, known in self._known.items() if place in stamps}
+            changed = [place for place, stamp in stamps.items() if not self._is_known(place, stamp)]
+            changed.sort(key=lambda place: stamps[place], reverse=True)
+            for place in changed[:most]:
+                stamp = stamps[place]
+                # What was written a moment ago may be written again without any sign of it on the file.
+                settled = now - max(stamp[0], stamp[2]) > _SETTLED
+                self._known[place] = (stamp if settled else None, summarize(place))
+            if changed or len(self._known) != len(self._sorted):
+                summaries = (summary for _, summary in self._known.values())
+                self._sorted = tuple(sorted(summaries, key=_created, reverse=True))
+            return most is None or len(changed) <= most
+
+    def _is_known(self, place: Path, stamp: "_Stamp") -> bool:
+        known = self._known.get(place)
+        return known is not None and known[0] == stamp and not (known[1].status and known[1].status.live)
+
+
 def list_runs() -> list[RunSummary]:
     """All runs of this user on this machine, newest first; one that cannot be read says why."""
-    parent = runs_directory()
-    directories = [path.parent for path in parent.glob(f"*/{DATABASE}")]
-    summaries = [summarize(directory) for directory in directories]
-    return sorted(summaries, key=_created, reverse=True)
+    runs = RunList()
+    runs.look()
+    return list(runs.runs)
 
 
 def find(reference: str) -> Path:
@@ -67,16 +119,17 @@ def find(reference: str) -> Path:
     path = Path(reference)
     if (path / DATABASE).is_file():
         return path.resolve()
+    if (runs_directory() / reference / DATABASE).is_file():
+        return runs_directory() / reference  # without a look at all others
     runs = list_runs()
     if not runs:
         raise UsageError(f"there are no runs yet in {runs_directory()}")
     if reference == "last":
         ids = {run.id for run in runs}  # a part of a run that is here too is not what anybody means
         return next(run for run in runs if run.membership is None or run.membership.run not in ids).directory
-    exact = [run for run in runs if run.id == reference]
-    named = [run for run in runs if run.info and run.info.values.get("name") == reference]
+    named = [run for run in runs if run.info and run.info.name == reference]
     prefixed = [run for run in runs if run.id.startswith(reference)]
-    for matches in (exact, named[:1], prefixed):
+    for matches in (named[:1], prefixed):
         if len(matches) == 1:
             return matches[0].directory
     if prefixed:
@@ -123,8 +176,8 @@ def _latest_metrics(connection: sqlite3.Connection) -> dict[str, float]:
         "SELECT kind, time, body FROM event WHERE id IN (SELECT max(id) FROM event "
         "WHERE kind IN ('epoch_ended', 'validated', 'run_ended') GROUP BY kind) ORDER BY id"
     )
-    for kind, time, body in rows:
-        match from_json(kind, time, body):
+    for kind, at, body in rows:
+        match from_json(kind, at, body):
             case Validated(metrics=means):
                 metrics |= {f"validation_{name}": value for name, value in means.items()}
             case EpochEnded(metrics=means) | RunEnded(metrics=means):
@@ -137,3 +190,24 @@ def _created(run: RunSummary) -> float:
         return run.info.created if run.info else (run.directory / DATABASE).stat().st_mtime
     except OSError:
         return 0.0
+
+
+def _stamps(parent: Path) -> dict[Path, _Stamp]:
+    """What tells whether a run has changed, of each."""
+    stamps: dict[Path, _Stamp] = {}
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                file = os.stat(f"{entry.path}/{DATABASE}")
+                written, size = _written(f"{entry.path}/{DATABASE}-wal")
+                stamps[parent / entry.name] = (file.st_mtime_ns, file.st_size, written, size)
+    return stamps
+
+
+def _written(path: str) -> tuple[int, int]:
+    """When a file was written and its size; nothing of one that is empty, as readers make and delete it too."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)

@@ -4,7 +4,7 @@ import json
 import socket
 import sqlite3
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import psutil
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
+from accel_engine.run.labels import Labels, labels_of
 
 HEARTBEAT_SECONDS = 1.0
 """How often an engine says that it lives."""
@@ -52,6 +53,7 @@ class RunInfo:
         created: Seconds since the Unix epoch.
         host: The machine of its engine.
         pid: Process id of its engine, or ``None`` before there is one.
+        labels: What people have called it, noted of it and tagged it with.
     """
 
     id: str
@@ -62,11 +64,17 @@ class RunInfo:
     host: str
     pid: int | None
     status: Status
+    labels: Labels = field(default_factory=Labels)
+
+    @property
+    def name(self) -> str:
+        """What it was renamed to, else what its plan calls it; empty when nobody named it."""
+        return self.labels.name or str(self.values.get("name") or "")
 
     @property
     def title(self) -> str:
         """The run's name, or what it trains."""
-        return self.values.get("name") or f"{self.values.get('model')} on {self.values.get('data')}"
+        return self.name or f"{self.values.get('model')} on {self.values.get('data')}"
 
 
 def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
@@ -87,6 +95,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         host=str(meta.get("host", "")),
         pid=int(pid) if pid is not None else None,
         status=_status(connection, meta),
+        labels=labels_of(meta),
     )
 
 

@@ -1,4 +1,5 @@
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunWriter, Status, create, find, list_runs
+from accel_engine.run import RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
+from accel_engine.run.labels import rename
 from accel_engine.run.schema import DATABASE, connect
 
 
@@ -141,3 +143,65 @@ def test_looking_for_a_run_where_there_are_none_says_where_it_looked(home: Path)
     with pytest.raises(UsageError, match="no runs yet in") as caught:
         find("last")
     assert str(home) in str(caught.value)
+
+
+def aged(directory: Path) -> Path:
+    """Have a run's files look as if they were written long ago, as most were."""
+    for path in directory.iterdir():
+        os.utime(path, (1000.0, 1000.0))
+    return directory
+
+
+def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    summarized = listing.summarize
+
+    def summarize(directory: Path) -> RunSummary:
+        read.append(directory)
+        return summarized(directory)
+
+    monkeypatch.setattr(listing, "summarize", summarize)
+    for directory in three:
+        with closing(connect(directory)) as connection:
+            connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")
+        aged(directory)
+    runs = RunList()
+    assert runs.look()
+    assert sorted(read) == sorted(three)
+    assert {run.status for run in runs.runs} == {Status.LOST}
+    assert runs.look()
+    assert len(read) == 3
+    rename(three[0], "changed")
+    assert runs.look()
+    assert read[3:] == [three[0]]
+    assert runs.runs[-1].info.name == "changed"  # type: ignore[union-attr]
+    assert runs.look()
+    assert read[4:] == [three[0]], "it was written only a moment ago"
+
+
+def test_a_live_run_is_read_at_every_look(directory: Path, writer: RunWriter) -> None:
+    writer.begin(os.getpid())
+    runs = RunList()
+    runs.look()
+    aged(directory)
+    runs.look()
+    assert runs.runs[0].status is Status.RUNNING
+    with closing(connect(directory)) as connection:
+        connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
+    aged(directory)
+    runs.look()
+    assert runs.runs[0].status is Status.LOST
+
+
+def test_the_newest_files_are_read_first_and_what_is_gone_is_left_out(three: tuple[Path, Path, Path]) -> None:
+    aged(three[0])
+    aged(three[2])
+    runs = RunList()
+    assert not runs.look(1)
+    assert [run.directory for run in runs.runs] == [three[1]]
+    assert runs.look(5)
+    assert [run.directory for run in runs.runs] == list(reversed(three))
+    shutil.rmtree(three[1])
+    assert runs.look()
+    assert [run.directory for run in runs.runs] == [three[2], three[0]]

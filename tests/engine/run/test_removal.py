@@ -1,0 +1,77 @@
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create, list_runs
+from accel_engine.run.removal import Contents, contents, remove
+from accel_engine.run.schema import connect
+from accel_engine.run.writer import create_worker
+
+
+def fill(directory: Path) -> None:
+    (directory / "checkpoints").mkdir()
+    for name in ("step-10.index", "step-10.data-00000-of-00001", "step-20.index"):
+        (directory / "checkpoints" / name).write_bytes(b"x" * 1000)
+    (directory / "model.keras").write_bytes(b"x" * 5000)
+
+
+def test_what_goes_with_a_run_is_told_and_then_all_of_it_goes(ended: Path, writer: RunWriter) -> None:
+    writer.close()
+    fill(ended)
+    other = create(Plan())
+    found = contents(ended)
+    assert found == Contents(found.size, checkpoints=2, model=True, workers=0)
+    assert 8000 < found.size < 200_000
+    remove(ended)
+    assert not ended.exists()
+    assert [run.directory for run in list_runs()] == [other]
+
+
+def test_a_live_run_is_not_deleted(directory: Path, writer: RunWriter) -> None:
+    writer.begin(os.getpid())
+    for act in (contents, remove):
+        with pytest.raises(RunError, match="is running: stop it first"):
+            act(directory)
+    assert list_runs()
+
+
+def test_a_run_whose_other_worker_lives_is_not_deleted(ended: Path) -> None:
+    part = create_worker(ended, "1", Plan())
+    with closing(RunWriter(part)) as worker:
+        worker.begin(os.getpid())
+        with pytest.raises(RunError, match=f"a part of run {ended.name} is running"):
+            remove(ended)
+    assert part.is_dir()
+
+
+def test_what_is_only_linked_into_a_run_stays(ended: Path) -> None:
+    part = create(Plan())
+    (ended / "workers").mkdir()
+    (ended / "workers" / "1").symlink_to(part, target_is_directory=True)
+    assert contents(ended).workers == 0
+    remove(ended)
+    assert [run.directory for run in list_runs()] == [part]
+
+
+def test_a_damaged_run_is_left_to_its_owner(ended: Path) -> None:
+    with closing(connect(ended)) as connection:
+        connection.execute("DROP TABLE event")
+    with pytest.raises(RunError, match=f"delete {ended} yourself"):
+        remove(ended)
+    assert ended.is_dir()
+
+
+def test_a_run_that_cannot_be_deleted_whole_stays_in_the_list(ended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(ended)
+
+    def refuse(path: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("accel_engine.run.removal.shutil.rmtree", refuse)
+    with pytest.raises(RunError, match="cannot delete all of the run"):
+        remove(ended)
+    assert [run.directory for run in list_runs()] == [ended]
