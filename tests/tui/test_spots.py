@@ -15,6 +15,7 @@ from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui import painting, spots
 from accel_tui.canvas import Canvas
+from accel_tui.widgets.field import Field
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 
@@ -80,6 +81,8 @@ async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, mo
     app = StubApp(engine.directory)
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "epoch")
+        screen = app.screen
+        await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the first frames")
         monkeypatch.setattr(Widget, "render_lines", noted)
         title, bottom = app.screen.query_one("RunTitle"), app.screen.query_one("KeyLine")
         for line in (title, bottom):
@@ -93,3 +96,29 @@ async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, mo
             chart.series = chart.series  # type: ignore[attr-defined]
         await pilot.pause()
         assert not {type(widget).__name__ for widget, _ in asked} - {"PhaseLine", "ProgressLine"}  # where time goes on
+
+
+async def test_a_step_through_the_form_paints_two_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[Widget] = set()
+    render_lines = Widget.render_lines
+
+    def noted(self: Widget, crop: Region) -> list[Strip]:
+        asked.add(self)
+        return render_lines(self, crop)
+
+    app = StubApp()
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "Start")
+        screen = app.screen
+        await pilot.press("down", "up")
+        await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the first frames")
+        monkeypatch.setattr(Widget, "render_lines", noted)
+        await pilot.press("down")
+
+        def fields() -> set[str | None]:
+            return {widget.id for widget in asked if isinstance(widget, Field)}
+
+        await until(pilot, lambda: len(fields()) > 1, "both fields to be painted")
+        await pilot.pause()
+    assert fields() == {"field-model", "field-data"}
+    assert not {type(widget).__name__ for widget in asked} - {"Field", "Picker", "Input", "Static", "KeyLine"}

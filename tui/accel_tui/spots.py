@@ -4,8 +4,11 @@ Textual asks every widget between the topmost spot and the lowest for all its li
 begins or ends, and needs few of the pieces. How it keeps its spots is private to it, as what ``painting`` needs is.
 """
 
+from collections.abc import Iterator
+
 from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
+from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -17,6 +20,9 @@ UNDERSTOOD = all(hasattr(Compositor, name) for name in ("render_partial_update",
 class SpotScreen(Screen[None]):
     """A screen that asks only widgets that change for what they show."""
 
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """What keys go to. Textual's own paints the whole screen anew; here the widgets that change do so."""
+
     def __init__(self) -> None:
         super().__init__()
         if UNDERSTOOD:
@@ -27,33 +33,43 @@ class SpotCompositor(Compositor):
     """Asks the widget on top of each spot for just that."""
 
     def render_partial_update(self) -> ChopsUpdate | None:
-        """Put the spots together; Textual's way where one shows several widgets."""
-        spots = self._spots()
-        if spots is None:
-            return super().render_partial_update()
-        self._dirty_regions.clear()
+        """Put the spots together."""
         rows: list[dict[int, Strip]] = [{} for _ in range(self.size.height)]
-        for spot, widget in spots:
+        for spot, widget in self._spots():
             strips = widget.render_lines(spot.translate(-self.visible_widgets[widget][0].offset))
             for y, strip in zip(spot.line_range, strips, strict=True):
                 before = rows[y].get(spot.x)
                 if before is None or before.cell_length < strip.cell_length:
                     rows[y][spot.x] = strip
+        self._dirty_regions.clear()
         ends = [[x + strip.cell_length for x, strip in row.items()] for row in rows]
         spans = [(y, x, end) for y, row in enumerate(rows) for x, end in zip(row, ends[y], strict=True)]
         return ChopsUpdate(rows, spans, ends) if spans else None
 
-    def _spots(self) -> list[tuple[Region, Widget]] | None:
-        """What is to be painted anew, and the widget on top of it; ``None`` where that is not one widget alone."""
-        spots = []
-        screen = self.size.region
-        for region in self._dirty_regions:
-            spot = region.intersection(screen)
-            for widget, (place, clip) in self.visible_widgets.items() if spot else ():  # from front to back
-                seen = place.intersection(clip)
-                if seen.contains_region(spot):
-                    spots.append((spot, widget))
-                    break
-                if seen.overlaps(spot):
-                    return None
-        return spots
+    def _spots(self) -> Iterator[tuple[Region, Widget]]:
+        """What is to be painted anew, in rectangles that show one widget each, and that widget."""
+        dirty = {spot for region in self._dirty_regions if (spot := region.intersection(self.size.region))}
+        parts = [part for part in dirty if not any(part != spot and spot.contains_region(part) for spot in dirty)]
+        for widget, (place, clip) in self.visible_widgets.items() if parts else ():  # from front to back
+            seen = place.intersection(clip)
+            rest = []
+            for part in parts:
+                if spot := part.intersection(seen):
+                    yield spot, widget
+                    rest += _without(part, spot)
+                else:
+                    rest.append(part)
+            parts = rest
+            if not parts:
+                break
+
+
+def _without(whole: Region, part: Region) -> list[Region]:
+    """What is above, below, left and right of a part of a rectangle."""
+    around = (
+        Region.from_corners(whole.x, whole.y, whole.right, part.y),
+        Region.from_corners(whole.x, part.bottom, whole.right, whole.bottom),
+        Region.from_corners(whole.x, part.y, part.x, part.bottom),
+        Region.from_corners(part.right, part.y, whole.right, part.bottom),
+    )
+    return [region for region in around if region]

@@ -1,6 +1,7 @@
 """One field of the plan on the screen: its name, its text, and what is wrong with it."""
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
@@ -24,7 +25,6 @@ class Field(Widget):
         height: auto;
         color: $text-muted;
 
-        &:focus-within { color: $accent; }
         &.-wrong { color: $text-error; }
         Picker { max-width: 40; margin: 0 0 0 16; }
         .-error { height: auto; margin: 0 0 0 2; color: $text-error; }
@@ -43,9 +43,17 @@ class Field(Widget):
         """The text."""
         yield self.picker
 
-    def render(self) -> str:
+    def render(self) -> Content:
         """The name, beside the text; not a widget, of which a form has enough to paint."""
-        return form.label(self.field)
+        return Content.styled(form.label(self.field), "$accent" if self.has_focus_within and not self.error else "")
+
+    def on_descendant_focus(self) -> None:
+        """Show where one is."""
+        self.refresh()
+
+    def on_descendant_blur(self) -> None:
+        """Show where one is no more."""
+        self.refresh()
 
     def on_mount(self) -> None:
         """Say what the field is for wherever the mouse asks."""

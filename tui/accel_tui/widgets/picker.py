@@ -39,10 +39,8 @@ class Picker(Widget):
         color: $text-disabled;
         text-align: right;
 
-        &:focus-within { background-tint: $foreground 8%; color: $accent; }
-
-        Input { width: 1fr; height: 1; background: transparent; padding: 0; }
-        Input, Input:focus { border: none; background-tint: transparent; }
+        Input, Input:focus { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+        Input:focus { background-tint: $foreground 8%; }
         &.-offers Input { margin: 0 2 0 0; }
 
         OptionList {
@@ -133,9 +131,10 @@ class Picker(Widget):
         """The input."""
         yield self.input
 
-    def render(self) -> str:
+    def render(self) -> Content:
         """A mark beside the input, where there is a list."""
-        return "▾ " if self._offers else ""
+        # Not ":focus-within": with it Textual works out the styles of all that is inside, at each step through the form.
+        return Content.styled("▾ " if self._offers else "", "$accent" if self.has_focus_within else "")
 
     @property
     def value(self) -> str:
@@ -228,10 +227,12 @@ class Picker(Widget):
     def on_descendant_blur(self) -> None:
         """A list without its input in use is in the way."""
         self.is_open = False
+        self.refresh()
 
     def on_descendant_focus(self) -> None:
         """Remember the text, so that it can be put back."""
         self._before = self.value
+        self.refresh()
 
     def _matching(self, text: str) -> tuple[Choice, ...]:
         wanted = text.strip().lower()
