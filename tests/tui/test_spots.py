@@ -110,7 +110,7 @@ async def test_a_step_through_the_form_paints_two_fields(monkeypatch: pytest.Mon
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "Start")
         screen = app.screen
-        await pilot.press("down", "up")
+        app.screen.query_one("#model Input").focus()
         await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the first frames")
         monkeypatch.setattr(Widget, "render_lines", noted)
         await pilot.press("down")

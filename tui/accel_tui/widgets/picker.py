@@ -133,7 +133,7 @@ class Picker(Widget):
 
     def render(self) -> Content:
         """A mark beside the input, where there is a list."""
-        # Not ":focus-within": with it Textual works out the styles of all that is inside, at each step through the form.
+        # Not ":focus-within": Textual works out the styles of all that is inside anew, at each step through the form.
         return Content.styled("▾ " if self._offers else "", "$accent" if self.has_focus_within else "")
 
     @property
