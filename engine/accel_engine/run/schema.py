@@ -79,6 +79,17 @@ BEGIN {_STALE.format(step="(NEW.first_step + NEW.count)")}END
 The triggers keep it true when a program that knows nothing of it takes the run up.
 """
 
+INSIDE = """
+CREATE TABLE IF NOT EXISTS inside (
+    name TEXT PRIMARY KEY,
+    time REAL NOT NULL,
+    step INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    body BLOB NOT NULL
+)
+"""
+"""Makes the table of :mod:`accel_engine.run.inside`, where it is not there yet."""
+
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 """The columns of ``chunk`` that are not series; every other column is one."""
 
@@ -119,7 +130,7 @@ def initialize(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
     connection.executescript(SCHEMA)
-    for statement in SUMMARY:
+    for statement in (*SUMMARY, INSIDE):
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
     return connection

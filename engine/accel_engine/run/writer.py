@@ -22,12 +22,14 @@ from accel_engine.run.changes import check_changes
 from accel_engine.run.home import WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.reader import Command
 from accel_engine.run.samples import SamplePacker
-from accel_engine.run.schema import DATABASE, SPANS, SUMMARY, connect, initialize, series_columns, transaction
+from accel_engine.run.schema import DATABASE, INSIDE, SPANS, SUMMARY, connect, initialize, series_columns, transaction
 from accel_engine.run.status import Status, read_info
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
     import numpy as np
     import numpy.typing as npt
+
+    from accel_engine.run.inside import Seen
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 """Letters and digits that are not mistaken for one another."""
@@ -158,7 +160,7 @@ class RunWriter:
         """
         with self._lock, transaction(self._connection):
             _refuse_taken(self._connection, self.directory, pid, os.getpid())
-            for statement in SUMMARY:
+            for statement in (*SUMMARY, INSIDE):
                 self._connection.execute(statement)
             pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
             _put(
@@ -177,6 +179,7 @@ class RunWriter:
             )
             if started:
                 self._forget(started.first_step)
+                self._connection.execute("DELETE FROM inside WHERE step > ?", (started.first_step,))
                 self._insert(started)
 
     def event(self, event: Event) -> None:
@@ -225,6 +228,14 @@ class RunWriter:
             with transaction(self._connection):
                 self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
             self._packer = packer
+
+    def keep(self, seen: "Seen", step: int) -> None:
+        """Keep what the run looks like inside after so many steps, in place of what was kept of the kind before."""
+        from accel_engine.run import inside  # see above
+
+        row = (inside.name_of(seen), time.time(), step, *inside.pack(seen))
+        with self._lock:
+            self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)
 
     def truncate(self, step: int) -> None:
         """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""

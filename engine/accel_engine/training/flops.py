@@ -10,8 +10,8 @@ if it were data. What nothing depends on is never run, and does not count.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
@@ -50,10 +50,12 @@ class Count:
     Attributes:
         flops: Floating-point operations; ``None`` where they cannot be counted.
         reason: Why they cannot.
+        parts: The operations of each product and convolution, by its name within those of what calls it.
     """
 
     flops: float | None
     reason: str = ""
+    parts: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
 def count(graph: tf.Graph, *, chunk: bool) -> Count:
@@ -64,23 +66,27 @@ def count(graph: tf.Graph, *, chunk: bool) -> Count:
         chunk: Whether that is a chunk of steps, whose loop is counted as one turn, and not a single step.
     """
     try:
-        return Count(float(_work(graph, inside_loop=not chunk)))
+        parts = _work(graph, inside_loop=not chunk)
+        return Count(float(parts.total()), parts=parts)
     except _Uncountable as why:
         return Count(None, str(why))
 
 
-def _work(graph: Any, outputs: Collection[int] | None = None, *, inside_loop: bool) -> int:
-    """The work that a graph, or what is needed for some of its outputs, is."""
-    total = 0
+def _work(graph: Any, outputs: Collection[int] | None = None, *, inside_loop: bool, within: str = "") -> Counter[str]:
+    """The work that a graph, or what is needed for some of its outputs, is; by the names of operations."""
+    total = Counter[str]()
     for operation, used in _needed(graph, outputs).items():
         kind = operation.type
+        name = f"{within}{operation.name}"
         if measure := _MEASURES.get(kind):
-            total += measure(operation)
+            total[name] += measure(operation)
         elif names := _CALLS.get(kind):
+            called = [_function(operation, attribute) for attribute in names]
+            works = [_work(each, used, inside_loop=inside_loop, within=f"{name}/") for each in called]
             # Of branches, the one that does the work is nearly always the larger one.
-            total += max(_work(_function(operation, name), used, inside_loop=inside_loop) for name in names)
+            total += max(works, key=Counter.total)
         elif kind in _LOOPS:
-            turn = _work(_function(operation, "body"), inside_loop=True)
+            turn = _work(_function(operation, "body"), inside_loop=True, within=f"{name}/")
             if turn and inside_loop:
                 raise _Uncountable("the model has a loop, and how often it turns is not in the graph")
             total += turn
