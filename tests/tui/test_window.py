@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_tui.window import FOLLOWED, NARROWEST, Part, Window, part_of
+from accel_tui.window import FOLLOWED, NARROWEST, Part, Window, part_of, words
 
 STEPS = 1_000_000
 
@@ -90,3 +90,35 @@ def test_what_is_not_known_finely_enough_is_to_be_read(
 
 def test_a_chart_without_room_needs_nothing() -> None:
     assert part_of((0, 100), 0, 64) is None
+
+
+@pytest.mark.parametrize("window", [Window(), Window(1000, 5000), Window(1000)])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.75])
+def test_what_is_under_the_pointer_stays_there(window: Window, share: float) -> None:
+    low, high = window.bounds(STEPS) or (0, STEPS)
+    at = low + share * (high - low)
+    new_low, new_high = window.zoomed(STEPS, 0.8, at).bounds(STEPS) or (0, STEPS)
+    assert new_high - new_low == round(0.8 * (high - low))
+    assert new_low + share * (new_high - new_low) == pytest.approx(at, abs=1)
+
+
+def test_the_end_is_followed_on_when_the_pointer_is_there_and_a_step_outside_counts_as_the_edge() -> None:
+    assert Window(1000).zoomed(STEPS, 0.5, STEPS - 1) == Window(500)
+    assert Window().zoomed(STEPS, 0.5, 3 * STEPS) == Window(STEPS // 2)
+    assert Window(1000, 5000).zoomed(STEPS, 0.5, 0) == Window(500, 5000)
+    assert Window(1000, 5000).zoomed(STEPS, 5000, 5500) == Window()
+
+
+def test_a_window_moves_no_further_than_to_show_a_step() -> None:
+    window = Window(1000, 5000)
+    assert window.with_step(STEPS, 5999) == window.with_step(STEPS, 5000) == window
+    assert window.with_step(STEPS, 6000) == Window(1000, 5001)
+    assert window.with_step(STEPS, 4990) == Window(1000, 4990)
+    assert Window(1000).with_step(STEPS, 10) == Window(1000, 10)
+    assert Window().with_step(STEPS, 10) == Window().with_step(0, 0) == Window()
+
+
+def test_which_mode_is_on_is_said() -> None:
+    assert words(Window(), 500) == "whole run"
+    assert words(Window(1000), STEPS) == "following the last 1,000 steps"
+    assert words(Window(1000, 5000), STEPS) == "steps 5,000 to 5,999"

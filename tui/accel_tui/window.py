@@ -34,22 +34,47 @@ class Window:
         last = max(self.span, -(-steps // jump) * jump)
         return last - self.span, last
 
-    def zoomed(self, steps: int, factor: float) -> "Window":
-        """Show ``factor`` times as many steps: about the same middle, or up to the end if the end is there now."""
+    @property
+    def follows(self) -> bool:
+        """Whether it goes along with the last steps, and leaves out the first ones."""
+        return self.span is not None and self.first is None
+
+    def zoomed(self, steps: int, factor: float, around: float | None = None) -> "Window":
+        """Show ``factor`` times as many steps.
+
+        Args:
+            steps: How many the run has.
+            factor: Below 1 to see fewer.
+            around: The step that stays where it is; when left out, about the middle does, or the end if the end is
+                there now.
+        """
         shown = steps if self.span is None else self.span
         span = max(NARROWEST, round(shown * factor))
         if span >= steps:
             return self if factor < 1 else Window()
+        if around is not None:
+            low, high = self.bounds(steps) or (0, steps)
+            share = min(max((around - low) / (high - low), 0.0), 1.0)
+            return _within(steps, round(low + share * (shown - span)), span)
         if self.first is None:
             return Window(span)
         return _within(steps, self.first + (shown - span) // 2, span)
 
     def moved(self, steps: int, share: float) -> "Window":
         """Look at later steps, by this share of what is shown, or at earlier ones; from the end on, follow it."""
+        return self.shifted(steps, round(share * (self.span or 0)))
+
+    def shifted(self, steps: int, by: int) -> "Window":
+        """Look at steps that are so many later, or earlier where it is below 0; from the end on, follow it."""
         bounds = self.bounds(steps)
         if self.span is None or bounds is None:
             return self
-        return _within(steps, bounds[0] + round(share * self.span), self.span)
+        return _within(steps, bounds[0] + by, self.span)
+
+    def with_step(self, steps: int, step: int) -> "Window":
+        """Move no more than needed for a step to be seen."""
+        low, high = self.bounds(steps) or (0, steps)
+        return self.shifted(steps, min(step - low, 0) or max(step - high + 1, 0)) if low < high else self
 
     def at_beginning(self) -> "Window":
         """Look at the first steps."""
@@ -92,6 +117,16 @@ def part_of(bounds: tuple[int, int] | None, dots: int, known: int) -> Part | Non
     width = 1 << max(0, math.floor(math.log2((last - first) / dots)) if last - first > dots else 0)
     margin = (last - first) // 2
     return Part(max(0, first - margin), last + margin, width) if width < known else None
+
+
+def words(window: Window, steps: int) -> str:
+    """What a window shows of a run with so many steps: which mode the charts are in."""
+    bounds = window.bounds(steps)
+    if bounds is None:
+        return "whole run"
+    if window.follows:
+        return f"following the last {window.span:,} steps"
+    return f"steps {bounds[0]:,} to {bounds[1] - 1:,}"
 
 
 def _within(steps: int, first: int, span: int) -> Window:
