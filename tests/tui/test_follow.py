@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accel_engine.devices.reading import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader, Status
 from accel_engine.run.schema import SCHEMA_VERSION, connect
@@ -205,3 +206,23 @@ def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
         wait_until(lambda: watched.latest().details)
         assert watched.latest().step == watched.latest().details["loss"].count == 20
         assert watched.problems == ["disk I/O error"]
+
+
+def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: FakeEngine, wait_until: Wait) -> None:
+    engine.begin().build()
+    for step in range(4):
+        at = 1000.0 + step
+        engine.writer.samples([Sample(at + 0.5, "cpu:0", {"utilization": Reading(10.0 * step, "%")})])
+        engine.chunk([1.0], seconds=1.0, at=at)
+    with following(engine.directory) as watched:
+        wait_until(lambda: watched.latest().step == 4)
+        assert not watched.latest().readings
+        watched.follower.read(frozenset({"utilization"}))
+        wait_until(lambda: watched.latest().readings)
+        assert watched.latest().readings["utilization"]["cpu:0"].means.tolist() == [0, 10, 20, 30]
+        engine.writer.samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
+        engine.chunk([1.0], seconds=1.0, at=1004.0)
+        wait_until(lambda: watched.latest().readings["utilization"]["cpu:0"].count == 5)
+        assert watched.latest().readings["utilization"]["cpu:0"].last == 70
+        watched.follower.read(frozenset())
+        wait_until(lambda: not watched.latest().readings)

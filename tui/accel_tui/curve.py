@@ -66,7 +66,7 @@ class Curve:
         """Mean of each bucket's finite values, NaN where it has none."""
         return _divide(self.total, self.finite)
 
-    def extend(self, values: npt.NDArray[np.float32]) -> "Curve":
+    def extend(self, values: npt.NDArray[np.floating]) -> "Curve":
         """Give the curve that goes on with these values; this one stays as it is.
 
         Args:
@@ -133,6 +133,14 @@ class Curve:
         start, stop = self._span(first, last)
         low, high = self.low[start:stop], self.high[start:stop]
         return float(np.fmin.reduce(low, initial=math.nan)), float(np.fmax.reduce(high, initial=math.nan))
+
+    def at(self, step: int) -> tuple[float, float, float] | None:
+        """The lowest, the highest and the mean value of the bucket with a step; ``None`` when it has none."""
+        if not self.first <= step < self.count:
+            return None
+        place = (step - self.first) // self.width
+        number = int(self.finite[place])
+        return (float(self.low[place]), float(self.high[place]), float(self.total[place]) / number) if number else None
 
     def columns(self, first: float, last: float, columns: int) -> tuple[Floats, Floats, Floats]:
         """Resample the steps from ``first`` to before ``last`` to columns of equal width.

@@ -11,6 +11,7 @@ from accel_engine.events import RunEnded, RunStarted
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.strategies import CATALOGUE
 from accel_tui.curve import CAPACITY, Curve
+from accel_tui.device_curves import DeviceCurvesReader
 from accel_tui.state import RunState, curves_of, fold
 from accel_tui.window import Part
 from accel_tui.workers import WorkersFollower
@@ -46,6 +47,7 @@ class Follower:
         self._latest = RunState()
         self._taken = True
         self._part: Part | None = None
+        self._readings: frozenset[str] = frozenset()
         self._workers = WorkersFollower(directory)
 
     def run(self) -> None:
@@ -71,6 +73,11 @@ class Follower:
         self._part = part
         self._wake.set()
 
+    def read(self, names: frozenset[str]) -> None:
+        """Have the ``readings`` of the state be some of :data:`~accel_tui.device_curves.READINGS`; from any thread."""
+        self._readings = names
+        self._wake.set()
+
     def take(self) -> RunState:
         """The newest state; from any thread."""
         with self._lock:
@@ -82,6 +89,8 @@ class Follower:
         state = after = RunState()
         looked = -STATUS_SECONDS
         seen: Part | None = None
+        devices: DeviceCurvesReader | None = None
+        drawn: tuple[frozenset[str], int, float] = (frozenset(), 0, 0.0)  # readings, up to which step, and when
         while not self._stop.is_set():
             try:
                 update = reader.poll()
@@ -99,6 +108,14 @@ class Follower:
                 if part != seen or (part and (not after.details or (grown and part.last > state.step))):
                     after = replace(after, details=_details(reader, part))
                     seen = part
+                wanted = self._readings
+                if wanted and devices is None:
+                    devices = DeviceCurvesReader()
+                fresh = bool(devices and wanted and devices.look(reader))
+                late = after.step != drawn[1] and time.monotonic() - drawn[2] >= STATUS_SECONDS
+                if wanted != drawn[0] or (wanted and (fresh or late)):
+                    after = replace(after, readings=devices.curves(wanted, after.ended_at) if devices else {})
+                    drawn = (wanted, after.step, time.monotonic())
                 problem = ""
                 if after is not state:
                     state = after

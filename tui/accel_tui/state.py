@@ -27,9 +27,10 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
-from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.steps import RATE, TIME, working_seconds
 from accel_engine.run.summary import Stretch
 from accel_tui.curve import Curve
+from accel_tui.device_curves import DeviceCurves
 from accel_tui.meter import Meter, record
 from accel_tui.pace import Pace
 
@@ -54,6 +55,9 @@ class RunState:
         step: Steps taken.
         curves: Every per-step series by name.
         throughput: Steps a second, on the axis of steps.
+        ended_at: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
+        rates: The first step of each learning rate, and the rate.
+        readings: What was recorded of devices, on the axis of steps, where somebody looks at it.
         details: A part of the series more finely than in ``curves``, where somebody looks at it closely, by name;
             the throughput under :data:`~accel_engine.run.steps.RATE`.
         validation: Points of step and value by metric.
@@ -80,6 +84,9 @@ class RunState:
     step: int = 0
     curves: Mapping[str, Curve] = field(default_factory=dict)
     throughput: Curve = field(default_factory=Curve)
+    ended_at: Curve = field(default_factory=Curve)
+    rates: Points = ()
+    readings: DeviceCurves = field(default_factory=dict)
     details: Mapping[str, Curve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: EpochEnded | None = None
@@ -206,7 +213,10 @@ def _after_event(state: RunState, event: Event) -> RunState:
         case CheckpointSaved():
             return replace(state, checkpoint=event)
         case LearningRateChanged():
-            return replace(state, learning_rate=event.learning_rate)
+            earlier = tuple(point for point in state.rates if point[0] < event.step)
+            return replace(
+                state, learning_rate=event.learning_rate, rates=(*earlier, (event.step, event.learning_rate))
+            )
         case XlaTried():
             return replace(state, xla=event)
         case WorkCounted():
@@ -235,7 +245,8 @@ def _after_stretch(state: RunState, stretch: Stretch) -> RunState:
     """Take all that was recorded up to a step as it was summarised."""
     curves = curves_of(stretch)
     throughput = curves.pop(RATE, Curve())
-    return replace(state, step=stretch.last_step, curves=curves, throughput=throughput, details={})
+    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
+    return replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
 
 
 def curves_of(stretch: Stretch) -> dict[str, Curve]:
@@ -261,6 +272,7 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
         step=chunks[-1].first_step + chunks[-1].count,
         curves=curves,
         throughput=_extended(state.throughput, first, speeds),
+        ended_at=_extended(state.ended_at, first, _ends(chunks)),
         pace=pace,
     )
 
@@ -272,7 +284,17 @@ def _column(chunks: Iterable[Chunk], name: str) -> npt.NDArray[np.float32]:
     )
 
 
-def _extended(curve: Curve, first_step: int, values: npt.NDArray[np.float32]) -> Curve:
+def _ends(chunks: Sequence[Chunk]) -> npt.NDArray[np.float64]:
+    """When each step of these chunks ended, the steps of a chunk being evenly apart."""
+    ended = np.array([chunk.ended for chunk in chunks])
+    seconds = working_seconds(np.array([chunk.started for chunk in chunks]), ended)
+    counts = np.array([chunk.count for chunk in chunks])
+    left = np.repeat(np.cumsum(counts), counts) - np.arange(1, counts.sum() + 1)
+    ends: npt.NDArray[np.float64] = np.repeat(ended, counts) - left * np.repeat(seconds / counts, counts)
+    return ends
+
+
+def _extended(curve: Curve, first_step: int, values: npt.NDArray[np.floating]) -> Curve:
     """Add values at a step; steps that nothing is known of become gaps."""
     if curve.count < first_step:
         curve = curve.extend(np.full(first_step - curve.count, math.nan, np.float32))
@@ -294,4 +316,12 @@ def _cut(state: RunState, step: int) -> RunState:
     if state.step <= step:
         return state
     curves = {name: curve.truncate(step) for name, curve in state.curves.items()}
-    return replace(state, step=step, curves=curves, throughput=state.throughput.truncate(step), details={})
+    return replace(
+        state,
+        step=step,
+        curves=curves,
+        throughput=state.throughput.truncate(step),
+        ended_at=state.ended_at.truncate(step),
+        readings={},
+        details={},
+    )

@@ -152,6 +152,26 @@ class RunReader:
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
+    def samples(self, after: int, most: int) -> list[tuple[int, float, str, str]]:
+        """Read samples as they are in the file, for a :class:`~accel_engine.run.samples.SampleUnpacker`.
+
+        Args:
+            after: The number of the last one that is known; 0 to begin with the first.
+            most: How many at most.
+
+        Returns:
+            Each with its number, its time in seconds since the Unix epoch, its device, and its text.
+
+        Raises:
+            RunError: The file can no longer be read.
+        """
+        try:
+            return self._connection.execute(
+                "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id LIMIT ?", (after, most)
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
+
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()

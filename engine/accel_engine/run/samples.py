@@ -63,9 +63,13 @@ class SampleUnpacker:
     """Reads rows in the order in which they were written.
 
     A reader that begins in the middle knows of a device what changes; within :data:`WHOLE_EVERY`, all.
+
+    Args:
+        names: The readings that are wanted; all when left out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: frozenset[str] | None = None) -> None:
+        self._names = names
         self._known: dict[str, Fields] = {}
 
     def unpack(self, time: float, device: str, text: str) -> Sample:
@@ -75,13 +79,13 @@ class SampleUnpacker:
             ValueError: The text is none of a sample.
         """
         found = json.loads(text)
-        if isinstance(found, list):
-            known = dict(self._known.get(device, {}))
-            for name, field in found[0].items():
-                whole = isinstance(field, list | str)
-                known[name] = field if whole else [field, known[name][1] if name in known else ""]
-        else:
-            known = found
+        fields = found[0] if isinstance(found, list) else found
+        if self._names is not None:
+            fields = {name: field for name, field in fields.items() if name in self._names}
+        known = dict(self._known.get(device, {})) if isinstance(found, list) else {}
+        for name, field in fields.items():
+            whole = isinstance(field, list | str)
+            known[name] = field if whole else [field, known[name][1] if name in known else ""]
         self._known[device] = known
         return Sample(time, device, _readings(known))
 
