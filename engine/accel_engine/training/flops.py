@@ -55,7 +55,7 @@ class Count:
 
     flops: float | None
     reason: str = ""
-    parts: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    parts: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
 
 def count(graph: tf.Graph, *, chunk: bool) -> Count:

@@ -26,7 +26,7 @@ from accel_engine.run.writer import RunWriter
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.builders import reduction_over_workers
 from accel_engine.strategies.tpu_trouble import explain
-from accel_engine.training import placement, xla
+from accel_engine.training import layers, placement, xla
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.control import Commands, Mailbox, StopRequested
 from accel_engine.training.coordinated import CoordinatedLoop
@@ -221,9 +221,10 @@ class Trainer:
             self._loop = CoordinatedLoop(assembly)
         else:
             self._loop = Loop(assembly, xla=use_xla, agree=self._council.follow if self._council else int)
-        graph = self._loop.trace(self._order(0))
+        with layers.marked(assembly.model):
+            graph = self._loop.trace(self._order(0))
         self._utilization = Utilization(assembly, self._progress, self._hardware)
-        self._utilization.count(graph)
+        self._run.keep(layers.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
         if rates is not None:
             self._tell_trial(rates, remembered=True)
 

@@ -38,7 +38,7 @@ class Utilization:
         self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
         self._may_measure = assembly.on_cpu and assembly.alone and self._arithmetic == FLOAT32
 
-    def count(self, graph: tf.Graph) -> None:
+    def count(self, graph: tf.Graph) -> Count:
         """Count the graph of a chunk of steps, or of one step where workers are handed single ones.
 
         A strategy for TPUs traces a step once for all of its replicas, others once for each of this worker's.
@@ -46,8 +46,12 @@ class Utilization:
         assembly = self._assembly
         traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
         work = count(graph, chunk=not assembly.coordinated)
-        self._work = work if work.flops is None else Count(work.flops * assembly.replicas / traced)
+        factor = assembly.replicas / traced
+        if work.flops is not None:
+            work = Count(work.flops * factor, parts={name: part * factor for name, part in work.parts.items()})
+        self._work = work
         self._tell()
+        return work
 
     def look(self, seconds: float, rate: float) -> None:
         """Measure the CPU if its peak is not known, or was measured when it had more to do than to train.
