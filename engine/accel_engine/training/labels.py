@@ -21,11 +21,13 @@ class Labels:
             (float32 ``[batch, 1]``).
         classes: Number of classes.
         threshold: Output above which a binary model says 1: 0.5 for a probability, 0 for a logit.
+        logits: Whether the loss takes outputs for logits.
     """
 
     form: str
     classes: int
     threshold: float = 0.5
+    logits: bool = False
 
     def encode(self, labels: tf.Tensor) -> tf.Tensor:
         """Bring sparse labels, int32 ``[batch]``, to this form."""
@@ -45,11 +47,28 @@ class Labels:
         Returns:
             float32 ``[batch]`` of ones and zeros.
         """
+        return tf.cast(tf.equal(tf.cast(self.said(outputs), labels.dtype), labels), tf.float32)
+
+    def said(self, outputs: tf.Tensor) -> tf.Tensor:
+        """The class that the model takes each example for, int32 ``[batch]``."""
         if self.form == BINARY:
-            said = tf.cast(outputs[:, 0] > self.threshold, labels.dtype)
-        else:
-            said = tf.argmax(outputs, axis=-1, output_type=labels.dtype)
-        return tf.cast(tf.equal(said, labels), tf.float32)
+            return tf.cast(outputs[:, 0] > self.threshold, tf.int32)
+        return tf.argmax(outputs, axis=-1, output_type=tf.int32)
+
+    def probabilities(self, outputs: tf.Tensor) -> tf.Tensor:
+        """What the model gives to each class, float32 ``[batch, classes]``.
+
+        Outputs that are no probabilities, as of a loss of the user's own, are taken for logits.
+        """
+        outputs = tf.cast(outputs, tf.float32)
+        if self.form == BINARY:
+            one = tf.sigmoid(outputs) if self.logits else outputs
+            return tf.concat([1 - one, one], axis=-1)
+        scaled = tf.nn.softmax(outputs)
+        if self.logits:
+            return scaled
+        fits = tf.reduce_all((outputs >= 0) & (outputs <= 1), axis=-1, keepdims=True)
+        return tf.where(fits, outputs, scaled)
 
 
 def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
@@ -80,14 +99,16 @@ def labels_for(loss: Loss, units: int, classes: int) -> Labels:
         classes: Classes in the data.
     """
     loss = _only(loss)
+    logits = bool(getattr(loss, "from_logits", False)) or bool(
+        getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
+    )
     if loss is None or "sparse" in loss_name(loss):
-        return Labels(SPARSE, classes)
+        return Labels(SPARSE, classes, logits=logits)
     if units == 1 and classes == 2:
-        logits = bool(getattr(loss, "from_logits", False)) or bool(
-            getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
-        )
-        return Labels(BINARY, classes, threshold=0.0 if logits else 0.5)
-    return Labels(ONE_HOT, max(units, classes)) if _is_keras_own(loss) else Labels(SPARSE, classes)
+        return Labels(BINARY, classes, threshold=0.0 if logits else 0.5, logits=logits)
+    if _is_keras_own(loss):
+        return Labels(ONE_HOT, max(units, classes), logits=logits)
+    return Labels(SPARSE, classes)
 
 
 def loss_name(loss: Loss) -> str:

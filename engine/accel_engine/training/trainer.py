@@ -33,6 +33,7 @@ from accel_engine.training.coordinated import CoordinatedLoop
 from accel_engine.training.council import Council, SharedCommands
 from accel_engine.training.deadline import Deadline
 from accel_engine.training.diagnosis import diagnose
+from accel_engine.training.examination import intake_of
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.introduction import introduce
 from accel_engine.training.loop import Loop, Measured
@@ -279,6 +280,7 @@ class Trainer:
         metrics = self._validation.run(self._obeying.obey)
         self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
         seconds = time.perf_counter() - began
+        self._run.keep(self._validation.examination.result(), progress.step)
         progress.say(Validated, epoch=progress.epochs, step=progress.step, metrics=metrics, seconds=seconds)
 
     def _record(self, measured: Measured) -> None:
@@ -318,6 +320,7 @@ class Trainer:
             address=tpu_builder.address_of(self._plan),
         )
         self._run.event(summarize(assembly))
+        self._run.keep(intake_of(assembly.dataset), self._progress.step)
         self._progress.say(LearningRateChanged, step=self._progress.step, learning_rate=assembly.learning_rate)
         for note in assembly.notes:
             self._progress.say(Warned, message=note)

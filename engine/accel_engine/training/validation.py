@@ -1,4 +1,8 @@
-"""Trying the model on the validation examples: every one of them once, the last short batch too."""
+"""Trying the model on the validation examples: every one of them once, the last short batch too.
+
+What it says of each is looked at in the same pass: every replica puts it into its own place of one row of
+numbers, so that the sum over all replicas, which the means need anyway, is what all of them said.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,6 +12,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
+from accel_engine.training.examination import Examination, why_not
 from accel_engine.training.feed import choose_feed
 from accel_engine.training.loop import graph_of, scaled
 
@@ -38,6 +43,8 @@ class Validation:
         # A TPU would compile for each shape, which takes longer than the examples that count for nothing.
         self._fills_up = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
         self._feed = choose_feed(assembly.strategy, split, device_memory)
+        self._looks = not why_not(assembly)
+        self.examination = Examination(assembly, split)
         self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
 
     def run(self, between: Callable[[], None] = lambda: None) -> dict[str, float]:
@@ -52,7 +59,10 @@ class Validation:
         for order, share in self._orders():
             source = self._feed.open(order)
             for step in range(len(order)):
-                total += share * self._batch(source, tf.constant(step)).numpy()
+                measured = self._batch(source, tf.constant(step)).numpy()
+                total += share * measured[:3]
+                if self._looks:
+                    self.examination.note(order[step], measured[3:], repeated=share < 1)
                 between()
         if self._assembly.own_train_step:
             return self._own_metrics()
@@ -113,7 +123,19 @@ class Validation:
         right = assembly.labels.correct(y, outputs) if assembly.classifies else tf.zeros_like(counts)
         # Keras divides all of the loss by the number of replicas.
         total = tf.cast(loss * assembly.replicas, tf.float32) * count
-        return tf.stack([total, tf.reduce_sum(right * counts), count])
+        sums = tf.stack([total, tf.reduce_sum(right * counts), count])
+        return tf.concat([sums, self._said(y, outputs)], axis=0) if self._looks else sums
+
+    def _said(self, y: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """What there is to note of a replica's batch in its place, 0 in all others: float32, flat."""
+        labels = self._assembly.labels
+        said, probabilities = labels.said(outputs), labels.probabilities(outputs)
+        chosen = [tf.gather(probabilities, classes, axis=1, batch_dims=1) for classes in (said, y)]
+        noted = tf.stack([tf.cast(said, tf.float32), *chosen], axis=1)
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        mine = tf.range(self._assembly.replicas)[:, tf.newaxis, tf.newaxis] == replica
+        # Not a product: what is not a number would be everybody's.
+        return tf.reshape(tf.where(mine, noted[tf.newaxis], tf.zeros_like(noted)), [-1])
 
     def _counts(self, step: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         """1 for each example of a replica's batch, 0 for one that only fills it up; float32 ``[batch]``."""
