@@ -8,7 +8,9 @@ from accel_tui.curve import Curve
 from accel_tui.held import Trace
 
 READINGS = ("utilization", "memory_used", "temperature", "power")
-"""The readings that there can be curves of."""
+"""The readings that there can be curves of: in %, in GiB, in degrees Celsius, in W."""
+
+_GIB = 2.0**30
 
 MOST_ROWS = 2000
 """How many samples are read at a look: a long run's are read in many, so that nothing else waits."""
@@ -36,7 +38,9 @@ class DeviceCurvesReader:
         for number, time, device, text in rows:
             for name, reading in self._unpacker.unpack(time, device, text).readings.items():
                 if reading.value is not None:
-                    found.setdefault((name, device), []).append((time, reading.value))
+                    found.setdefault((name, device), []).append(
+                        (time, reading.value / (_GIB if reading.unit == "B" else 1))
+                    )
             self._last = number
         for key, values in found.items():
             self._traces.setdefault(key, Trace()).extend(*zip(*values, strict=True))

@@ -12,11 +12,12 @@ from rich.style import Style
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis, value_axis
+from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import View, render, with_head
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
+from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.cover import is_covered
 
@@ -27,7 +28,7 @@ _LONG = 200  # steps from which on the first ones may be beyond the value axis
 _WARM_UP = 0.05  # the share of a long run that these are
 
 
-class Chart(Widget):
+class Chart(ChartMouse):
     """Curves over steps, with axes, the latest values and what they stand for.
 
     All reactives can be bound with ``data_bind``; setting one costs one picture, and nothing while the chart is
@@ -76,6 +77,9 @@ class Chart(Widget):
     window: reactive[tuple[int, int] | None] = reactive(None, repaint=False)
     """The first step that is shown, and the step after the last; ``None`` for all there are."""
 
+    cursor: reactive[int | None] = reactive(None, repaint=False)
+    """The step that is read: a line is drawn there, and the values there are said in place of the latest ones."""
+
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
     """How the latest values are written."""
 
@@ -94,15 +98,14 @@ class Chart(Widget):
         super().__init__(name=name, id=id, classes=classes)
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
-        self._frame = Frame.blank(0, 0)
+        self._plain = self._frame = Frame.blank(0, 0)  # without the cursor, and as it is seen
         self._stale = True
-        self._view: View | None = None
         self._drawn = 0.0
         self._palette: dict[str, Style] = {}
 
     def on_mount(self) -> None:
         """Draw in the end what was not drawn at once, should nothing more come."""
-        self.set_interval(4 * DRAW_SECONDS, self._catch_up)
+        self.set_interval(4 * self._draw_seconds, self._catch_up)
 
     def notify_style_update(self) -> None:
         """Forget colours, since the theme may be another."""
@@ -112,7 +115,8 @@ class Chart(Widget):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Give the cells that are asked for; Textual would have whole lines, and keep them."""
         if self._stale or self._frame.characters.shape != (self.size.height, self.size.width):
-            self._frame = self._picture()
+            self._plain = self._picture()
+            self._frame = self._with_cursor(self._plain)
             self._stale = False
         return [
             Strip([Segment(text, self._style(name)) for text, name in self._frame.runs(row, *crop.column_span)])
@@ -131,17 +135,36 @@ class Chart(Widget):
 
     def _watch_series(self) -> None:
         view = self._view
-        soon = time.monotonic() - self._drawn < DRAW_SECONDS
+        soon = time.monotonic() - self._drawn < self._draw_seconds
         if soon and view and _go_on(view.series, self.series) and not self._stale and self._shown:
-            self._show(with_head(self._frame, replace(view, series=self.series)))
+            self._show(with_head(self._plain, replace(view, series=self.series)))
         else:
             self._repaint()
 
+    @property
+    def _draw_seconds(self) -> float:
+        settings = getattr(self.app, "settings", None)
+        return 1 / settings.curves if settings else DRAW_SECONDS
+
     def _catch_up(self) -> None:
-        if self._view and self._view.series != self.series and time.monotonic() - self._drawn >= DRAW_SECONDS:
+        if self._view and self._view.series != self.series and time.monotonic() - self._drawn >= self._draw_seconds:
             self._repaint()
 
-    def _show(self, new: Frame) -> None:
+    def _watch_cursor(self) -> None:
+        if self._shown and not self._stale:
+            self._show(self._plain)
+        else:
+            self._repaint()
+
+    def _with_cursor(self, plain: Frame) -> Frame:
+        at = self.cursor
+        if at is None or self._view is None:
+            return plain
+        return with_cursor(plain, replace(self._view, series=self.series), at)
+
+    def _show(self, plain: Frame) -> None:
+        self._plain = plain
+        new = self._with_cursor(plain)
         old, self._frame = self._frame, new
         if old.characters.shape != new.characters.shape:
             self.refresh()

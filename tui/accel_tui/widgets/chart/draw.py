@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from textual.geometry import Region
 
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis, labels, significant
@@ -78,6 +79,12 @@ def render(view: View) -> Frame:
         for series in view.series:
             _points(plot, view, series, width, scaffold.height)
     return frame
+
+
+def plot_of(view: View) -> Region:
+    """The rectangle of a chart that its curves are in; empty where there is no room for any."""
+    scaffold = _scaffold(view.columns, view.rows, view.x, view.y)
+    return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
 
 
 def with_head(frame: Frame, view: View) -> Frame:

@@ -1,0 +1,74 @@
+"""A line at one step of a chart, and what the curves are there; pure functions of a chart's view."""
+
+import bisect
+import math
+
+from accel_tui.widgets.chart.draw import View, plot_of
+from accel_tui.widgets.chart.frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.raster import BLANK
+from accel_tui.widgets.chart.series import Series
+
+
+def step_at(view: View, x: int) -> float | None:
+    """The step in the middle of a column of cells; ``None`` left of the plot, and where there is none."""
+    plot = plot_of(view)
+    if not plot or x < plot.x:
+        return None
+    return view.x.low + (x - plot.x + 0.5) / plot.width * (view.x.high - view.x.low)
+
+
+def column_of(view: View, step: float) -> int | None:
+    """The column of cells that a step is in; ``None`` when it is not seen."""
+    plot = plot_of(view)
+    share = (step - view.x.low) / (view.x.high - view.x.low)
+    return plot.x + min(int(share * plot.width), plot.width - 1) if plot and 0 <= share <= 1 else None
+
+
+def with_cursor(frame: Frame, view: View, step: int) -> Frame:
+    """A picture with a line at a step, and in its first line the values there in place of the latest ones."""
+    column = column_of(view, step)
+    if column is None:
+        return frame
+    plot = plot_of(view)
+    frame = frame.copy()
+    for y in range(plot.y, plot.bottom):
+        # Curves stay whole where the line crosses them.
+        if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
+            frame.write(column, y, "│", "label")
+    if plot.bottom + 1 < view.rows:
+        label = f" {step:,} "
+        frame.write(column, plot.bottom, "┴", "label")
+        start = min(max(column - len(label) // 2, 0), view.columns - len(label))
+        frame.write(max(start, 0), plot.bottom + 1, label, "title")
+    _head(frame, view, step)
+    return frame
+
+
+def value_at(view: View, series: Series, step: int) -> str:
+    """What a series is at a step, as a range where only that is known; nothing where it has no value."""
+    if series.curve.count:
+        found = series.seen(view.x.low, view.x.high).at(step)
+        if found is None:
+            return ""
+        low, high = view.value(found[0]), view.value(found[1])
+        return low if low == high else f"{low} to {high}"
+    place = bisect.bisect_right(series.points, (step, math.inf))
+    return view.value(series.points[place - 1][1]) if place else ""
+
+
+def _head(frame: Frame, view: View, step: int) -> None:
+    frame.characters[0] = ord(" ")
+    frame.styles[0] = STYLE_ID["title"]
+    frame.write(0, 0, view.title, "title")
+    named = len(view.series) > 1
+    entries = [(series, value) for series in view.series if (value := value_at(view, series, step))]
+    if len(view.title) + sum(len(series.name) + len(value) + 6 for series, value in entries) > view.columns:
+        named = False
+    x = len(view.title) + 1
+    for series, value in entries:
+        pieces = (("━ ", series.style), (f"{series.name} " if named else "", "note"), (f"{value}  ", "title"))
+        for text, style in pieces:
+            frame.write(x, 0, text, style)
+            x += len(text)
+    if not entries:
+        frame.write(x, 0, "nothing there", "note")

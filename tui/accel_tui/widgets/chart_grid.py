@@ -1,0 +1,82 @@
+"""How many charts there is room for, and where each of them goes."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from textual.containers import Container
+from textual.geometry import Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.widget import Widget
+
+SMALLEST = Size(36, 6)
+"""The smallest chart in which something can be read."""
+
+EASY = Size(72, 9)
+"""The smallest chart that nobody asked for."""
+
+_SHAPE = 5.5  # how much wider than high, in cells, a chart is best
+_APART = 2  # columns between two charts
+_TALL = 12  # rows from which on there is one to spare below a chart
+
+
+def room(size: Size, smallest: Size) -> int:
+    """How many charts of a size there is room for; at least one."""
+    return _most(size.width, smallest.width) * _most(size.height, smallest.height)
+
+
+def places(count: int, size: Size) -> list[Region]:
+    """Where charts go that take all the room, in rows from left to right; the last row may be of fewer, wider ones."""
+    if not count:
+        return []
+    widest = range(1, min(count, _most(size.width, SMALLEST.width)) + 1)
+    columns = min(widest, key=lambda columns: _distance(size, columns, math.ceil(count / columns)))
+    rows = math.ceil(count / columns)
+    regions = []
+    for row, (y, below) in enumerate(_parts(size.height, rows)):
+        gap = int(row < rows - 1 and below - y >= _TALL)
+        for x, right in _parts(size.width + _APART, min(columns, count - row * columns)):
+            regions.append(Region(x, y, max(0, right - x - _APART), below - y - gap))
+    return regions
+
+
+class GridLayout(Layout):
+    """Gives the charts of a container the places that fit them."""
+
+    name = "charts"
+
+    def arrange(self, parent: Widget, children: Sequence[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        """Place the children."""
+        del greedy
+        parent.pre_layout(self)
+        return [
+            WidgetPlacement(region, region.reset_offset.offset, child.styles.margin, child)
+            for region, child in zip(places(len(children), size), children, strict=True)
+        ]
+
+
+class ChartGrid(Container):
+    """Holds charts, and gives all the room it has to those that are displayed."""
+
+    DEFAULT_CSS = "ChartGrid { width: 1fr; height: 1fr; }"
+
+    def on_mount(self) -> None:
+        """Place charts as only we do."""
+        self.styles.layout = GridLayout()
+
+
+def _most(room: int, each: int) -> int:
+    return max(1, room // each)
+
+
+def _distance(size: Size, columns: int, rows: int) -> float:
+    """How far from their best shape charts would be."""
+    if rows > _most(size.height, SMALLEST.height):
+        return math.inf
+    return abs(math.log(max(size.width, 1) / columns / (max(size.height, 1) / rows) / _SHAPE))
+
+
+def _parts(length: int, count: int) -> list[tuple[int, int]]:
+    """Divide a length into equal parts: where each begins and ends."""
+    cuts = [round(length * part / count) for part in range(count + 1)]
+    return list(pairwise(cuts))
