@@ -1,5 +1,6 @@
 """What all tests share: a home of its own for every test, and waiting for a condition."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,10 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of its own for the runs of every test; nobody's real runs are ever touched."""
+    """A directory of its own for the runs of every test, and no settings; nobody's real ones are ever touched."""
     place = tmp_path / "home"
     monkeypatch.setenv("ACCEL_TUI_HOME", str(place))
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", os.devnull)
     return place
 
 

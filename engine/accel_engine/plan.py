@@ -4,7 +4,7 @@ import difflib
 import json
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -244,10 +244,17 @@ class Plan:
             changes["data"] = str(data_path.absolute())
         return self.replace(**changes)
 
-    def command(self) -> str:
-        """The shell command that trains this plan; fields at their default are left out."""
+    def command(self, always: Container[str] = ()) -> str:
+        """The shell command that trains this plan; fields at their default are left out.
+
+        Args:
+            always: Fields to name even so, since something else stands in place of their default.
+        """
         words = ["accel-tui", "train"]
-        for name, value in self.changed().items():
+        changed = self.changed()
+        for name, value in self.to_mapping().items():
+            if name not in changed and (name not in always or value is None):
+                continue
             words += [flag(name), ",".join(value) if isinstance(value, list) else str(value)]
         return shlex.join(words)
 

@@ -28,7 +28,8 @@ from accel_tui.painting import PaintingApp
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.too_small import TooSmallScreen, too_small
-from accel_tui.theme import DARK, LIGHT, THEMES
+from accel_tui.settings import Settings, SettingsError
+from accel_tui.theme import DARK, THEMES, other
 
 if TYPE_CHECKING:
     from accel_tui.widgets.runs_table import RunsTable
@@ -50,6 +51,7 @@ class AccelApp(PaintingApp):
 
     Args:
         open_run: Directory of a run to open at first, in place of the form.
+        settings: What the user has settled for good.
         make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
         make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
     """
@@ -99,21 +101,26 @@ class AccelApp(PaintingApp):
         self,
         open_run: Path | None = None,
         *,
+        settings: Settings = Settings(),  # noqa: B008 (it is frozen)
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
-        make_sampler: Callable[[Callable[[tuple[Sample, ...]], None]], Sampler] = Sampler,
+        make_sampler: Callable[[Callable[[tuple[Sample, ...]], None]], Sampler] | None = None,
     ) -> None:
         # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
         sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
         super().__init__(css_path=[_HERE / sheet for sheet in sheets])
+        self.settings = settings
+        self.refusal: SettingsError | None = None
+        """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
         self._make_engine = make_engine
-        self._make_sampler = make_sampler
+        self._make_sampler = make_sampler or partial(Sampler, interval=settings.devices)
         self._sampler: Sampler | None = None
         self._engine: WarmEngine | None = None
         self._leaving = threading.Event()
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = DARK.name
+        self.theme = DARK.name if settings.theme == "auto" else settings.theme
+        self.set_keymap(dict(settings.keys))
 
     def get_default_screen(self) -> "Screen[None]":
         """The form, or the run that was asked for."""
@@ -160,7 +167,7 @@ class AccelApp(PaintingApp):
 
     def action_toggle_theme(self) -> None:
         """Change between dark and light."""
-        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+        self.theme = other(self.current_theme).name
 
     def action_show_plan(self) -> None:
         """Go to the form as it was left."""
@@ -215,7 +222,7 @@ class AccelApp(PaintingApp):
         return screen
 
     def _make_plan_screen(self, plan: Plan | None = None) -> PlanScreen:
-        return self._fitted(PlanScreen(plan)).data_bind(
+        return self._fitted(PlanScreen(plan or self.defaults)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
             AccelApp.lists_runs,
@@ -224,6 +231,11 @@ class AccelApp(PaintingApp):
             AccelApp.is_starting,
             AccelApp.start_problem,
         )
+
+    @property
+    def defaults(self) -> Plan | None:
+        """The plan that a form begins with where that is not the program's own."""
+        return Plan.from_mapping(self.settings.plan) if self.settings.plan else None
 
     def _go_back_to(self, kind: "type[Screen[None]]") -> bool:
         if not any(isinstance(screen, kind) for screen in self.screen_stack):
@@ -240,6 +252,11 @@ class AccelApp(PaintingApp):
         import accel_tui.widgets.runs_table  # noqa: F401
 
         self.post_message(messages.RestImported())
+        if self.settings.keys:
+            from accel_tui import nameable
+
+            if mistakes := nameable.key_mistakes(self.settings):
+                self.post_message(messages.SettingsRefused(SettingsError(mistakes)))
 
     @on(messages.RestImported)
     def _settle(self) -> None:
@@ -253,6 +270,11 @@ class AccelApp(PaintingApp):
             gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)  # all of it is looked through only when we say so
             gc.enable()
             self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
+
+    @on(messages.SettingsRefused)
+    def _refuse_settings(self, event: messages.SettingsRefused) -> None:
+        self.refusal = event.error
+        self.exit(return_code=event.error.exit_status)
 
     def _collect_garbage(self) -> None:
         gc.collect()

@@ -231,6 +231,8 @@ def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:
             count = 2 if codes[0] == "5" else 4
             colours[number == 38] = ";".join((code, *codes[:count]))
             codes = codes[count:]
+        elif number in (39, 49):
+            continue  # the terminal's own, as where nothing is said
         elif number // 10 in (3, 9) or number // 10 in (4, 10):
             colours[number // 10 in (3, 9)] = code
         else:

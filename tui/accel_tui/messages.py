@@ -7,6 +7,7 @@ from textual.message import Message
 
 from accel_engine.devices.reading import Inventory, Sample
 from accel_engine.launch import WarmEngine
+from accel_tui.settings import SettingsError
 
 
 @dataclass
@@ -47,3 +48,10 @@ class StartFailed(Message):
 
 class RestImported(Message):
     """What the first screen does not need is there now."""
+
+
+@dataclass
+class SettingsRefused(Message):
+    """Keys that the user has set are none, or are set twice."""
+
+    error: SettingsError

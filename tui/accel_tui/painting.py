@@ -6,6 +6,7 @@ one known here paints its own way.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from inspect import signature
@@ -65,7 +66,8 @@ class PaintingApp(App[None]):
     """
 
     def __init__(self, css_path: CSSPathType | None = None) -> None:
-        super().__init__(css_path=css_path)
+        # Without colours, the terminal's own are all that there may be; Textual would make greys of others.
+        super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
         self._canvas = Canvas()
         self._link = Link()
         self._held = False

@@ -1,16 +1,19 @@
-"""The program's own colours: quiet greys, one accent, and hues that mean a state."""
+"""The program's own colours: quiet greys, one accent, and hues that mean a state.
+
+The hues that a series is drawn in can be told apart by people who see fewer colours too, as the tests compute.
+"""
 
 from textual.theme import Theme
 
 DARK = Theme(
     name="accel-dark",
     dark=True,
-    primary="#56b3c4",
-    secondary="#d9a566",
-    accent="#56b3c4",
-    success="#86b870",
-    warning="#d9b95f",
-    error="#e0737d",
+    primary="#60b4bb",
+    secondary="#e3a02c",
+    accent="#60b4bb",
+    success="#93bb76",
+    warning="#e1c759",
+    error="#da717e",
     foreground="#c8d0d8",
     background="#11151a",
     surface="#1a2027",
@@ -18,7 +21,7 @@ DARK = Theme(
     variables={
         # Textual's own are relative to a background that inline styles do not know, and come out white.
         "text-muted": "#8b97a3",
-        "text-disabled": "#5b6672",
+        "text-disabled": "#687480",
         "border": "#2b343d",
         "border-blurred": "#2b343d",
         "block-cursor-background": "#24464f",
@@ -27,9 +30,9 @@ DARK = Theme(
         "block-cursor-blurred-background": "#1f2a31",
         "block-hover-background": "#1f2a31",
         "footer-background": "#11151a",
-        "footer-key-foreground": "#56b3c4",
+        "footer-key-foreground": "#60b4bb",
         "footer-description-foreground": "#8b97a3",
-        "input-cursor-background": "#56b3c4",
+        "input-cursor-background": "#60b4bb",
         "input-selection-background": "#24464f",
         "scrollbar": "#2b343d",
         "scrollbar-hover": "#3a4651",
@@ -42,19 +45,19 @@ DARK = Theme(
 LIGHT = Theme(
     name="accel-light",
     dark=False,
-    primary="#0f7488",
-    secondary="#a5641a",
-    accent="#0f7488",
-    success="#3f7d2c",
-    warning="#946800",
-    error="#b83244",
+    primary="#0b7da5",
+    secondary="#844d1d",
+    accent="#0b7da5",
+    success="#1d774f",
+    warning="#826a07",
+    error="#c23457",
     foreground="#2a323a",
     background="#fbfaf7",
     surface="#efeee9",
     panel="#efeee9",
     variables={
         "text-muted": "#69737c",
-        "text-disabled": "#9aa2a9",
+        "text-disabled": "#848d95",
         "border": "#d3d2cb",
         "border-blurred": "#d3d2cb",
         "block-cursor-background": "#c6e2e7",
@@ -63,9 +66,9 @@ LIGHT = Theme(
         "block-cursor-blurred-background": "#e4e9e8",
         "block-hover-background": "#e4e9e8",
         "footer-background": "#fbfaf7",
-        "footer-key-foreground": "#0f7488",
+        "footer-key-foreground": "#0b7da5",
         "footer-description-foreground": "#69737c",
-        "input-cursor-background": "#0f7488",
+        "input-cursor-background": "#0b7da5",
         "input-selection-background": "#c6e2e7",
         "scrollbar": "#d3d2cb",
         "scrollbar-hover": "#bbbab3",
@@ -75,4 +78,93 @@ LIGHT = Theme(
     },
 )
 
-THEMES = (DARK, LIGHT)
+CONTRAST = Theme(
+    name="accel-contrast",
+    dark=True,
+    primary="#a4d7e5",
+    secondary="#fead3b",
+    accent="#a4d7e5",
+    success="#55f48d",
+    warning="#fff03c",
+    error="#ff7d8a",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#000000",
+    variables={
+        "text-muted": "#e0e0e0",
+        "text-disabled": "#b8b8b8",
+        "border": "#ffffff",
+        "border-blurred": "#b8b8b8",
+        "block-cursor-background": "#fff03c",
+        "block-cursor-foreground": "#000000",
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": "#3c3c3c",
+        "block-cursor-blurred-foreground": "#ffffff",
+        "block-hover-background": "#3c3c3c",
+        "footer-background": "#000000",
+        "footer-key-foreground": "#fff03c",
+        "footer-description-foreground": "#ffffff",
+        "input-cursor-background": "#fff03c",
+        "input-cursor-foreground": "#000000",
+        "input-selection-background": "#004b8d",
+        "scrollbar": "#ffffff",
+        "scrollbar-hover": "#fff03c",
+        "scrollbar-background": "#000000",
+        "scrollbar-background-hover": "#000000",
+        "scrollbar-background-active": "#000000",
+    },
+)
+
+ANSI = Theme(
+    name="accel-ansi",
+    ansi=True,
+    dark=True,
+    primary="ansi_cyan",
+    secondary="ansi_magenta",
+    accent="ansi_cyan",
+    success="ansi_green",
+    warning="ansi_yellow",
+    error="ansi_red",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    variables={
+        "ansi-background": "ansi_black",
+        "ansi-foreground": "ansi_white",
+        "text-muted": "ansi_bright_black",
+        "text-disabled": "ansi_bright_black",
+        "border": "ansi_bright_black",
+        "border-blurred": "ansi_bright_black",
+        "block-cursor-background": "ansi_cyan",
+        "block-cursor-foreground": "ansi_black",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "ansi_default",
+        "block-cursor-blurred-foreground": "ansi_default",
+        "block-hover-background": "ansi_default",
+        "footer-background": "ansi_default",
+        "footer-key-foreground": "ansi_cyan",
+        "footer-description-foreground": "ansi_default",
+        "input-cursor-background": "ansi_cyan",
+        "input-cursor-foreground": "ansi_black",
+        "input-selection-background": "ansi_cyan",
+        "input-selection-foreground": "ansi_black",
+        "scrollbar": "ansi_bright_black",
+        "scrollbar-hover": "ansi_default",
+        "scrollbar-active": "ansi_cyan",
+        "scrollbar-background": "ansi_default",
+        "scrollbar-background-hover": "ansi_default",
+        "scrollbar-background-active": "ansi_default",
+        "scrollbar-corner-color": "ansi_default",
+    },
+)
+"""The terminal's own sixteen colours, whichever they are; all that there is where it has no others."""
+
+THEMES = (DARK, LIGHT, CONTRAST, ANSI)
+
+
+def other(theme: Theme) -> Theme:
+    """The theme to change to from one: dark from a light one, light from a dark one."""
+    return LIGHT if theme.dark else DARK

@@ -21,7 +21,9 @@ class AccelApp(App):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("x", "crash"), ("m", "leave('bye')"), ("q", "leave('')")]
 
-    def __init__(self, open_run=None):
+    refusal = None
+
+    def __init__(self, open_run, settings):
         super().__init__()
         self.open_run = open_run
         {in_init}

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from accel_engine.errors import AccelError, UsageError
 from accel_tui.cli.speech import say
+from accel_tui.colours import obey
+from accel_tui.settings import SettingsError, load
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
 """Leaves the alternate screen, shows the cursor, and ends mouse, focus, paste and key reports."""
@@ -43,12 +45,16 @@ def open_dashboard(run: Path | None = None) -> int:
             f"the dashboard needs a full terminal, and this is {where}\n"
             "Train without it: accel-tui train. Follow a run: accel-tui watch RUN --plain."
         )
+    settings = obey(load(), os.environ)
     gc.disable()  # next to nothing of what is made before the first paint is garbage; the app enables it again
 
     from rich.console import Console  # with Textual, slow to import, and only needed on a terminal
 
     from accel_tui.app import AccelApp
+    from accel_tui.nameable import theme_mistakes
 
+    if mistakes := theme_mistakes(settings):
+        raise SettingsError(mistakes)
     last_words = io.StringIO()
     with _terminal_kept(), asyncio.Runner() as runner:
         app = AccelApp(open_run=run)
@@ -57,6 +63,8 @@ def open_dashboard(run: Path | None = None) -> int:
             runner.get_loop().add_signal_handler(number, app.exit)
         threading.Thread(target=_await_hang_up, name="hang-up", daemon=True).start()
         runner.run(app.run_async())
+    if app.refusal is not None:
+        raise app.refusal
     return _farewell(app.return_code or 0, last_words.getvalue())
 
 

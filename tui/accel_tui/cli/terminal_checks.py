@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from accel_engine.doctor import Check, Finding, passed, warned
+from accel_tui.colours import count
 
 COMFORTABLE = (80, 24)
 """Columns and rows from which on every screen has room for its panels."""
@@ -57,9 +58,7 @@ class Terminal:
     @property
     def colours(self) -> int:
         """How many colours it shows, as it says itself and as the dashboard takes it."""
-        if self.environment.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit"):
-            return 1 << 24
-        return 256 if self.kind.endswith(("-256color", "-256colors", "-direct")) or self.kind == "xterm-kitty" else 16
+        return count(self.environment)
 
     @property
     def has_unicode(self) -> bool:

@@ -19,6 +19,7 @@ from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say
 from accel_tui.cli.views import view_for
+from accel_tui.settings import load
 
 EPILOG = """\b
 Examples:
@@ -76,7 +77,8 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
     """Train a model and show how it goes.
 
     The plan is PLAN.toml (or .json), with what the flags say in place of what it says; without a
-    file, the defaults. With --resume it is the run's own, with what the flags say instead, and the run goes on.
+    file, your settings or the defaults. With --resume it is the run's own, with what the flags say
+    instead, and the run goes on.
 
     Ctrl-C stops after the steps under way and keeps a checkpoint; twice, it stops at once. Training
     is a process of its own: when the terminal closes or a pipe's reader goes away it goes on, and
@@ -92,7 +94,8 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
     if resume is not None:
         directory, plan = _run_to_resume(resume, given)
     else:
-        directory, plan = None, Plan.from_mapping((read_values(plan_file) if plan_file else {}) | given)
+        written = read_values(plan_file) if plan_file else {}
+        directory, plan = None, Plan.from_mapping({**load().plan, **written, **given})
     preflight.check(plan, detect().devices)
     if problem := launch.installation().problem:
         raise EngineMissingError(problem)

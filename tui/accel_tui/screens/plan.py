@@ -200,12 +200,12 @@ class PlanScreen(SpotScreen):
 
     def action_copy(self) -> None:
         """Put the command on the clipboard."""
-        self.app.copy_to_clipboard(self.form.filled.plan.command())
+        self.app.copy_to_clipboard(self.app.settings.command(self.form.filled.plan))
         self.notify("Copied the command", timeout=2)
 
     def action_defaults(self) -> None:
         """Fill in the defaults."""
-        self.form.load(Plan())
+        self.form.load(self.app.defaults or Plan())
 
     def action_leave(self) -> None:
         """Leave the field."""
@@ -262,7 +262,7 @@ class PlanScreen(SpotScreen):
 
     def _command(self, filled: Filled) -> Content:
         style = "$text-disabled" if filled.errors else "$foreground"
-        return Content.assemble(("$ ", "$text-disabled"), (filled.plan.command(), style))
+        return Content.assemble(("$ ", "$text-disabled"), (self.app.settings.command(filled.plan), style))
 
     def _show_status(self) -> None:
         """At the bottom: what keeps the plan from being started, else what the engine does."""
