@@ -158,6 +158,9 @@ class Plan:
     )
     seed: int = _field(0, "Seed of weights, order of examples and dropout", int, minimum=0, maximum=2**31 - 1)
     validation: str = _field("epoch", "When to validate: after each epoch, at the end, never", str, choices=VALIDATIONS)
+    tensorboard: str = _field(
+        "off", "Write TensorBoard events into the run's directory, too", str, choices=("on", "off")
+    )
     image_size: str | None = _field(
         None, "Size that a folder's images are brought to, HEIGHTxWIDTH", str, optional=True, example="96x96"
     )

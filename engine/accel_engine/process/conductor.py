@@ -26,6 +26,7 @@ from accel_engine.process.peers import LocalWorkers, PeerWatch, environment
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.tensorboard.live import LiveLog
 from accel_engine.training.control import Mailbox, from_signal
 from accel_engine.training.deadline import Deadline
 
@@ -59,6 +60,7 @@ class Conductor:
         self._last_command = 0
         self._asked_to_stop = False
         self._sampler = Sampler(self._writer.samples, engine=os.getpid())
+        self._tensorboard: LiveLog | None = None
         self._give_up_at: float | None = None
         self._began = time.monotonic()
         self._first_step = latest_checkpoint(directory)
@@ -134,6 +136,9 @@ class Conductor:
         )
         self._writer.begin(os.getpid(), started)
         self._sampler.start()
+        if self._values.get("tensorboard") == "on" and not started.worker:
+            self._tensorboard = LiveLog(self._directory, self._warn)
+            self._tensorboard.start()
 
     def _worker(self) -> str:
         """Which worker this is, if it is another than the chief."""
@@ -188,7 +193,7 @@ class Conductor:
             os.environ |= environment(cluster)
         self._cluster = cluster
         if cluster.peers:
-            self._watch = PeerWatch(cluster, self._tell_missing, self._tell_loss)
+            self._watch = PeerWatch(cluster, self._tell_missing, self._warn)
 
     def _tell_missing(self, names: str) -> None:
         phase, detail = Phase.BUILDING, f"waiting for {names}" if names else ""
@@ -197,7 +202,7 @@ class Conductor:
             detail = f"{'taking steps' if self._cluster.role == 'worker' else 'keeping weights'} for the coordinator"
         self._writer.event(PhaseChanged(time=time.time(), phase=phase, detail=detail))
 
-    def _tell_loss(self, said: str) -> None:
+    def _warn(self, said: str) -> None:
         self._writer.event(Warned(time=time.time(), message=said))
 
     def _blame_peers(self, ended: RunEnded) -> RunEnded:
@@ -236,6 +241,8 @@ class Conductor:
                     step=ended.steps,
                 )
             )
+        if self._tensorboard:
+            self._tensorboard.stop()
         self._writer.end(ended)
         return ended.outcome
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines: what to run on each."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "runs": ("accel_tui.cli.runs:runs", "List the runs."),
+    "export": ("accel_tui.cli.export:export", "Write a run as CSV, JSON, Parquet or TensorBoard events."),
     "stop": ("accel_tui.cli.control:stop", "End a run and keep its work."),
     "pause": ("accel_tui.cli.control:pause", "Let a run wait."),
     "resume": ("accel_tui.cli.control:resume", "Let a run go on that was paused."),

@@ -1,4 +1,4 @@
-"""Protocol Buffers' wire format, as far as it takes to ask a small question and read the answer.
+"""Protocol Buffers' wire format, as far as it takes to say small things and to read the answers.
 
 Source: https://protobuf.dev/programming-guides/encoding/
 """
@@ -68,11 +68,31 @@ class Message:
 
 def text_field(number: int, text: str) -> bytes:
     """A field of type ``string``, as it is sent."""
-    data = text.encode()
-    return _encoded(number << 3 | _BYTES) + _encoded(len(data)) + data
+    return bytes_field(number, text.encode())
 
 
-def _encoded(value: int) -> bytes:
+def bytes_field(number: int, data: bytes) -> bytes:
+    """A field of type ``bytes``, or one that is a message, as it is sent."""
+    return length_prefix(number, len(data)) + data
+
+
+def length_prefix(number: int, length: int) -> bytes:
+    """What comes before the bytes of such a field."""
+    return varint(number << 3 | _BYTES) + varint(length)
+
+
+def integer_field(number: int, value: int) -> bytes:
+    """A field of type ``int64`` or of an enumeration, not negative, as it is sent."""
+    return varint(number << 3 | _VARINT) + varint(value)
+
+
+def double_field(number: int, value: float) -> bytes:
+    """A field of type ``double``, as it is sent."""
+    return varint(number << 3 | _FIXED64) + struct.pack("<d", value)
+
+
+def varint(value: int) -> bytes:
+    """A number, not negative, of seven bits a byte, the least significant first."""
     data = bytearray()
     while value > 0x7F:
         data.append(value & 0x7F | 0x80)

@@ -1,0 +1,117 @@
+"""A run as a directory of event files, one a sub-directory, which TensorBoard shows side by side."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from accel_engine.devices.reading import Sample
+from accel_engine.events import LearningRateChanged, RunStarted, Validated
+from accel_engine.run.samples import SampleUnpacker
+from accel_engine.run.source import Piece, Source, standing
+from accel_engine.tensorboard.event_file import EventFile, remove
+
+TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
+"""The sub-directories: every step; validation, under the same tags; what devices read, at the steps taken by then."""
+
+RATE_TAG, LEARNING_RATE_TAG = "steps_per_second", "learning_rate"
+
+
+class RunLog:
+    """Writes what a run holds, and on being asked again what has come since.
+
+    Args:
+        source: The run.
+        directory: Where to; event files that are in its sub-directories are replaced.
+
+    Raises:
+        OSError: It cannot be written; so does every method.
+    """
+
+    def __init__(self, source: Source, directory: Path) -> None:
+        self._source = source
+        self._directory = directory
+        self._files: dict[str, EventFile] = {}
+        for part in PARTS:
+            remove(directory / part)
+        self._unpacker = SampleUnpacker()
+        self._event, self._chunk, self._sample, self._step = 0, 0, 0, 0
+
+    def extend(self) -> None:
+        """Write what is new.
+
+        Raises:
+            RunError: The run cannot be read.
+        """
+        self._add_events()
+        chunk, taken = self._chunk, self._step
+        growth = self._source.growth(chunk)
+        if growth is not None:
+            if growth.first < self._step:
+                self._file(TRAIN).restart(growth.first)
+            for piece in self._source.steps(growth.first, growth.last):
+                self._add_steps(piece)
+            self._chunk, self._step = growth.chunk, growth.last
+        self._add_samples(chunk, taken)
+        for file in self._files.values():
+            file.flush()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for file in self._files.values():
+            file.close()
+
+    def _file(self, part: str) -> EventFile:
+        """The file of a part, which is made when there is something for it."""
+        if part not in self._files:
+            self._files[part] = EventFile(self._directory / part)
+        return self._files[part]
+
+    def _add_steps(self, piece: Piece) -> None:
+        file = self._file(TRAIN)
+        for name, values in piece.series.items():
+            file.add(name, piece.times, piece.steps, values.astype(np.float32))
+        rates = piece.rates
+        changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
+        file.add(RATE_TAG, piece.times[changed], piece.steps[changed], rates[changed].astype(np.float32))
+
+    def _add_events(self) -> None:
+        events = list(self._source.events(self._event, RunStarted, Validated, LearningRateChanged))
+        self._event = events[-1][0] if events else self._event
+        for event in standing(event for _, event in events):
+            match event:
+                case Validated(step=step, metrics=metrics):
+                    for name, value in metrics.items():
+                        self._add(VALIDATION, name, event.time, step, value)
+                case LearningRateChanged(step=step, learning_rate=rate):
+                    self._add(TRAIN, LEARNING_RATE_TAG, event.time, step, rate)
+
+    def _add(self, part: str, tag: str, time: float, step: int, value: float) -> None:
+        self._file(part).add(tag, np.array([time]), np.array([step]), np.array([value], np.float32))
+
+    def _add_samples(self, chunk: int, taken: int) -> None:
+        """Write what devices read.
+
+        Args:
+            chunk: The chunk after which steps are new.
+            taken: The steps taken by its end.
+        """
+        ended, steps = self._source.ends(chunk)
+        steps = np.concatenate(([taken], steps))
+        for number, samples in self._source.samples(self._unpacker, self._sample):
+            self._sample = number
+            for tag, points in _by_tag(samples).items():
+                times, values = np.array(points).T
+                at = steps[np.searchsorted(ended, times, "right")]
+                self._file(DEVICES).add(tag, times, at, values.astype(np.float32))
+
+
+def _by_tag(samples: Iterable[Sample]) -> dict[str, list[tuple[float, float]]]:
+    """Times and values by device and reading: what could be read, but for single cores."""
+    points = defaultdict(list)
+    for sample in samples:
+        for name, reading in sample.readings.items():
+            if reading.value is not None and not name.startswith("core_"):
+                points[f"{sample.device}/{name}"].append((sample.time, reading.value))
+    return points

@@ -1,0 +1,49 @@
+"""A real engine that writes TensorBoard's events beside its run."""
+
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from accel_engine import run
+from accel_engine.events import Validated
+from accel_engine.launch import start
+from accel_engine.plan import Plan
+from accel_engine.run.source import Source, standing
+from tensorboard_loader import scalars
+
+
+def recorded(directory: Path) -> list[tuple[int, float]]:
+    with closing(Source(directory)) as source:
+        growth = source.growth()
+        pieces = list(source.steps(0, growth.last)) if growth else []
+    return [
+        (int(step), float(loss))
+        for piece in pieces
+        for step, loss in zip(piece.steps, piece.series["loss"], strict=True)
+    ]
+
+
+def test_events_go_on_after_a_death(engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]) -> None:
+    plan = Plan(model="mlp", epochs=2000, tensorboard="on")
+    directory = run.create(plan)
+    train = directory / "tensorboard" / "train"
+    engines.append(start(directory))
+    wait_until(lambda: train.is_dir() and len(scalars(train).get("loss", ())) > 100, "the first events", timeout=60)
+    engines[0].kill()
+    engines[0].wait()
+    (died,) = run.list_runs()
+    epochs = died.steps // 22 + 3
+    run.reopen(directory, plan.replace(epochs=epochs))
+    engines.append(start(directory))
+    assert engines[1].wait(60) == 0
+    steps = recorded(directory)
+    assert len(steps) == epochs * 22
+    assert scalars(train)["loss"] == steps
+    with closing(Source(directory)) as source:
+        validations = [
+            event for event in standing(event for _, event in source.events()) if isinstance(event, Validated)
+        ]
+    shown = scalars(directory / "tensorboard" / "validation")["loss"]
+    assert [step for step, _ in shown] == [event.step for event in validations] == list(range(22, epochs * 22 + 1, 22))
+    assert "cpu:0/utilization" in scalars(directory / "tensorboard" / "devices")

@@ -1,0 +1,150 @@
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.events import LearningRateChanged, RunStarted, Validated
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create
+from accel_engine.run.source import Source
+from accel_engine.tensorboard.live import DIRECTORY, LiveLog
+from accel_engine.tensorboard.run_log import RunLog
+from tensorboard_loader import scalars, timed
+
+
+def begin(writer: RunWriter, first_step: int = 0) -> None:
+    id_ = writer.directory.name
+    started = RunStarted(
+        time=1.0, run=id_, name="", plan={}, first_step=first_step, pid=os.getpid(), host="h", versions={}
+    )
+    writer.begin(os.getpid(), started)
+
+
+def train(writer: RunWriter, first: int, last: int, level: float = 0.0) -> None:
+    """Steps of ten a second, whose loss is their number and more, in chunks of up to ten."""
+    for step in range(first, last, 10):
+        steps = np.arange(step, min(step + 10, last))
+        series = {"loss": steps + level, "accuracy": steps / 1000}
+        writer.chunk(step, 1000 + step / 10, 1000 + (steps[-1] + 1) / 10, series)
+
+
+def validate(writer: RunWriter, step: int, loss: float) -> None:
+    metrics = {"loss": loss, "top_5": 0.5}
+    writer.event(Validated(time=1000 + step / 10, epoch=1, step=step, metrics=metrics, seconds=0.1))
+
+
+@pytest.fixture
+def writer() -> Iterator[RunWriter]:
+    with closing(RunWriter(create(Plan()))) as writer:
+        begin(writer)
+        yield writer
+
+
+@pytest.fixture
+def log(writer: RunWriter, tmp_path: Path) -> Iterator[RunLog]:
+    with closing(Source(writer.directory)) as source, closing(RunLog(source, tmp_path / "events")) as log:
+        yield log
+
+
+def steps(tmp_path: Path) -> list[tuple[int, float]]:
+    return scalars(tmp_path / "events" / "train")["loss"]
+
+
+def test_every_step_and_every_validation_is_there(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
+    writer.event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5))
+    train(writer, 0, 45)
+    validate(writer, 45, 0.25)
+    log.extend()
+    found = timed(tmp_path / "events" / "train")
+    assert [point[1:] for point in found["loss"]] == [(step, float(step)) for step in range(45)]
+    assert [point[0] for point in found["loss"]] == pytest.approx([1000 + (step + 1) / 10 for step in range(45)])
+    assert found["learning_rate"] == [(1000.0, 0, 0.5)]
+    assert found["steps_per_second"][0][1] == 0
+    assert [rate for *_, rate in found["steps_per_second"]] == pytest.approx(
+        [10] * len(found["steps_per_second"]), rel=1e-3
+    )
+    assert scalars(tmp_path / "events" / "validation") == {"loss": [(45, 0.25)], "top_5": [(45, 0.5)]}
+    assert not (tmp_path / "events" / "devices").exists()
+
+
+def test_what_comes_later_is_added(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
+    log.extend()
+    assert not (tmp_path / "events").exists()
+    train(writer, 0, 20)
+    log.extend()
+    log.extend()
+    train(writer, 20, 35)
+    validate(writer, 35, 0.5)
+    log.extend()
+    assert steps(tmp_path) == [(step, float(step)) for step in range(35)]
+    assert len(scalars(tmp_path / "events" / "validation")["loss"]) == 1
+
+
+def test_steps_that_were_forgotten_are_taken_back(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
+    train(writer, 0, 30)
+    log.extend()
+    writer.truncate(15)
+    train(writer, 15, 40, level=0.5)
+    log.extend()
+    assert steps(tmp_path) == [(step, step + 0.5 * (step >= 15)) for step in range(40)]
+
+
+def test_validations_of_steps_that_were_forgotten_are_left_out(writer: RunWriter, tmp_path: Path) -> None:
+    train(writer, 0, 30)
+    for step in (10, 20, 30):
+        validate(writer, step, 1.0)
+    begin(writer, first_step=20)
+    train(writer, 20, 30)
+    validate(writer, 30, 2.0)
+    for _ in range(2):  # the second takes the place of the first
+        with closing(Source(writer.directory)) as source, closing(RunLog(source, tmp_path / "events")) as log:
+            log.extend()
+    assert scalars(tmp_path / "events" / "validation")["loss"] == [(10, 1.0), (20, 1.0), (30, 2.0)]
+    assert steps(tmp_path) == [(step, float(step)) for step in range(30)]
+
+
+def test_what_devices_read_is_at_the_steps_taken_by_then(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
+    def sample(at: float, percent: float) -> None:
+        readings = {
+            "utilization": Reading(percent, "%"),
+            "power": Reading.missing("not supported", "W"),
+            "core_0": Reading(100.0, "%"),
+        }
+        writer.samples([Sample(at, "cpu:0", readings)])
+
+    sample(999.0, 10.0)
+    train(writer, 0, 20)
+    sample(1001.0, 20.0)
+    sample(1001.5, 30.0)
+    log.extend()
+    train(writer, 20, 30)
+    sample(1002.5, 40.0)
+    sample(1009.0, 50.0)
+    log.extend()
+    found = scalars(tmp_path / "events" / "devices")
+    assert found == {"cpu:0/utilization": [(0, 10.0), (10, 20.0), (10, 30.0), (20, 40.0), (30, 50.0)]}
+
+
+def test_a_live_log_is_complete_when_it_stops(writer: RunWriter) -> None:
+    problems: list[str] = []
+    live = LiveLog(writer.directory, problems.append)
+    live.start()
+    train(writer, 0, 25)
+    live.stop()
+    assert scalars(writer.directory / DIRECTORY / "train")["loss"] == [(step, float(step)) for step in range(25)]
+    assert problems == []
+
+
+def test_a_live_log_that_cannot_write_says_so(writer: RunWriter) -> None:
+    problems: list[str] = []
+    (writer.directory / DIRECTORY).write_text("a file in its place")
+    live = LiveLog(writer.directory, problems.append)
+    live.start()
+    train(writer, 0, 5)
+    live.stop()
+    (problem,) = problems
+    assert problem.startswith("TensorBoard events are written no more: ")
