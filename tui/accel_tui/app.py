@@ -113,7 +113,7 @@ class AccelApp(PaintingApp):
         """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
         self._make_engine = make_engine
-        self._make_sampler = make_sampler or partial(Sampler, interval=settings.devices)
+        self._make_sampler = make_sampler or (lambda tell: Sampler(tell, interval=settings.devices))
         self._sampler: Sampler | None = None
         self._engine: WarmEngine | None = None
         self._leaving = threading.Event()
