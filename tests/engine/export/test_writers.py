@@ -1,0 +1,158 @@
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.errors import UsageError
+from accel_engine.events import RunStarted, Validated
+from accel_engine.export.tables import TABLES
+from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create, source
+from accel_engine.run.source import Source
+
+LOSS = np.random.default_rng(0).random(50, np.float32)
+LOSS[7:10] = np.nan, np.inf, -np.inf
+
+
+@pytest.fixture
+def writer() -> Iterator[RunWriter]:
+    """A run of 50 steps, 10 at a time; what else there is of it, a test adds."""
+    with closing(RunWriter(create(Plan(name="first try", epochs=3)))) as writer:
+        writer.begin(os.getpid())
+        for step in range(0, 50, 10):
+            # One series only becomes known on the way.
+            more = {"accuracy": np.full(10, 0.1)} if step >= 20 else {}
+            writer.chunk(step, 1000 + step / 10, 1001 + step / 10, {"loss": LOSS[step : step + 10], **more})
+        yield writer
+
+
+@pytest.fixture
+def run(writer: RunWriter) -> Iterator[Source]:
+    with closing(Source(writer.directory)) as run:
+        yield run
+
+
+def rows(run: Source, table: str) -> list[dict[str, str]]:
+    stream = io.StringIO()
+    count = write_csv(run, table, stream)
+    found = list(csv.DictReader(io.StringIO(stream.getvalue())))
+    assert len(found) == count
+    return found
+
+
+def document(run: Source) -> Any:
+    stream = io.StringIO()
+    assert write_json(run, stream) == 50
+    return json.loads(stream.getvalue(), parse_constant=pytest.fail)
+
+
+def add(writer: RunWriter) -> None:
+    """Two validations, one of them of steps that were then forgotten, and a look at a device."""
+    for step, first in ((20, 0), (50, 20), (50, 50)):
+        metrics = {"loss": step + first, "top_5": 0.5} if first else {"loss": 0.25}
+        writer.event(Validated(time=1000.0 + step, epoch=1, step=step, metrics=metrics, seconds=0.5))
+        if first == 20:
+            started = {"run": "r", "name": "", "plan": {}, "pid": 1, "host": "h", "versions": {}}
+            writer.event(RunStarted(time=1060.0, first_step=20, **started))
+    readings = {"utilization": Reading(43.0, "%"), "power": Reading.missing("not supported, they say", "W")}
+    writer.samples([Sample(1001.5, "gpu:0", readings)])
+
+
+def test_every_step_is_a_row_of_exact_values(run: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "PIECE", 7)
+    found = rows(run, "steps")
+    assert list(found[0]) == ["step", "time", "loss", "accuracy", "steps_per_second"]
+    assert [int(row["step"]) for row in found] == list(range(50))
+    losses = np.array([row["loss"] for row in found], np.float32)
+    np.testing.assert_array_equal(losses, LOSS)
+    assert [row["accuracy"] for row in found] == ["nan"] * 20 + ["0.1"] * 30
+    assert float(found[49]["time"]) == pytest.approx(1005)
+    assert float(found[49]["steps_per_second"]) == pytest.approx(10)
+
+
+def test_steps_that_are_not_there_have_no_row(writer: RunWriter, run: Source) -> None:
+    writer.chunk(80, 2000, 2001, {"loss": [1.0, 2.0]})
+    assert [row["step"] for row in rows(run, "steps")[48:]] == ["48", "49", "80", "81"]
+
+
+def test_validations_that_count_are_rows(writer: RunWriter, run: Source) -> None:
+    add(writer)
+    assert rows(run, "validation") == [
+        {"step": "20", "epoch": "1", "time": "1020.0", "loss": "0.25", "top_5": "", "seconds": "0.5"},
+        {"step": "50", "epoch": "1", "time": "1050.0", "loss": "100", "top_5": "0.5", "seconds": "0.5"},
+    ]
+
+
+def test_readings_and_events_are_rows(writer: RunWriter, run: Source) -> None:
+    add(writer)
+    assert rows(run, "samples") == [
+        {"time": "1001.5", "device": "gpu:0", "reading": "utilization", "value": "43", "unit": "%", "reason": ""},
+        {
+            "time": "1001.5",
+            "device": "gpu:0",
+            "reading": "power",
+            "value": "",
+            "unit": "W",
+            "reason": "not supported, they say",
+        },
+    ]
+    events = rows(run, "events")
+    assert [row["event"] for row in events] == ["validated", "validated", "run_started", "validated"]
+    assert json.loads(events[0]["details"])["loss"] == 0.25
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_run_that_never_began_is_a_header(table: str, tmp_path: Path) -> None:
+    with closing(Source(create(Plan()))) as run:
+        assert rows(run, table) == []
+        assert write_parquet(run, table, tmp_path / "file") == 0
+
+
+def test_json_has_all_there_is(writer: RunWriter, run: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "PIECE", 7)
+    add(writer)
+    found = document(run)
+    assert (found["run"], found["name"], found["plan"]["epochs"]) == (writer.directory.name, "first try", 3)
+    assert found["steps"]["step"] == list(range(50))
+    losses = np.array([np.nan if loss is None else loss for loss in found["steps"]["loss"]], np.float32)
+    np.testing.assert_array_equal(losses, np.where(np.isfinite(LOSS), LOSS, np.nan))
+    assert [point["loss"] for point in found["validation"]] == [0.25, 100]
+    assert len(found["events"]) == 4
+    (sample,) = found["samples"]
+    assert sample["readings"]["power"] == {"value": None, "unit": "W", "reason": "not supported, they say"}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_parquet_has_the_rows_of_csv_and_the_plan(
+    writer: RunWriter, run: Source, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "PIECE", 7)
+    add(writer)
+    path = tmp_path / "run.parquet"
+    count = write_parquet(run, table, path)
+    found = parquet.read_table(path)
+    assert found.num_rows == count == len(rows(run, table)) > 0
+    assert found.column_names == list(rows(run, table)[0])
+    about = json.loads(found.schema.metadata[METADATA])
+    assert (about["run"], about["plan"]["epochs"], len(about["validation"])) == (writer.directory.name, 3, 2)
+    if table == "steps":
+        np.testing.assert_array_equal(found["loss"].to_numpy(), LOSS)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    run: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"pip install 'accel-tui\[parquet\]'"):
+        write_parquet(run, "steps", tmp_path / "file")
