@@ -118,7 +118,7 @@ def test_a_window_moves_no_further_than_to_show_a_step() -> None:
     assert Window().with_step(STEPS, 10) == Window().with_step(0, 0) == Window()
 
 
-def test_which_mode_is_on_is_said() -> None:
-    assert words(Window(), 500) == "whole run"
-    assert words(Window(1000), STEPS) == "following the last 1,000 steps"
+def test_which_steps_are_shown_is_said() -> None:
+    assert words(Window(), 500) == ""
+    assert words(Window(1000), STEPS) == "the last 1,000 steps"
     assert words(Window(1000, 5000), STEPS) == "steps 5,000 to 5,999"

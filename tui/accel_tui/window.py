@@ -120,13 +120,11 @@ def part_of(bounds: tuple[int, int] | None, dots: int, known: int) -> Part | Non
 
 
 def words(window: Window, steps: int) -> str:
-    """What a window shows of a run with so many steps: which mode the charts are in."""
+    """Which steps a window shows of a run with so many; nothing where it shows them all."""
     bounds = window.bounds(steps)
     if bounds is None:
-        return "whole run"
-    if window.follows:
-        return f"following the last {window.span:,} steps"
-    return f"steps {bounds[0]:,} to {bounds[1] - 1:,}"
+        return ""
+    return f"the last {window.span:,} steps" if window.follows else f"steps {bounds[0]:,} to {bounds[1] - 1:,}"
 
 
 def _within(steps: int, first: int, span: int) -> Window:

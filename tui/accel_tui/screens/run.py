@@ -25,6 +25,7 @@ from accel_tui.follow import Follower
 from accel_tui.hardware import inventory_of, meters_of
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
+from accel_tui.screens.choose_charts import AS_MANY_AS_FIT, ChooseChartsScreen
 from accel_tui.spots import SpotScreen
 from accel_tui.starting import RESUMABLE
 from accel_tui.state import RunState
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 STAY = Answer("stay", "Stay", "escape")
 DETACH = Answer("detach", "Detach", "d")
 STOP = Answer("stop", "Stop and keep", "s")
+STOP_SCRIPT = Answer("stop", "Stop", "s")
 STOP_NOW = Answer("stop_now", "Stop now", "n", grave=True)
 GO_ON = Answer("stay", "Go on", "escape")
 
@@ -120,6 +122,11 @@ class RunScreen(SpotScreen):
     def _host(self) -> "AccelApp":
         return cast("AccelApp", self.app)
 
+    @property
+    def _is_script(self) -> bool:
+        """Whether a script of the user's trains, which alone can keep its work."""
+        return bool(self.state.info and self.state.info.script)
+
     def compose(self) -> ComposeResult:
         """What, how far and how fast; charts beside details; log; devices; keys."""
         yield RunTitle().data_bind(RunScreen.state)
@@ -168,6 +175,21 @@ class RunScreen(SpotScreen):
     def _look(self, message: RunCharts.Looked) -> None:
         message.stop()
         self._follower.look(message.part)
+        self._follower.read(message.readings)
+
+    @on(RunCharts.Filled)
+    def _fill(self, message: RunCharts.Filled) -> None:
+        message.stop()
+        self.set_class(message.full, "-full")
+
+    @on(RunCharts.Choosing)
+    def _choose_charts(self, message: RunCharts.Choosing) -> None:
+        message.stop()
+
+        def choose(chosen: tuple[str, ...] | None) -> None:
+            self.query_one(RunCharts).chosen = chosen or AS_MANY_AS_FIT
+
+        self.app.push_screen(ChooseChartsScreen(message.panels, message.shown), choose)
 
     @on(Unreadable)
     def _tell_problem(self, message: Unreadable) -> None:
@@ -237,10 +259,12 @@ class RunScreen(SpotScreen):
                 return state.live and not state.paused and "pause" not in self.asked
             case "go_on":
                 return state.paused and "resume" not in self.asked
-            case "stop" | "learning_rate" | "checkpoint" | "detach":
+            case "stop" | "learning_rate" | "detach":
                 return state.live
+            case "checkpoint":
+                return state.live and not self._is_script
             case "take_up":
-                return state.info is not None and state.info.status in RESUMABLE
+                return state.info is not None and state.info.status in RESUMABLE and not self._is_script
         return True
 
     def action_pause(self) -> None:
@@ -264,9 +288,11 @@ class RunScreen(SpotScreen):
 
         self._question = AskScreen(
             "Stop training?",
-            "Stop and keep writes a checkpoint first, from which the run can be resumed. "
+            "The script ends training after this batch; what it keeps is up to it."
+            if self._is_script
+            else "Stop and keep writes a checkpoint first, from which the run can be resumed. "
             "Stop now loses the steps since the last one.",
-            (STOP, STOP_NOW, GO_ON),
+            (STOP_SCRIPT, GO_ON) if self._is_script else (STOP, STOP_NOW, GO_ON),
         )
         self.app.push_screen(self._question, stop)
 
@@ -325,8 +351,9 @@ class RunScreen(SpotScreen):
         self._question = AskScreen(
             "The run goes on. What shall become of it?",
             "Detach leaves it training: come back with accel-tui watch "
-            f"{self.directory.name}. Stop and keep ends it with a checkpoint.",
-            (STAY, DETACH, STOP),
+            f"{self.directory.name}. Stop{'' if self._is_script else ' and keep'} ends it"
+            f"{'' if self._is_script else ' with a checkpoint'}.",
+            (STAY, DETACH, STOP_SCRIPT if self._is_script else STOP),
         )
         self.app.push_screen(self._question, go)
 

@@ -55,14 +55,18 @@ class GridLayout(Layout):
         ]
 
 
+_LAYOUT = GridLayout()
+
+
 class ChartGrid(Container):
     """Holds charts, and gives all the room it has to those that are displayed."""
 
     DEFAULT_CSS = "ChartGrid { width: 1fr; height: 1fr; }"
 
-    def on_mount(self) -> None:
-        """Place charts as only we do."""
-        self.styles.layout = GridLayout()
+    @property
+    def layout(self) -> Layout:
+        """Ours, whatever a sheet says: Textual's do not look at the shape of what they place."""
+        return _LAYOUT
 
 
 def _most(room: int, each: int) -> int:

@@ -42,6 +42,13 @@ class Panel:
         known = self.of_devices or self.name in (RATE, LEARNING_RATE)
         return _TITLES[self.name] if known else self.name.replace("_", " ")
 
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Ends of the value axis that are fixed whatever the values are."""
+        if not self.of_devices:
+            return None, None
+        return (0.0, 100.0) if self.name == "utilization" else (0.0, None)
+
 
 def panels_of(state: RunState) -> tuple[Panel, ...]:
     """All charts that there can be of a run, those that matter to most people first."""
