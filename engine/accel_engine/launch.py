@@ -95,7 +95,7 @@ class WarmEngine:
         self._sending = threading.Lock()
         self._number = 0
         self._log = tempfile.NamedTemporaryFile(prefix="accel-tui-engine-", suffix=".log")  # noqa: SIM115
-        self._process = _spawn(stderr=self._log)
+        self._process = spawn(stderr=self._log)
         threading.Thread(target=self._listen, name="engine-replies", daemon=True).start()
 
     @property
@@ -208,7 +208,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
     except OSError as error:
         raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     try:
-        process = _spawn(
+        process = spawn(
             "--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log, environment=environment
         )
     finally:
@@ -217,13 +217,18 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
     return process
 
 
-def _spawn(
+def spawn(
     *arguments: str,
     stdin: int = subprocess.PIPE,
     stdout: int = subprocess.PIPE,
     stderr: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[str]":
+    """Begin an engine process, of a session of its own.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
     if problem := installation().problem:
         raise EngineMissingError(problem)
     return subprocess.Popen(

@@ -1,5 +1,6 @@
 """Images in a folder per class, decoded by TensorFlow."""
 
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -55,24 +56,41 @@ class ImageFiles:
 
     def _decode(self, path: Path) -> npt.NDArray[np.uint8]:
         height, width, channels = self.shape[1:]
-        try:
-            with tf.device("/CPU:0"):
-                # What a file has for channels differs from format to format; three can be had of all.
-                image = tf.io.decode_image(path.read_bytes(), channels=3, expand_animations=False)
-                if channels == 1:
-                    image = image[:, :, :1]
-                if image.shape[:2] != (height, width):
-                    image = tf.image.resize(image, (height, width), antialias=True)
-                    image = tf.cast(tf.round(image), tf.uint8)
-                decoded: npt.NDArray[np.uint8] = image.numpy()
-                return decoded
-        except OSError as error:
-            raise DataError(f"cannot read the image {path}: {error.strerror or error}") from error
-        except (tf.errors.OpError, ValueError) as error:
-            raise DataError(f"cannot decode the image {path}: {str(error).splitlines()[0]}") from error
+        return resized(decode(path)[:, :, :channels], height, width)
 
     def __len__(self) -> int:
         return self.shape[0]
+
+
+def decode(path: Path) -> npt.NDArray[np.uint8]:
+    """The image of a file, ``[height, width, 3]``; the first of an animation.
+
+    Raises:
+        DataError: It cannot be read; it is named.
+    """
+    try:
+        with tf.device("/CPU:0"):
+            # What a file has for channels differs from format to format; three can be had of all.
+            decoded: npt.NDArray[np.uint8] = tf.io.decode_image(
+                path.read_bytes(), channels=3, expand_animations=False
+            ).numpy()
+            return decoded
+    except OSError as error:
+        raise DataError(f"cannot read the image {path}: {error.strerror or error}") from error
+    except (tf.errors.OpError, ValueError) as error:
+        # TensorFlow's own words, without the names of what it ran.
+        why = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\]", "", str(error).splitlines()[0])
+        raise DataError(f"cannot decode the image {path}: {why}") from error
+
+
+def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.uint8]:
+    """Bring an image, ``[height, width, channels]``, to a size."""
+    if image.shape[:2] == (height, width):
+        return image
+    with tf.device("/CPU:0"):
+        fitted = tf.image.resize(image, (height, width), antialias=True)
+        pixels: npt.NDArray[np.uint8] = tf.cast(tf.round(fitted), tf.uint8).numpy()
+        return pixels
 
 
 def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:

@@ -1,7 +1,8 @@
-"""The engine process: ``python -m accel_engine.process [--run DIRECTORY]``.
+"""The engine process: ``python -m accel_engine.process [--run DIRECTORY | --predict DIRECTORY]``.
 
-Without ``--run`` it is warm: it imports TensorFlow, answers the requests of
-:class:`accel_engine.launch.WarmEngine`, one JSON object a line, and waits to be handed a run.
+With ``--predict`` it answers :func:`accel_engine.prediction.predict`. With neither it is warm: it imports
+TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON object a line, and
+waits to be handed a run.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from typing import cast
 
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
-from accel_engine.process import environment
+from accel_engine.process import asked, environment
 from accel_engine.process.conductor import Conductor
 from accel_engine.process.importing import TensorFlow
 from accel_engine.process.warm import WarmServer
@@ -23,11 +24,15 @@ def main() -> int:
     """Train the run that is named or handed over; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="the directory of a run that waits for an engine")
-    directory = parser.parse_args().run
+    parser.add_argument("--predict", type=Path, help="the directory of a run whose model is to say what images show")
+    arguments = parser.parse_args()
+    directory = arguments.run
     environment.prepare()
     # What the user's model prints shall be in the log when it is said, even if the process is killed.
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlow()
+    if arguments.predict:
+        return asked.predict(arguments.predict, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:
@@ -42,30 +47,19 @@ def main() -> int:
 
 def _wait_for_run(tensorflow: TensorFlow) -> Path | None:
     """Serve the dashboard until it hands over a run, then let go of it."""
-    # The pipes are for requests and replies alone: what anybody else prints goes where errors go,
-    # and there is nothing to read.
-    requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    _become(0, null)
-    os.dup2(2, 1)
+    requests, replies = asked.pipes()
     server = WarmServer(tensorflow, replies)
     directory = server.serve(requests)
     if directory is None:
         return None
     log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
-    _become(2, log)
+    asked.become(2, log)
     requests.close()
     replies.close()
     if server.spent:
         os.execv(sys.executable, [sys.executable, "-m", "accel_engine.process", "--run", str(directory)])  # noqa: S606
     return directory
-
-
-def _become(descriptor: int, file: int) -> None:
-    """Let a descriptor be an open file, and close the file's own."""
-    os.dup2(file, descriptor)
-    os.close(file)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ class Intake:
         shape: Of one example.
         names: Of the classes.
         scale: What raw numbers are multiplied with, as in :class:`accel_engine.data.dataset.Dataset`.
-        low: The least raw number, as far as was looked.
-        high: The largest.
+        low: The raw number that is black in an image.
+        high: The one that is white.
         integers: Whether raw numbers are bytes.
     """
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "resume": "Go on after a pause",
     "checkpoint": "Write a checkpoint now",
     "learning_rate": "Take the next step with another learning rate",
+    "validate": "Try the model on the validation data now",
 }
 """What can be asked of an engine, and what it then does."""
 

@@ -89,13 +89,22 @@ def why_not(assembly: Assembly) -> str:
 
 def intake_of(dataset: Dataset) -> Intake:
     """What a model that is trained on the data takes."""
-    x, low, high = dataset.train.x, 0.0, 255.0
-    integers = x.dtype == np.uint8
-    if not integers:
+    x = dataset.train.x
+    integers = bool(x.dtype == np.uint8)
+    low, high = 0.0, 1 / dataset.scale
+    if dataset.scale == 1.0 and not integers:
         rows = np.arange(min(_LOOKED_AT, len(dataset.train)))
         some = x[rows] if isinstance(x, np.ndarray) else x.take(rows)
-        low, high = float(some.min()), float(some.max())
+        low, high = _range(float(some.min()), float(some.max()))
     return Intake(dataset.shape, dataset.class_names, dataset.scale, low, high, integers)
+
+
+def _range(least: float, largest: float) -> tuple[float, float]:
+    """The range that numbers were brought to, as people do, of which these are the ends of some."""
+    for low, high in ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0)):
+        if low <= least and largest <= high:
+            return low, high
+    return least, largest
 
 
 def preview(x: npt.NDArray[Any], intake: Intake) -> npt.NDArray[np.uint8]:
@@ -116,9 +125,10 @@ def preview(x: npt.NDArray[Any], intake: Intake) -> npt.NDArray[np.uint8]:
             edges = np.arange(wanted) * side // wanted
             lengths = np.diff(np.append(edges, side)).reshape(-1, *(1,) * (x.ndim - 1 - axis))
             x = np.add.reduceat(x, edges, axis=axis, dtype=np.float32) / lengths
-    if not intake.integers:
+    if (intake.low, intake.high) != (0.0, 255.0):
         x = (x - intake.low) * (255 / max(intake.high - intake.low, 1e-9))
-    return np.rint(np.clip(x, 0, 255)).astype(np.uint8)
+    pixels: npt.NDArray[np.uint8] = np.rint(np.clip(x, 0, 255)).astype(np.uint8)
+    return pixels
 
 
 def in_words(shape: tuple[int, ...]) -> str:

@@ -1,6 +1,7 @@
 """Doing what commands ask, between two chunks."""
 
 import math
+from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
 from accel_engine.run.reader import Command
@@ -18,14 +19,24 @@ class Obeying:
         assembly: What is trained.
         progress: Where the run stands.
         saving: What writes its checkpoints.
+        validate: Tries the model on the validation data and tells whether there is any.
     """
 
-    def __init__(self, commands: Commands, assembly: Assembly, progress: Progress, saving: Saving) -> None:
+    def __init__(
+        self,
+        commands: Commands,
+        assembly: Assembly,
+        progress: Progress,
+        saving: Saving,
+        validate: Callable[[], bool],
+    ) -> None:
         self._commands = commands
         self._assembly = assembly
         self._progress = progress
         self._saving = saving
+        self._validate = validate
         self._answer = progress.answer
+        self._paused: Phase | None = None
 
     def obey(self) -> None:
         """Do all that was asked since the last time; a pause takes as long as it lasts.
@@ -33,6 +44,8 @@ class Obeying:
         Raises:
             StopRequested: The run is to stop; its work is saved, unless it is to stop at once.
         """
+        if self._paused is not None:
+            return  # a validation during a pause is not interrupted: what is asked meanwhile is for the pause
         while command := self._commands.take():
             self._do(command)
 
@@ -53,24 +66,33 @@ class Obeying:
                 self._pause()
             case "resume":
                 self._answer(command, obeyed=False, answer="the run is not paused")
-            case "checkpoint" if not progress.step:
+            case "checkpoint" | "validate" if not progress.step:
                 self._answer(command, obeyed=False, answer="no step has been taken yet")
             case "checkpoint":
                 phase = progress.phase
                 self._saving.checkpoint()
                 progress.enter(phase)
                 self._answer(command, obeyed=True, answer=f"checkpoint written at step {progress.step}")
+            case "validate" if Phase.VALIDATING in (progress.phase, self._paused):
+                self._answer(command, obeyed=False, answer="the run is being validated already")
+            case "validate":
+                phase = progress.phase
+                done = self._validate()
+                progress.enter(phase)
+                answer = f"validated at step {progress.step}" if done else "there is nothing to validate on"
+                self._answer(command, obeyed=done, answer=answer)
             case "learning_rate":
                 self._set_learning_rate(command)
             case name:
                 self._answer(command, obeyed=False, answer=f"this engine knows no command {name}")
 
     def _pause(self) -> None:
-        phase = self._progress.phase
+        phase = self._paused = self._progress.phase
         self._progress.enter(Phase.PAUSED)
         while (command := self._commands.wait()).name != "resume":
             self._do(command)
         self._answer(command, obeyed=True, answer=f"going on from step {self._progress.step}")
+        self._paused = None
         self._progress.enter(phase)
 
     def _set_learning_rate(self, command: Command) -> None:

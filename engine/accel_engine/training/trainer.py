@@ -143,7 +143,7 @@ class Trainer:
         self._assembly = assembly = assemble(self._plan, names, memory)
         self._meet()
         self._saving = Saving(assembly, self._progress)
-        self._obeying = Obeying(self._commands(), assembly, self._progress, self._saving)
+        self._obeying = Obeying(self._commands(), assembly, self._progress, self._saving, self._validate)
         self._tell_assembly(names)
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
@@ -271,9 +271,10 @@ class Trainer:
             self._validate()
         self._saving.checkpoint()
 
-    def _validate(self) -> None:
+    def _validate(self) -> bool:
+        """Try the model on the validation data, and tell whether there is any."""
         if self._validation is None:
-            return
+            return False
         progress = self._progress
         progress.enter(Phase.VALIDATING)
         began = time.perf_counter()
@@ -282,6 +283,7 @@ class Trainer:
         seconds = time.perf_counter() - began
         self._run.keep(self._validation.examination.result(), progress.step)
         progress.say(Validated, epoch=progress.epochs, step=progress.step, metrics=metrics, seconds=seconds)
+        return True
 
     def _record(self, measured: Measured) -> None:
         first = self._progress.step

@@ -92,3 +92,24 @@ def test_commands_are_obeyed_while_validating(gym: Gym, monkeypatch: pytest.Monk
     else:
         assert trained.ended.outcome is Outcome.STOPPED
         assert trained.all(Validated) == []
+
+
+def test_a_validation_is_made_when_it_is_asked_for_and_not_within_another(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={1: [("validate",)], 3: [("pause",), ("validate",), ("resume",)]})
+
+    assert [event.step for event in trained.all(Validated)] == [2, 4, 5, 10]
+    answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered) if event.command == "validate"]
+    assert answers == [(True, "validated at step 2"), (True, "validated at step 4")]
+    np.testing.assert_array_equal(trained.series["loss"], gym.train_once(PLAN).series["loss"])
+
+    within = gym.train(PLAN, when={Phase.VALIDATING: [("validate",), ("pause",), ("validate",), ("resume",)]})
+    refused = [event.answer for event in within.all(CommandAnswered) if event.command == "validate"]
+    assert refused == ["the run is being validated already"] * 2
+    assert [event.step for event in within.all(Validated)] == [5, 10]
+
+
+def test_what_cannot_be_validated_is_refused(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(validation="off"), when={Phase.BUILDING: [("validate",)]}, at={2: [("validate",)]})
+
+    answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)]
+    assert answers == [(False, "no step has been taken yet"), (False, "there is nothing to validate on")]

@@ -1,0 +1,69 @@
+"""``accel-tui predict``: what the model of a run says that images show."""
+
+import json
+from pathlib import Path
+
+import click
+
+from accel_engine.errors import UsageError
+from accel_engine.prediction import Prediction
+from accel_engine.prediction import predict as ask
+from accel_engine.run import find
+from accel_tui.cli.speech import say
+from accel_tui.cli.table import table
+
+EPILOG = """\b
+Examples:
+  accel-tui predict last photo.jpg
+  accel-tui predict k3fp *.png --top 1 --json | jq -r '.top[0].label'
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("run")
+@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="How many classes to tell."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each image on standard output.")
+def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
+    """Say what each IMAGE shows, by the model of RUN's last checkpoint.
+
+    The files are PNG, JPEG, GIF or BMP, and are brought to what the run was trained on: its size, its
+    colours or shades, its range. This is done on the CPU, so that a run that goes on is left alone. The
+    status is 1 when an image or the model could not be read, and 2 when a file is not there.
+    """
+    directory = find(run)
+    if missing := [str(path) for path in images if not path.is_file()]:
+        raise UsageError(f"no such file: {', '.join(missing)}")
+    said = ask(directory, images, top)
+    told = [prediction for prediction in said.images if not prediction.problem]
+    if as_json:
+        for prediction in said.images:
+            click.echo(json.dumps({"run": directory.name, "step": said.step, **_wire(prediction)}))
+    elif told:
+        click.echo(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in told for row in _rows(each)]))
+        for prediction in told:
+            if prediction.notes:
+                click.echo(f"\n{prediction.image}: {'; '.join(prediction.notes)}")
+    for prediction in said.images:
+        if prediction.problem:
+            say(prediction.problem)
+    return int(len(told) < len(said.images))
+
+
+def _rows(prediction: Prediction) -> list[tuple[str, ...]]:
+    names = [prediction.image, *[""] * len(prediction.choices)]
+    return [
+        (name, f"{100 * choice.probability:10.1f}%", choice.label)
+        for name, choice in zip(names, prediction.choices, strict=False)
+    ]
+
+
+def _wire(prediction: Prediction) -> dict[str, object]:
+    return {
+        "image": prediction.image,
+        "top": [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices],
+        "notes": prediction.notes,
+        "problem": prediction.problem,
+    }
