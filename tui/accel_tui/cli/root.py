@@ -13,6 +13,7 @@ COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, here in the terminal or in a script."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines: what to run on each."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
+    "predict": ("accel_tui.cli.predict:predict", "Ask the model of a run what images show."),
     "runs": ("accel_tui.cli.runs:runs", "List the runs."),
     "export": ("accel_tui.cli.export:export", "Write a run as CSV, JSON, Parquet or TensorBoard events."),
     "stop": ("accel_tui.cli.control:stop", "End a run and keep its work."),
