@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -205,6 +205,12 @@ class AccelApp(PaintingApp):
         else:
             self.push_screen(self._fitted(RunScreen(directory)))  # the first screen of all cannot be switched
 
+    def show_comparison(self, directories: Sequence[Path]) -> None:
+        """Lay runs side by side."""
+        from accel_tui.screens.compare import CompareScreen  # as below
+
+        self.push_screen(self._fitted(CompareScreen(directories)))
+
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Go to a run that was chosen from a list; say why one cannot be read."""
         if event.run.info:
@@ -247,6 +253,7 @@ class AccelApp(PaintingApp):
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_the_rest(self) -> None:
         """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
+        import accel_tui.screens.compare
         import accel_tui.screens.run
         import accel_tui.screens.runs
         import accel_tui.widgets.runs_table  # noqa: F401

@@ -34,6 +34,7 @@ class RunSummary:
         metrics: The latest known means; validation's are prefixed with ``validation_``.
         seconds: How long engines worked on it; the time between two of them does not count.
         membership: Whose part of a run of many workers it is; ``None`` for a whole run.
+        reason: Why it ended, where it did not just finish.
         problem: Why it cannot be read.
     """
 
@@ -44,6 +45,7 @@ class RunSummary:
     metrics: dict[str, float] | None = None
     seconds: float = 0.0
     membership: Membership | None = None
+    reason: str = ""
     problem: str = ""
 
     @property
@@ -146,14 +148,16 @@ def summarize(directory: Path) -> RunSummary:
     try:
         info = read_info(connection, directory)
         steps = connection.execute("SELECT first_step + count FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
+        metrics, reason = _last_words(connection)
         return RunSummary(
             directory.name,
             directory,
             info,
             steps=steps[0] if steps else 0,
-            metrics=_latest_metrics(connection),
+            metrics=metrics,
             seconds=_worked(connection),
             membership=read_membership(connection),
+            reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
         )
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")
@@ -170,19 +174,23 @@ def _worked(connection: sqlite3.Connection) -> float:
     return float(sum(spans))
 
 
-def _latest_metrics(connection: sqlite3.Connection) -> dict[str, float]:
+def _last_words(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
+    """The latest means, and why the last engine ended."""
     metrics: dict[str, float] = {}
+    reason = ""
     rows = connection.execute(
         "SELECT kind, time, body FROM event WHERE id IN (SELECT max(id) FROM event "
         "WHERE kind IN ('epoch_ended', 'validated', 'run_ended') GROUP BY kind) ORDER BY id"
     )
     for kind, at, body in rows:
-        match from_json(kind, at, body):
+        event = from_json(kind, at, body)
+        match event:
             case Validated(metrics=means):
                 metrics |= {f"validation_{name}": value for name, value in means.items()}
             case EpochEnded(metrics=means) | RunEnded(metrics=means):
                 metrics |= means
-    return metrics
+        reason = event.reason if isinstance(event, RunEnded) else reason
+    return metrics, reason
 
 
 def _created(run: RunSummary) -> float:

@@ -12,7 +12,7 @@ from accel_engine import launch
 from accel_engine.events import Outcome
 from accel_engine.launch import Installation
 from accel_engine.plan import Plan
-from accel_engine.run import list_runs
+from accel_engine.run import RunList, list_runs
 from accel_engine.run.schema import connect
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
@@ -28,6 +28,7 @@ SMALL, WIDE = (80, 24), (120, 40)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
+    monkeypatch.setattr(RunsTable, "listing", RunList())
     monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
@@ -72,9 +73,9 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
         await open_runs(pilot)
         await shows(pilot, "✓ finished", "? lost", "● running", "! unreadable", "1m ago", "2h ago", "0.0313", "0.9861")
         assert [run.id for run in table(pilot).runs or ()][-1] == list_runs()[-1].id
-        await until(pilot, lambda: table(pilot).chosen, "the cursor")
+        await until(pilot, lambda: table(pilot).current, "the cursor")
         for _ in range(4):
-            if table(pilot).chosen.directory == newer:  # type: ignore[union-attr]
+            if table(pilot).current.directory == newer:  # type: ignore[union-attr]
                 break
             await pilot.press("j")
         await shows(pilot, "made by a newer accel-tui")
@@ -96,7 +97,7 @@ async def test_enter_opens_a_run(made: Callable[..., Path]) -> None:
     directory = made(Plan(), Outcome.FINISHED)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await until(pilot, lambda: table(pilot).chosen, "the cursor")
+        await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
         assert pilot.app.screen.directory == directory  # type: ignore[attr-defined]
@@ -109,7 +110,10 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
 ) -> None:
     directory = made(Plan(), Outcome.FINISHED)
     ready = threading.Event()
-    monkeypatch.setattr(runs_table, "list_runs", lambda: ready.wait() and list_runs())
+    listing = RunList()
+    monkeypatch.setattr(RunsTable, "listing", listing)
+    look = listing.look
+    monkeypatch.setattr(listing, "look", lambda most=None: ready.wait() and look(most))
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "Start")
@@ -121,8 +125,7 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the list again")
         ready.clear()
-        await pilot.press("p", "r", "enter")
-        assert isinstance(app.screen, RunsScreen)
+        await pilot.press("p", "r", "enter")  # what was read before is there at once
         ready.set()
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
 
@@ -140,12 +143,12 @@ async def test_the_cursor_stays_on_its_run_while_others_come(made: Callable[...,
     made(Plan(), Outcome.STOPPED, age=100)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await until(pilot, lambda: table(pilot).chosen, "the cursor")
-        assert table(pilot).chosen.directory == first  # type: ignore[union-attr]
+        await until(pilot, lambda: table(pilot).current, "the cursor")
+        assert table(pilot).current.directory == first  # type: ignore[union-attr]
         made(Plan(model="resnet20"), Outcome.FAILED)
-        await until(pilot, lambda: table(pilot).row_count == 3, "the new run")
-        assert table(pilot).cursor_row == 1
-        assert table(pilot).chosen.directory == first  # type: ignore[union-attr]
+        await until(pilot, lambda: len(table(pilot).shown) == 3, "the new run")
+        assert table(pilot).shown[1].directory == first
+        assert table(pilot).current.directory == first  # type: ignore[union-attr]
 
 
 async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., Path]) -> None:
@@ -155,7 +158,7 @@ async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., P
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "engine: ready")
         await open_runs(pilot)
-        await until(pilot, lambda: table(pilot).chosen, "the cursor")
+        await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("R")
         assert app.is_starting is False
         assert "R Resume" not in text_of(pilot)
@@ -171,7 +174,7 @@ async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> No
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "n Plan again", "q Quit")
+        await shows(pilot, "n Again", "q Quit")
         await pilot.press("R", "r")
         assert app.is_starting is False
         assert "Resume" not in text_of(pilot)
@@ -181,7 +184,7 @@ async def test_a_run_is_planned_again(made: Callable[..., Path]) -> None:
     made(Plan(model="mlp", epochs=7, learning_rate=0.02), Outcome.FINISHED)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await until(pilot, lambda: table(pilot).chosen, "the cursor")
+        await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("n")
         await shows(pilot, "--model mlp --epochs 7 --learning-rate 0.02")
 

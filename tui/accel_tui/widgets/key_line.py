@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-SPARE = ("zoom_in", "toggle_theme", "detach", "log", "details")
+SPARE = ("zoom_in", "toggle_theme", "detach", "log", "details", "order", "show_plan", "delete", "label", "back", "mark")
 """The actions whose keys are left out where there is no room, the first first; help tells them too."""
 
 

@@ -1,129 +1,110 @@
-"""The list of runs, a row each."""
+"""The list of runs, a line each: in any order, some of them, and some of those chosen."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
 from textual import on, work
 from textual.binding import Binding, BindingType
-from textual.events import Resize
+from textual.events import Click, MouseDown, Resize
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import DataTable
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.worker import Worker
 
-from accel_engine.run import RunSummary, Status, list_runs
-from accel_tui import figures, names, units
+from accel_engine.run import RunList, RunSummary
+from accel_tui.run_columns import SYMBOLS, TITLES, Column, Order, fitting, ordered
+from accel_tui.run_filter import fits, parse
 
 INTERVAL = 2.0
 """Seconds between two looks for runs."""
 
-SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
-    Status.STARTING: ("◌", "accent"),
-    Status.RUNNING: ("●", "accent"),
-    Status.FINISHED: ("✓", "success"),
-    Status.STOPPED: ("■", "warning"),
-    Status.FAILED: ("✗", "error"),
-    Status.LOST: ("?", "error"),
-    None: ("!", "warning"),
-}
-"""What stands before each status, and the theme's colour for it; ``None`` is a run that cannot be read."""
+FIRST = 40
+"""How many runs are shown before all others were read, where none was: as many as the first screen has, mostly."""
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table.
-
-    Attributes:
-        title: Its header.
-        width: In cells.
-        text: What a run has in it, given the time now.
-        right: Whether it is aligned to the right, as numbers are.
-        rank: What is left out first where there is no room: the columns of the highest rank.
-    """
-
-    title: str
-    width: int
-    text: Callable[[RunSummary, float], str]
-    right: bool = False
-    rank: int = 0
-
-
-def _value(run: RunSummary, field: str) -> str:
-    return str(run.info.values.get(field) or "") if run.info else ""
-
-
-def _metric(run: RunSummary, name: str) -> str:
-    value = (run.metrics or {}).get(name)
-    return "—" if value is None else figures.metric(value)
-
-
+_GAP = 2  # cells between two columns
+_MARK = 3  # cells that the mark of a chosen run takes
 _WIDEST_ID = 40
-
-COLUMNS = (
-    Column("status", 12, lambda run, _: f"{SYMBOLS[run.status][0]} {run.status or 'unreadable'}"),
-    Column("run", 21, lambda run, _: run.id),
-    Column("name", 16, lambda run, _: _value(run, "name") or str(run.membership or ""), rank=7),
-    Column("model", 18, lambda run, _: names.end(names.brief(_value(run, "model")), 18), rank=3),
-    Column("data", 14, lambda run, _: names.end(names.brief(_value(run, "data")), 14), rank=4),
-    Column("strategy", 10, lambda run, _: _value(run, "strategy"), rank=6),
-    Column("batch", 6, lambda run, _: _value(run, "batch_size"), right=True, rank=8),
-    Column("steps", 7, lambda run, _: figures.compact(run.steps) if run.steps else "—", right=True),
-    Column("loss", 7, lambda run, _: _metric(run, "loss"), right=True),
-    Column("accuracy", 8, lambda run, _: _metric(run, "accuracy"), right=True, rank=2),
-    Column("val loss", 8, lambda run, _: _metric(run, "validation_loss"), right=True, rank=5),
-    Column("val acc", 7, lambda run, _: _metric(run, "validation_accuracy"), right=True),
-    Column("took", 8, lambda run, _: figures.duration(run.seconds) if run.seconds else "—", right=True, rank=1),
-    Column("begun", 8, lambda run, now: units.ago(now - run.info.created) if run.info else "", right=True),
-)
+_COLOURS = ("accent", "success", "warning", "error")
 
 
-def _fitting(room: int, padding: int) -> tuple[Column, ...]:
-    """The columns that there is room for, in their order."""
-    chosen: set[Column] = set()
-    for column in sorted(COLUMNS, key=lambda column: column.rank):
-        room -= column.width + 2 * padding
-        if room < 0:
-            break
-        chosen.add(column)
-    return tuple(column for column in COLUMNS if column in chosen)
+class RunsTable(ScrollView, can_focus=True):
+    """Runs, newest first at first, looked for again and again while the table is on the screen.
 
+    Only the lines on the screen are made, so that a thousand runs cost no more than twenty. The cursor stays on its
+    run while the list changes.
 
-class RunsTable(DataTable[Text]):
-    """Runs, newest first, looked for again and again while the table is on the screen.
-
-    The cursor stays on its run while the list changes.
+    Args:
+        choosing: Whether several runs can be chosen.
     """
 
-    DEFAULT_CSS = """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"runs-table--{part}" for part in ("row", "header", "order", "cursor", "mark", "note", *_COLOURS)
+    }
+    DEFAULT_CSS = (
+        """
     RunsTable {
         width: 1fr;
         height: 1fr;
         background: $background;
         scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
         overflow-x: hidden;
-        &:focus { background-tint: transparent; }
-        & > .datatable--header { background: $background; color: $text-disabled; text-style: none; }
-        &:focus > .datatable--header { background-tint: transparent; }
-        & > .datatable--even-row, &:dark > .datatable--even-row { background: $background; }
-        & > .datatable--odd-row { background: $background; }
-        &:blur > .datatable--cursor { background: $background; color: $foreground; text-style: none; }
-    }
+        & > .runs-table--row { color: $foreground; }
+        & > .runs-table--header { color: $text-disabled; }
+        & > .runs-table--order { color: $foreground; text-style: bold; }
+        & > .runs-table--mark { color: $accent; text-style: bold; }
+        & > .runs-table--note { color: $text-muted; }
+        & > .runs-table--cursor { color: $foreground; }
+        &:focus > .runs-table--cursor {
+            color: $block-cursor-foreground;
+            background: $block-cursor-background;
+            text-style: $block-cursor-text-style;
+        }
     """
+        + "".join(f"    & > .runs-table--{colour} {{ color: ${colour}; }}\n" for colour in _COLOURS)
+        + "}"
+    )
     BINDING_GROUP_TITLE = "In the list of runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "Open", id="runs.open", tooltip="Look at the run, live or ended"),
-        Binding("j", "cursor_down", "Down", id="runs.down", show=False, tooltip="The next run"),
-        Binding("k", "cursor_up", "Up", id="runs.up", show=False, tooltip="The run before"),
+        Binding("enter", "open", "Open", id="runs.open", tooltip="Look at the run, or compare those that are chosen"),
+        Binding("space", "mark", "Choose", id="runs.mark", tooltip="Choose the run, or no longer; ctrl-click too"),
+        Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Choose it and the next"),
+        Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Choose it and the one before"),
+        Binding("o", "order", "Order", id="runs.order", tooltip="Order by the next column; so does a click on one"),
+        Binding("S", "turn", "Turn", show=False, id="runs.turn", tooltip="Turn the order the other way round"),
+        Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="The next run"),
+        Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="The run before"),
+        Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="A screen further"),
+        Binding("pageup", "page(-1)", id="runs.page-up", show=False, tooltip="A screen back"),
+        Binding("home", "move(-1000000)", id="runs.home", show=False, tooltip="The first run"),
+        Binding("end", "move(1000000)", id="runs.end", show=False, tooltip="The last run"),
     ]
 
+    listing: ClassVar[RunList] = RunList()
+    """All tables' runs, so that a list that is opened again is there at once."""
+
     runs: reactive[tuple[RunSummary, ...] | None] = reactive(None, repaint=False)
-    """The runs; ``None`` before they were looked for."""
+    """All runs; ``None`` before they were looked for."""
+
+    filter: reactive[str] = reactive("", repaint=False)
+    """Only the runs that fit these words are shown; see :mod:`accel_tui.run_filter`."""
+
+    order: reactive[Order] = reactive(Order(), repaint=False)
+    """The order that they are shown in."""
+
+    marks: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
+    """The ids of those that are chosen, shown or not."""
 
     @dataclass
     class Listed(Message):
-        """The runs were looked through."""
+        """The runs were looked through, or at first the newest of them."""
 
         table: "RunsTable"
         runs: tuple[RunSummary, ...]
@@ -139,93 +120,278 @@ class RunsTable(DataTable[Text]):
 
         run: RunSummary
 
-    def __init__(self) -> None:
-        super().__init__(cursor_type="row", cell_padding=1)
-        self._columns_shown: tuple[Column, ...] = ()
+    @dataclass
+    class Compared(Message):
+        """Somebody wants to compare the runs that are chosen."""
+
+        runs: tuple[RunSummary, ...]
+
+    class Turned(Message):
+        """Another run is under the cursor, others are chosen, or others are shown."""
+
+    def __init__(self, *, choosing: bool = False) -> None:
+        super().__init__()
+        self.shown: tuple[RunSummary, ...] = ()
+        """Those that fit, in their order."""
+        self.columns: tuple[Column, ...] = ()
+        """Those that there is room for."""
+        self._choosing = choosing
+        self._cursor = 0
+        self._lines: dict[int, tuple[str, ...]] = {}
         self._is_awaited = False
+        self._worker: Worker[None] | None = None
 
     @property
-    def chosen(self) -> RunSummary | None:
+    def current(self) -> RunSummary | None:
         """The run that the cursor is on."""
-        if not self.runs or not self.is_valid_coordinate(self.cursor_coordinate):
-            return None
-        chosen = self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
-        return next((run for run in self.runs if run.id == chosen), None)
+        return self.shown[self._cursor] if self.shown else None
+
+    @property
+    def chosen(self) -> tuple[RunSummary, ...]:
+        """The runs that are chosen, in the order of the list; those that the filter hides come last."""
+        everything = dict.fromkeys(run.id for run in self.shown) | {run.id: None for run in self.runs or ()}
+        by_id = {run.id: run for run in self.runs or ()}
+        return tuple(by_id[each] for each in everything if each in self.marks and each in by_id)
 
     def on_mount(self) -> None:
         """Begin to look."""
         self.set_interval(INTERVAL, self.look)
-        self.watch(self.app, "theme", self._show, init=False)
+        self.watch(self.app, "theme", self._draw_anew, init=False)
 
     def look(self) -> None:
-        """Look for runs, unless nobody would see them."""
-        if self.size and self.screen.is_current:
-            self._list()
+        """Look for runs, unless nobody would see them or it is being done."""
+        if self.size and self.screen.is_current and (self._worker is None or self._worker.is_finished):
+            self._worker = self._list()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Choose only where something comes of it."""
+        del parameters
+        return self._choosing if action in ("mark", "mark_on") else True
 
     def watch_runs(self) -> None:
         """Show them."""
-        self._show()
+        if self.runs is not None and self.marks:
+            self.marks &= {run.id for run in self.runs}
+        self._arrange()
 
-    def action_select_cursor(self) -> None:
-        """Open the run under the cursor; who asks before the runs were looked for is served once they were."""
+    def watch_filter(self) -> None:
+        """Show what fits."""
+        self._arrange()
+
+    def watch_order(self) -> None:
+        """Show them in this order, from its beginning."""
+        self._arrange()
+        self._go_to(0)
+        self._draw_anew()
+
+    def watch_marks(self) -> None:
+        """Show which are chosen."""
+        self._update()
+        self.post_message(self.Turned())
+
+    def action_open(self) -> None:
+        """Open the run under the cursor, or compare; who asks before there are runs is served once they are there."""
         self._is_awaited = self.runs is None
-        super().action_select_cursor()
+        if len(self.chosen) > 1:
+            self.post_message(self.Compared(self.chosen))
+        elif self.current:
+            self.post_message(self.Opened(self.current))
+
+    def action_mark(self) -> None:
+        """Choose the run under the cursor, or no longer, and go on to the next."""
+        if self.current:
+            self.marks ^= {self.current.id}
+            self._go_to(self._cursor + 1)
+
+    def action_mark_on(self, direction: int) -> None:
+        """Choose the run under the cursor and its neighbour."""
+        self._mark_between(self._cursor, self._cursor + direction)
+        self._go_to(self._cursor + direction)
+
+    def action_order(self) -> None:
+        """Order by the next of the columns that are seen."""
+        titles = [column.title for column in self.columns] or list(TITLES)
+        at = titles.index(self.order.column) if self.order.column in titles else -1
+        self.order = Order(titles[(at + 1) % len(titles)])
+
+    def action_turn(self) -> None:
+        """Turn the order round."""
+        self.order = self.order.by(self.order.column)
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor."""
+        self._go_to(self._cursor + lines)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by as many runs as are seen."""
+        self._go_to(self._cursor + pages * max(1, self.size.height - 2))
 
     @on(Resize)
     def _lay_out(self) -> None:
         if self.runs is None:
+            self.runs = self.listing.runs or None  # what was read before, until it has been looked again
             self.look()
-        self._show()
+        self._draw_anew()
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="runs")
+    @work(thread=True, exit_on_error=False, group="runs")
     def _list(self) -> None:
-        self.post_message(self.Listed(self, tuple(list_runs())))
+        if not self.listing.runs and not self.listing.look(FIRST):
+            self.post_message(self.Listed(self, self.listing.runs))
+        self.listing.look()
+        self.post_message(self.Listed(self, self.listing.runs))
 
     @on(Listed)
     def _take(self, event: Listed) -> None:
         self.runs = event.runs
-        self._show()  # although nothing else changed, time did
+        self._update()  # although nothing else changed, time did
         if self._is_awaited:
-            self.action_select_cursor()
+            self.action_open()
 
-    @on(DataTable.RowSelected)
-    def _open(self, event: DataTable.RowSelected) -> None:
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Do not begin to select text with a click that chooses runs."""
+        if event.shift or event.ctrl:
+            event.prevent_default()
+
+    def on_click(self, event: Click) -> None:
+        """Order by a column; choose a run; go to one, and open it where the cursor is already."""
         event.stop()
-        if self.chosen:
-            self.post_message(self.Opened(self.chosen))
-
-    def _show(self) -> None:
-        """Bring the cells to where they should be, one by one unless rows or columns are others."""
-        runs, now = self.runs or (), time.time()
-        room = self.size.width - self.styles.scrollbar_size_vertical
-        columns = _fitting(room, self.cell_padding) if runs else ()
-        ids = [run.id for run in runs]
-        if columns == self._columns_shown and ids == [key.value for key in self.rows]:
-            for run in runs:
-                for column in columns:
-                    cell = self._cell(run, column, now)
-                    if self.get_cell(run.id, column.title) != cell:
-                        self.update_cell(run.id, column.title, cell)
+        if event.y == 0:
+            self._order_at(event.x)
             return
-        kept, self._columns_shown = self.chosen, columns
-        self.clear(columns=True)
-        spare = room - sum(column.width + 2 * self.cell_padding for column in columns)
-        for column in columns:
-            title = Text(column.title, justify="right" if column.right else "left")
-            # The id says what a run is, so that it gets what the other columns leave.
-            width = column.width + max(0, min(spare, _WIDEST_ID - column.width)) * (column.title == "run")
-            self.add_column(title, width=width, key=column.title)
-        for run in runs:
-            self.add_row(*(self._cell(run, column, now) for column in columns), key=run.id)
-        if kept and kept.id in ids:
-            self.move_cursor(row=ids.index(kept.id))
+        line = self.scroll_offset.y + event.y - 1
+        if not 0 <= line < len(self.shown):
+            return
+        if self._choosing and event.shift:
+            self._mark_between(self._cursor, line)
+        elif self._choosing and (event.ctrl or event.x < _MARK):
+            self.marks ^= {self.shown[line].id}
+        elif line == self._cursor:
+            self.post_message(self.Opened(self.shown[line]))
+        self._go_to(line)
 
-    def _cell(self, run: RunSummary, column: Column, now: float) -> Text:
-        style = self.app.theme_variables[SYMBOLS[run.status][1]] if column.title == "status" else ""
-        return Text(
-            column.text(run, now),
-            style=style,
-            justify="right" if column.right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
+    def _order_at(self, x: int) -> None:
+        end = self._lead
+        for column in self.columns:
+            end += self._width(column) + _GAP
+            if end - self._width(column) - _GAP <= x < end:
+                self.order = self.order.by(column.title)
+
+    def _mark_between(self, line: int, other: int) -> None:
+        first, last = sorted((line, other))
+        self.marks |= {run.id for run in self.shown[max(0, first) : last + 1]}
+
+    def _go_to(self, line: int) -> None:
+        line = max(0, min(line, len(self.shown) - 1))
+        before, self._cursor = self._cursor, line
+        self._repaint((before, line))
+        top, room = self.scroll_offset.y, max(1, self.size.height - 1)
+        if not top <= line < top + room:
+            self.scroll_to(y=line if line < top else line - room + 1, animate=False, immediate=True)
+        if before != line:
+            self.post_message(self.Turned())
+
+    def _arrange(self) -> None:
+        """Find out anew what is shown, and keep the cursor on its run; where that is gone, on its line."""
+        kept = self.current
+        terms = parse(self.filter)
+        self.shown = ordered((run for run in self.runs or () if fits(run, terms)), self.order)
+        ids = [run.id for run in self.shown]
+        self._cursor = max(0, min(self._cursor, len(ids) - 1))
+        if kept and kept.id in ids:
+            self._cursor = ids.index(kept.id)
+        self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
+        self._update()
+        self._go_to(self._cursor)
+        self.post_message(self.Turned())
+
+    def _draw_anew(self) -> None:
+        self.columns = fitting(self._room, _GAP)
+        self.virtual_size = Size(max(1, self.size.width - 1), len(self.shown) + 1)
+        self._lines.clear()
+        self.refresh()
+
+    def _update(self) -> None:
+        """Paint the lines whose text is another."""
+        self._repaint(
+            line
+            for line in range(self.scroll_offset.y, self.scroll_offset.y + self.size.height)
+            if self._lines.get(line) != self._texts(line)
         )
+
+    def _repaint(self, lines: Iterable[int]) -> None:
+        top = self.scroll_offset.y
+        regions = [Region(0, line - top + 1, self.size.width, 1) for line in lines if line >= top]
+        if regions:
+            self.refresh(*regions)
+
+    @property
+    def _lead(self) -> int:
+        return _MARK if self._choosing else 1
+
+    @property
+    def _room(self) -> int:
+        return self.size.width - self._lead + _GAP - 1
+
+    def _width(self, column: Column) -> int:
+        """A column's width: the id says what a run is, so that it gets what the other columns leave."""
+        if column.title != "run":
+            return column.width
+        spare = self._room - sum(other.width + _GAP for other in self.columns)
+        return column.width + max(0, min(spare, _WIDEST_ID - column.width))
+
+    def _texts(self, line: int) -> tuple[str, ...]:
+        """What is said in a line: the mark and every column."""
+        if not 0 <= line < len(self.shown):
+            return ()
+        run, now = self.shown[line], time.time()
+        return ("◆" if run.id in self.marks else " ", *(column.text(run, now) for column in self.columns))
+
+    def render_line(self, y: int) -> Strip:
+        """The header, or a run."""
+        if y == 0:
+            return self._header()
+        line = self.scroll_offset.y + y - 1
+        texts = self._lines[line] = self._texts(line)
+        if not texts:
+            note = "No run fits. Escape shows all again." if line == 0 and self.runs else ""
+            return Strip([Segment(" " * self._lead + note, self._style("note"))])
+        plain = self._style("cursor" if line == self._cursor else "row")
+        mark, *cells = texts
+        segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark") if mark != " " else plain)]
+        for column, text in zip(self.columns, cells, strict=True):
+            style = plain
+            if column.title == "status":
+                style += self._style(SYMBOLS[self.shown[line].status][1])
+            segments.append(Segment(cell(text, self._width(column), right=column.right), style))
+            segments.append(Segment(" " * _GAP, plain))
+        return Strip(segments).adjust_cell_length(self.size.width, plain)
+
+    def _header(self) -> Strip:
+        segments = [Segment(" " * self._lead)]
+        for column in self.columns:
+            at = column.title == self.order.column
+            style = self._style("order" if at else "header")
+            arrow = ("▼" if self.order.falling else "▲") if at else " "
+            width = self._width(column)
+            # The arrow stands in the gap, so that the longest title has its place beside it.
+            if column.right:
+                segments[-1] = Segment(segments[-1].text[:-1])
+                segments.append(Segment(arrow + cell(column.title, width, right=True), style))
+                segments.append(Segment(" " * _GAP))
+            else:
+                segments.append(Segment((column.title + arrow).ljust(width + 1), style))
+                segments.append(Segment(" " * (_GAP - 1)))
+        return Strip(segments).adjust_cell_length(self.size.width)
+
+    def _style(self, part: str) -> Style:
+        return self.get_component_rich_style(f"runs-table--{part}", partial=part == "mark" or part in _COLOURS)
+
+
+def cell(text: str, width: int, *, right: bool) -> str:
+    """The text in so many cells; where it is too long, its beginning and an ellipsis."""
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "…"
+    space = " " * (width - cell_len(text))
+    return space + text if right else text + space
