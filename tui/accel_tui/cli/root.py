@@ -23,6 +23,7 @@ COMMANDS = {
     "set": ("accel_tui.cli.control:set_", "Change the learning rate of a run."),
     "devices": ("accel_tui.cli.devices:devices", "Show the devices of this machine and how busy they are."),
     "doctor": ("accel_tui.cli.doctor:doctor", "Look what is wrong with this machine, and what to do about it."),
+    "serve": ("accel_tui.cli.serve:serve", "Show the dashboard in a browser."),
     "settings": ("accel_tui.cli.settings:settings", "Say where settings are and what they come to; begin a file."),
     "models": ("accel_tui.cli.catalogue:models", "List the models that can be named."),
     "data": ("accel_tui.cli.catalogue:data", "List the datasets that can be named."),
