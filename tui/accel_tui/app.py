@@ -121,6 +121,10 @@ class AccelApp(PaintingApp):
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
         self.set_keymap(dict(settings.keys))
+        if settings.glyphs == "ascii":
+            from accel_tui.glyphs import to_ascii
+
+            self._canvas.spell = to_ascii
 
     def get_default_screen(self) -> "Screen[None]":
         """The form, or the run that was asked for."""

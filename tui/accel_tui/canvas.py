@@ -1,7 +1,7 @@
 """What stands on the terminal, cell by cell, and how to make it another picture with few bytes."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import repeat
@@ -54,6 +54,8 @@ class Canvas:
     """The picture on a terminal, as far as it is known; what is painted again as it is costs nothing."""
 
     def __init__(self) -> None:
+        self.spell: Callable[[str], str] | None = None
+        """Writes text in the characters that the terminal has, with as many cells; ``None`` where it has all."""
         self._rows: dict[int, list[_Cell | None]] = {}
         self._pens: dict[Style | None, _Pen] = {}
         self._known: dict[tuple[str, str], _Pen] = {}
@@ -96,6 +98,8 @@ class Canvas:
         for text, style, control in strip:
             if control:
                 continue
+            if self.spell:
+                text = self.spell(text)
             pen = self._pens.get(style) or self._pen(style, console)
             blank = pen.blank or pen
             if not _NARROW.fullmatch(text):

@@ -16,6 +16,7 @@ from pathlib import Path
 from accel_engine.errors import AccelError, UsageError
 from accel_tui.cli.speech import say
 from accel_tui.colours import obey
+from accel_tui.glyphs import resolve
 from accel_tui.settings import SettingsError, load
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
@@ -45,7 +46,7 @@ def open_dashboard(run: Path | None = None) -> int:
             f"the dashboard needs a full terminal, and this is {where}\n"
             "Train without it: accel-tui train. Follow a run: accel-tui watch RUN --plain."
         )
-    settings = obey(load(), os.environ)
+    settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
     gc.disable()  # next to nothing of what is made before the first paint is garbage; the app enables it again
 
     from rich.console import Console  # with Textual, slow to import, and only needed on a terminal
