@@ -130,7 +130,7 @@ class Curve:
 
         Those of the buckets that these steps are in.
         """
-        start, stop = self._span(first, last)
+        start, stop = self.span(first, last)
         low, high = self.low[start:stop], self.high[start:stop]
         return float(np.fmin.reduce(low, initial=math.nan)), float(np.fmax.reduce(high, initial=math.nan))
 
@@ -156,7 +156,7 @@ class Curve:
         if not self.count or columns < 1 or step <= 0:
             return low, high, mean
         # One bucket past either edge, so that the line goes on to the edge.
-        start, stop = self._span(first - self.width, last + self.width)
+        start, stop = self.span(first - self.width, last + self.width)
         if start >= stop:
             return low, high, mean
         middles = self.first + np.arange(start, stop) * self.width + (self.width - 1) / 2
@@ -179,7 +179,7 @@ class Curve:
             target[column[inside]] = values[inside]
         return low, high, mean
 
-    def _span(self, first: float, last: float) -> tuple[int, int]:
+    def span(self, first: float, last: float) -> tuple[int, int]:
         """The first bucket with one of the steps from ``first`` to before ``last``, and the one after the last."""
         start = math.floor((max(first, self.first) - self.first) / self.width)
         stop = math.ceil((min(max(last, self.first), self.count) - self.first) / self.width)

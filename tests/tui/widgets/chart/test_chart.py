@@ -9,6 +9,7 @@ from textual.screen import ModalScreen, Screen
 
 from accel_tui.curve import Curve
 from accel_tui.widgets.chart import chart as chart_module
+from accel_tui.widgets.chart import ranges
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.series import Series
 from tui.stand_ins import until
@@ -220,15 +221,15 @@ def spiked(count: int, rest: float = 0.1) -> tuple[Series, ...]:
 
 
 def test_the_first_steps_of_a_long_run_do_not_flatten_the_rest() -> None:
-    assert chart_module._range(spiked(100)) == pytest.approx((0.09, 3))
-    assert chart_module._range(spiked(1000)) == pytest.approx((0.09, 0.2455))
+    assert ranges.settled(spiked(100)) == pytest.approx((0.09, 3))
+    assert ranges.settled(spiked(1000)) == pytest.approx((0.09, 0.2455))
     validated = (*spiked(1000), Series("validation", points=((499.0, 0.5),)))
-    assert chart_module._range(validated)[1] == pytest.approx(0.6455)
+    assert ranges.settled(validated)[1] == pytest.approx(0.6455)
 
 
 def test_a_late_leap_and_a_slow_fall_are_wholly_on_the_axis() -> None:
     curve = spiked(1000)[0].curve.extend(np.float32([9.0]))
-    assert chart_module._range((Series("training", curve),))[1] == 9
+    assert ranges.settled((Series("training", curve),))[1] == 9
     slow = Curve().extend(falling(10_000))
-    assert chart_module._range((Series("training", slow),)) == chart_module._extremes((Series("training", slow),))
-    assert all(np.isnan(chart_module._range(())))
+    assert ranges.settled((Series("training", slow),)) == ranges.extremes((Series("training", slow),))
+    assert all(np.isnan(ranges.settled(())))

@@ -43,6 +43,10 @@ class Axis:
                 return [number * step for number in range(first, last + 1)]
             step = _round_up(step * 1.5)
 
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """How the numbers of these ticks are written."""
+        return labels(ticks)
+
 
 def step_axis(count: int, end: int | None = None) -> Axis:
     """An axis of steps from 0, which grows in jumps so that most frames leave it alone.

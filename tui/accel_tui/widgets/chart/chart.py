@@ -6,26 +6,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.widgets.chart.axes import Axis, significant, step_axis, value_axis
+from accel_tui.marks import Marks
+from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import View, render, with_head
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
+from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.mouse import ChartMouse
+from accel_tui.widgets.chart.ranges import axis_of, steps_of
+from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.cover import is_covered
 
 DRAW_SECONDS = 0.25
 """How often curves are drawn that only go on; their latest values are said at once."""
-
-_LONG = 200  # steps from which on the first ones may be beyond the value axis
-_WARM_UP = 0.05  # the share of a long run that these are
 
 
 class Chart(ChartMouse):
@@ -80,6 +80,15 @@ class Chart(ChartMouse):
     cursor: reactive[int | None] = reactive(None, repaint=False)
     """The step that is read: a line is drawn there, and the values there are said in place of the latest ones."""
 
+    lens: reactive[Lens] = reactive(PLAIN, repaint=False)
+    """How the curves are looked at."""
+
+    scale: reactive[Scale | None] = reactive(None, repaint=False)
+    """What the labels below count, where it is not steps. A newer one is drawn with the next picture."""
+
+    marks: reactive[Marks] = reactive({}, repaint=False)
+    """What happened at single steps, marked on the line below the curves. Newer ones are drawn likewise."""
+
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
     """How the latest values are written."""
 
@@ -131,7 +140,7 @@ class Chart(ChartMouse):
         elif not self._stale:
             self._show(self._picture())
 
-    _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
+    _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _watch_lens = _repaint
 
     def _watch_series(self) -> None:
         view = self._view
@@ -147,8 +156,15 @@ class Chart(ChartMouse):
         return 1 / settings.curves if settings else DRAW_SECONDS
 
     def _catch_up(self) -> None:
-        if self._view and self._view.series != self.series and time.monotonic() - self._drawn >= self._draw_seconds:
+        view = self._view
+        behind = view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks)
+        if behind and time.monotonic() - self._drawn >= self._draw_seconds:
             self._repaint()
+
+    def _watch_scale(self) -> None:
+        self.call_later(self._catch_up)  # mostly further steps come with it, and it is drawn with them
+
+    _watch_marks = _watch_scale
 
     def _watch_cursor(self) -> None:
         if self._shown and not self._stale:
@@ -176,21 +192,19 @@ class Chart(ChartMouse):
         return bool(self.is_mounted and self.size and self.is_on_screen and not is_covered(self.screen))
 
     def _picture(self) -> Frame:
-        if self.window:
-            x = Axis(*self.window)
-            low, high = _extremes(self.series, *self.window)
-        else:
-            x = step_axis(_steps(self.series), self.end)
-            low, high = _range(self.series)
+        same = self._view if self._view and self._view.lens == self.lens else None
         self._view = View(
             self.size.width,
             self.size.height,
-            x,
-            value_axis(low, high, self.y_bounds, self._view.y if self._view else None),
+            Axis(*self.window) if self.window else step_axis(steps_of(self.series), self.end),
+            axis_of(self.series, self.window, self.lens, self.y_bounds, same.y if same else None),
             self.series,
             self.title,
             self.empty,
             self.format,
+            self.lens,
+            self.scale,
+            self.marks,
         )
         self._drawn = time.monotonic()
         return render(self._view)
@@ -212,33 +226,3 @@ def _go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
         and (new.curve is old.curve or math.isfinite(old.curve.last))
         for new, old in zip(series, drawn, strict=True)
     )
-
-
-def _steps(series: tuple[Series, ...]) -> int:
-    """How many steps the longest series spans."""
-    ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
-    return max([*ends, *(one.curve.count for one in series)], default=0)
-
-
-def _range(series: tuple[Series, ...]) -> tuple[float, float]:
-    """The lowest and the highest value that the value axis is for; NaN when there is none.
-
-    The first steps of a long run, whose loss is far from all that follows, are left to lie beyond its end.
-    """
-    low, high = _extremes(series)
-    if any(0 < one.curve.count < _LONG for one in series):
-        return low, high
-    warm_up = max((_WARM_UP * one.curve.count for one in series), default=0)
-    settled_low, settled_high = _extremes(series, warm_up)
-    if not settled_high - settled_low < (high - low) / 2:
-        return low, high
-    margin = (high - low) / 20
-    return max(low, settled_low - margin), min(high, settled_high + margin)
-
-
-def _extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
-    """The lowest and the highest value of all series in a range of steps; NaN when there is none."""
-    pairs = [one.seen(first, last).extremes(first, last) for one in series if one.curve.count]
-    pairs += [(y, y) for one in series for x, y in one.points if first <= x < last and math.isfinite(y)]
-    lows, highs = np.array([*pairs, (math.nan, math.nan)]).T
-    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))

@@ -1,17 +1,24 @@
 """Draws a chart: what is seen of it, as a pure function of its data, its axes and its size."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 from textual.geometry import Region
 
+from accel_tui.curve import Curve
+from accel_tui.marks import Marks
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.axes import Axis, labels, significant
+from accel_tui.widgets.chart.axes import Axis, Floats, labels, significant
+from accel_tui.widgets.chart.clipping import told
 from accel_tui.widgets.chart.frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.lens import PLAIN, Lens
+from accel_tui.widgets.chart.marks import draw_marks
+from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.smoothing import smoothed
 
 _POINT = "●"
 _LINE = "━━"
@@ -32,6 +39,9 @@ class View:
         title: First words of the first line.
         empty: Said in the middle while there is nothing to draw.
         value: How the latest values are written.
+        lens: How the curves are looked at; the value axis is one of it.
+        scale: What the labels below count, where it is not steps.
+        marks: What happened at single steps.
     """
 
     columns: int
@@ -42,6 +52,9 @@ class View:
     title: str = ""
     empty: str = ""
     value: Callable[[float], str] = significant
+    lens: Lens = PLAIN
+    scale: Scale | None = None
+    marks: Marks = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +65,13 @@ class _Scaffold:
         frame: Axes, labels and grid.
         gutter: Columns left of the plot.
         height: Rows of the plot; it begins in the second row.
+        foot: Whether there are a line and labels below it.
     """
 
     frame: Frame
     gutter: int
     height: int
+    foot: bool
 
 
 def render(view: View) -> Frame:
@@ -68,9 +83,13 @@ def render(view: View) -> Frame:
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
         _head(frame, view, view.columns)
         return frame
-    scaffold = _scaffold(view.columns, view.rows, view.x, view.y)
+    scaffold = _scaffold_of(view)
     frame = scaffold.frame.copy()
     width = view.columns - scaffold.gutter
+    if scaffold.foot and width > 0:
+        if view.scale:
+            _labels_of(view.scale, frame, view.x, scaffold.height + 1, scaffold.gutter)
+        draw_marks(frame, view.marks, view.x, (scaffold.gutter, width, scaffold.height + 1))
     _head(frame, view, width)
     if scaffold.height > 0 and width > 0:
         plot = frame.part(scaffold.gutter, 1, width, scaffold.height)
@@ -83,7 +102,7 @@ def render(view: View) -> Frame:
 
 def plot_of(view: View) -> Region:
     """The rectangle of a chart that its curves are in; empty where there is no room for any."""
-    scaffold = _scaffold(view.columns, view.rows, view.x, view.y)
+    scaffold = _scaffold_of(view)
     return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
 
 
@@ -91,7 +110,7 @@ def with_head(frame: Frame, view: View) -> Frame:
     """The plot of a picture below what a later view says of the same series."""
     frame = frame.copy()
     frame.characters[0] = ord(" ")
-    _head(frame, view, view.columns - _scaffold(view.columns, view.rows, view.x, view.y).gutter)
+    _head(frame, view, view.columns - _scaffold_of(view).gutter)
     return frame
 
 
@@ -99,50 +118,80 @@ def _drawable(series: Series) -> bool:
     return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
 
 
+def _scaffold_of(view: View) -> _Scaffold:
+    return _scaffold(view.columns, view.rows, view.x, view.y, steps=view.scale is None)
+
+
 @lru_cache(maxsize=32)
-def _scaffold(columns: int, rows: int, x: Axis, y: Axis) -> _Scaffold:
+def _scaffold(columns: int, rows: int, x: Axis, y: Axis, *, steps: bool) -> _Scaffold:
     frame = Frame.blank(columns, rows)
     foot = 2 if rows >= 6 else 0
     height = max(0, rows - 1 - foot)
     ticks = y.ticks(max(2, min((height + 1) // 2, max(6, height // 4))))
-    texts = labels(ticks)
+    texts = y.labels(ticks)
     gutter = max((4, *map(len, texts))) + 2
     if columns < gutter + 12:
         gutter = 0
     if gutter and height:
         _value_axis(frame, y, height, gutter, ticks, texts)
     if foot:
-        _step_axis(frame, x, height + 1, gutter)
-    return _Scaffold(frame, gutter, height)
+        _foot(frame, height + 1, gutter)
+        if steps:
+            ticks = x.ticks(max(2, (columns - gutter) // 8))
+            places = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
+            _ticks(frame, zip(places, labels(ticks), strict=True), height + 1, gutter)
+    return _Scaffold(frame, gutter, height, bool(foot))
 
 
 def _head(frame: Frame, view: View, width: int) -> None:
-    """Write title, latest values and gaps above a plot; without the names of the series where they do not fit."""
-    gaps = sum(series.curve.gaps for series in view.series)
-    note = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
-    entries = _legend(view, width, named=len(view.series) > 1)
-    if len(view.title) + sum(map(_length, entries)) + len(note) > view.columns:
-        entries = _legend(view, width, named=False)
-    frame.write(0, 0, view.title, "title")
-    x = len(view.title)
-    for entry in entries:
-        if x + _length(entry) > view.columns:
-            break
+    """Write title, latest values, and what is missing above a plot; less of it where it does not fit.
+
+    What goes first are the values of many series, or the names of two. What goes next is what the lens does.
+    """
+    several, many = len(view.series) > 1, len(view.series) > 2
+    title, notes = view.title, _notes(view)
+    entries = _legend(view, width, named=several)
+    used = sum(map(_length, entries)) + min(map(len, notes))
+    if len(title) + used > view.columns:
+        entries = _legend(view, width, named=many, valued=not many)
+        used = sum(map(_length, entries)) + min(map(len, notes))
+    if view.lens.words and len(title) + len(view.lens.words) + 3 + used <= view.columns:
+        title = f"{title} ({view.lens.words})"
+    frame.write(0, 0, title, "title")
+    x = len(title)
+    for place, entry in enumerate(entries):
+        left = len(entries) - place
+        rest = len(f" +{left - 1}") if many and left > 1 else 0
+        if x + _length(entry) + rest > view.columns:
+            entry = [(f" +{left}", "note")] if many else []
+            left = 1
         for text, style in entry:
             frame.write(x, 0, text, style)
             x += len(text)
-    if x + len(note) < view.columns:
-        frame.write(view.columns - len(note), 0, note, "warning")
+        if left == 1:
+            break
+    note = next((note for note in notes if x + len(note) < view.columns), "")
+    frame.write(view.columns - len(note), 0, note, "warning")
 
 
-def _legend(view: View, width: int, *, named: bool) -> list[list[tuple[str, str]]]:
+def _notes(view: View) -> list[str]:
+    """What is not drawn of the curves: gaps, and what is beyond the value axis; in many words and in few."""
+    gaps = sum(series.curve.gaps for series in view.series)
+    gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
+    if not (view.lens.log or view.lens.clip):
+        return [gap]
+    beyond = told(view.series, view.x, view.y, clipped=view.lens.clip)
+    return [", ".join(filter(None, (words, gap))) for words in beyond] if beyond else [gap]
+
+
+def _legend(view: View, width: int, *, named: bool, valued: bool = True) -> list[list[tuple[str, str]]]:
     """What is said of each series that has a value: pieces of text with their styles."""
     space = " " if view.title else ""
     return [
         [
             (f"{space}{_LINE if series.curve.count or _joined(view, series, width) else _POINT} ", series.style),
             (f"{series.name} " if named else "", "note"),
-            (f"{view.value(value)} ", "title"),
+            (f"{view.value(value)} " if valued else "", "title"),
         ]
         for series in view.series
         if not math.isnan(value := _latest(series))
@@ -169,16 +218,18 @@ def _value_axis(frame: Frame, axis: Axis, height: int, gutter: int, ticks: list[
         frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
 
 
-def _step_axis(frame: Frame, axis: Axis, y: int, gutter: int) -> None:
-    columns = frame.characters.shape[1]
-    width = columns - gutter
-    frame.write(gutter, y, "─" * width, "axis")
+def _foot(frame: Frame, y: int, gutter: int) -> None:
+    frame.write(gutter, y, "─" * (frame.characters.shape[1] - gutter), "axis")
     if gutter:
         frame.write(gutter - 1, y, "└", "axis")
-    ticks = axis.ticks(max(2, width // 8))
+
+
+def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int) -> None:
+    """Write labels at columns of the plot, as many as do not touch."""
+    columns = frame.characters.shape[1]
     free = 0
-    for fraction, text in zip(axis.fraction(np.array(ticks)).tolist(), labels(ticks), strict=True):
-        x = gutter + min(int(fraction * width), width - 1)
+    for place, text in ticks:
+        x = gutter + min(place, columns - gutter - 1)
         start = max(0, min(x - len(text) // 2, columns - len(text)))
         if start >= free:
             frame.write(x, y, "┬", "axis")
@@ -186,13 +237,37 @@ def _step_axis(frame: Frame, axis: Axis, y: int, gutter: int) -> None:
             free = start + len(text) + 1
 
 
+def _labels_of(scale: Scale, frame: Frame, axis: Axis, y: int, gutter: int) -> None:
+    """Write what a scale counts, and say left of it what that is."""
+    _ticks(frame, scale.ticks(axis, frame.characters.shape[1] - gutter), y, gutter)
+    if gutter > len(scale.name):
+        frame.write(0, y + 1, f"{scale.name} ", "note")
+
+
 def _line(plot: Frame, view: View, series: Series, width: int, height: int) -> None:
-    """Draw a curve's mean, and behind it all that lies between its extremes, to within a dot."""
-    if series.curve.count:
-        curve = series.seen(view.x.low, view.x.high)
-        low, high, mean = (view.y.fraction(values) for values in curve.columns(view.x.low, view.x.high, 2 * width))
-        _paint(plot, raster.trace(low, high, height) & _SPARSE, f"{series.style}-band")
-        _paint(plot, raster.trace(mean, mean, height), series.style)
+    """Draw a curve's mean, and behind it all that lies between its extremes, to within a dot.
+
+    Of a smoothed curve the mean is behind too, and the smoothed one is in front.
+    """
+    if not series.curve.count:
+        return
+    curve = series.seen(view.x.low, view.x.high)
+    low, high, mean = _resampled(curve, view, width)
+    band = raster.trace(low, high, height) & _SPARSE
+    if view.lens.smoothing:
+        _paint(plot, band | raster.trace(mean, mean, height), f"{series.style}-band")
+        _, _, mean = _resampled(smoothed(curve, view.lens.smoothing), view, width)
+    else:
+        _paint(plot, band, f"{series.style}-band")
+    _paint(plot, raster.trace(mean, mean, height), series.style)
+
+
+def _resampled(curve: Curve, view: View, width: int) -> tuple[Floats, Floats, Floats]:
+    """The lowest, the highest and the mean value of each column of dots, as fractions of the height."""
+    low, high, mean = (view.y.fraction(values) for values in curve.columns(view.x.low, view.x.high, 2 * width))
+    if view.lens.log:
+        low[np.isnan(low) & ~np.isnan(high)] = 0  # down to where no logarithm goes
+    return low, high, mean
 
 
 def _points(plot: Frame, view: View, series: Series, width: int, height: int) -> None:

@@ -1,0 +1,101 @@
+"""What the value axis leaves out: values far from all others, and what a logarithm is not defined for.
+
+Of a bucket only its extremes are known, not how many of its steps are near them: where buckets have more than one
+step, what is left out is told as the fewest that it can be.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from accel_tui.curve import Floats
+from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.series import Series
+
+_QUANTILE = 0.05  # of the values on either side, as most programs do
+_MARGIN = 0.5  # of the range between the quantiles: a curve that falls steadily is wholly on the axis
+_ROUNDING = 1e-6  # of the axis: its ends are rounded
+
+
+def fence(lows: Floats, highs: Floats) -> tuple[float, float]:
+    """The lowest and the highest value that are not far from all others; NaN when there are none.
+
+    Far is what lies beyond the quantiles, 0.05 and 0.95, by more than half of their distance.
+
+    Args:
+        lows: The lowest value of each bucket.
+        highs: The highest value of each, likewise.
+    """
+    lows, highs = lows[~np.isnan(lows)], highs[~np.isnan(highs)]
+    if not lows.size or not highs.size:
+        return math.nan, math.nan
+    low, high = _at(lows, _QUANTILE), _at(highs, 1 - _QUANTILE)
+    margin = _MARGIN * (high - low)
+    return max(float(lows.min()), low - margin), min(float(highs.max()), high + margin)
+
+
+def _at(values: Floats, share: float) -> float:
+    place = round(share * (len(values) - 1))
+    return float(np.partition(values, place)[place])
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """How many values are beyond an axis.
+
+    Attributes:
+        above: Those above it, at least.
+        below: Those below it, at least.
+        of: Values in all.
+        exact: Whether these are all.
+    """
+
+    above: int = 0
+    below: int = 0
+    of: int = 0
+    exact: bool = True
+
+    def __add__(self, other: "Hidden") -> "Hidden":
+        """Both together."""
+        exact = self.exact and other.exact
+        return Hidden(self.above + other.above, self.below + other.below, self.of + other.of, exact)
+
+
+def hidden(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+    """Count the steps and points from ``first`` to before ``last`` that are beyond an axis from ``low`` to ``high``."""
+    points = [value for step, value in series.points if first <= step < last and math.isfinite(value)]
+    found = Hidden(sum(value > high for value in points), sum(value < low for value in points), len(points))
+    curve = series.seen(first, last)
+    span = slice(*curve.span(first, last))
+    lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
+    above = int(np.where(lows > high, finite, highs > high).sum())
+    below = int(np.where(highs < low, finite, lows < low).sum())
+    return found + Hidden(above, below, int(finite.sum()), curve.width == 1)
+
+
+def told(series: Iterable[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
+    """Say how many values are beyond the value axis, in many words and in few; nothing where there are none.
+
+    Args:
+        series: What is drawn.
+        x: Range of steps.
+        y: The value axis.
+        clipped: Whether it leaves out what is far; else what is below it has no logarithm.
+    """
+    apart = _ROUNDING * (y.high - y.low)
+    low = min(y.low, max(y.low - apart, y.low * (1 - _ROUNDING)))  # still positive on a logarithmic axis
+    found = sum((hidden(one, x.low, x.high, low, y.high + apart) for one in series), Hidden())
+    sign = "" if found.exact else "+"
+    under = f"below {_brief(y.low)}" if clipped else "at or below 0"
+    sides = [(found.above, f"above {_brief(y.high)}"), (found.below, under)]
+    many = [f"{count:,}{sign} {side}" for count, side in sides if count]
+    if not many:
+        return []
+    few = ", ".join(f"{count:,}{sign} {side.split()[0]}" for count, side in sides if count)
+    return [f"{' and '.join(many)} of {found.of:,} hidden", f"{', '.join(many)} hidden", f"{few}"]
+
+
+def _brief(value: float) -> str:
+    return labels([value])[0]

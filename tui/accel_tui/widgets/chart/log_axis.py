@@ -1,0 +1,84 @@
+"""A value axis on which equal ratios are equally far apart."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from accel_tui.widgets.chart.axes import Axis, Floats, labels, value_axis
+
+_DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
+_NARROW = 2.0  # from one end to the other: here evenly spaced numbers are the rounder ones
+_FEWEST_TICKS = 3
+_SHRINK_BELOW = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LogAxis(Axis):
+    """A range of positive numbers."""
+
+    def fraction(self, values: Floats) -> Floats:
+        """Where numbers lie: 0 at the beginning, 1 at the end; NaN stays, and comes of what is not positive."""
+        logs: Floats = np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
+        return (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+
+    def ticks(self, most: int) -> list[float]:
+        """Round numbers on the axis, at most ``most`` of them: powers of ten, and digits between where they fit."""
+        if most < 1:
+            return []
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        for digits in _DIGITS:
+            found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+            found = [tick for tick in found if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
+            if digits is _DIGITS[0] and len(found) < _FEWEST_TICKS:
+                return Axis.ticks(self, most)
+            if len(found) <= most:
+                return found
+        return found[:: math.ceil(len(found) / most)]
+
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """Each number as briefly as can be."""
+        evenly = len(ticks) > 1 and ticks[-1] < _NARROW * ticks[0]
+        return labels(ticks) if evenly else [text for tick in ticks for text in labels([tick])]
+
+
+def log_axis(
+    low: float, high: float, bounds: tuple[float | None, float | None] = (None, None), previous: Axis | None = None
+) -> LogAxis:
+    """An axis for values between two positive extremes, a little rounded outwards.
+
+    As :func:`~accel_tui.widgets.chart.axes.value_axis` it grows at once and shrinks seldom.
+
+    Args:
+        low: The lowest positive value.
+        high: The highest value; NaN when there is none.
+        bounds: Ends that are fixed whatever the values are; those that are not positive count for nothing.
+        previous: The axis until now.
+    """
+    if math.isnan(low) or math.isnan(high) or low <= 0:
+        low, high = 0.1, 1.0
+    if high < _NARROW * low:
+        # Twice as far down is as far as even rounding may go: 0 can have no place.
+        even = value_axis(low, high)
+        low, high = max(even.low, low / _NARROW), max(even.high, low * 1.01)
+    else:
+        low, high = _round(low, down=True), _round(high, down=False)
+    if (
+        isinstance(previous, LogAxis)
+        and previous.low <= low
+        and high <= previous.high
+        and math.log(previous.high / previous.low) * _SHRINK_BELOW <= math.log(high / low)
+    ):
+        low, high = previous.low, previous.high
+    low = bounds[0] if bounds[0] and bounds[0] > 0 else low
+    high = bounds[1] if bounds[1] and bounds[1] > 0 else high
+    return LogAxis(low, high if high > low else 10 * low)
+
+
+def _round(value: float, *, down: bool) -> float:
+    """The last 1, 2 or 5 times a power of ten that is no higher, or the first that is no lower."""
+    power = 10.0 ** math.floor(math.log10(value) + 1e-9)
+    if down:
+        return next(digit * power for digit in (5, 2, 1) if digit * power <= value * (1 + 1e-9))
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= value * (1 - 1e-9))

@@ -1,0 +1,93 @@
+"""Draws what happened on the line below a plot: what it was can be read from the shape alone."""
+
+from bisect import bisect_left, bisect_right
+
+from accel_tui.marks import Kind, Marks, Track
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.frame import Frame
+
+GLYPHS = {
+    Kind.EPOCH: "┴",
+    Kind.XLA: "»",
+    Kind.CHECKPOINT: "◆",
+    Kind.RATE_DOWN: "▼",
+    Kind.RATE_UP: "▲",
+    Kind.RESUMED: "►",
+    Kind.PAUSED: "║",
+}
+"""How each kind is drawn; of two at one place the later in this order stays, and the other goes beside it."""
+
+_STYLES = {Kind.EPOCH: "axis", Kind.CHECKPOINT: "note"}
+_LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and often the cause of a bend
+_CELLS_APART = 4
+
+
+def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) -> list[tuple[Kind, int]]:
+    """Draw marks on the line below a plot, and through the plot where it is empty a line at those that are rare.
+
+    Args:
+        frame: The chart, with its axes; drawn on.
+        marks: What happened.
+        x: Range of steps.
+        plot: The plot's first column, its width, and the row of the line below it.
+
+    Returns:
+        Each kind that is seen, and of how many events in a row one is drawn.
+    """
+    left, width, row = plot
+    seen = []
+    taken: set[int] = set()
+    for kind in reversed(GLYPHS):
+        track = marks.get(kind)
+        places = _places(track, x, width) if track else []
+        if not track or not places:
+            continue
+        stride = _stride(len(places) * track.every, width, track.every)
+        shown = [cell for number, cell in places if number % stride == 0]
+        for cell in shown:
+            free = next((each for each in (cell, cell - 1) if each >= 0 and each not in taken), None)
+            if free is None:
+                continue
+            taken.add(free)
+            column = left + free
+            tick = kind is Kind.EPOCH and frame.characters[row, column] == ord("┬")
+            frame.write(column, row, "┼" if tick else GLYPHS[kind], _STYLES.get(kind, "title"))
+            if kind in _LINED:
+                _line(frame, column, row)
+        if shown:
+            seen.append((kind, stride))
+    return seen[::-1]
+
+
+def words(seen: list[tuple[Kind, int]]) -> str:
+    """What the marks that are seen mean."""
+    return "  ".join(
+        f"{GLYPHS[kind]} {kind}" if stride == 1 else f"{GLYPHS[kind]} {stride} {kind}s" for kind, stride in seen
+    )
+
+
+def _places(track: Track, x: Axis, width: int) -> list[tuple[int, int]]:
+    """The number of each event that is seen, and its column in the plot."""
+    first, last = bisect_left(track.steps, x.low), bisect_right(track.steps, x.high)
+    a_step = width / (x.high - x.low)
+    # What happened after N steps stands where the curve has come to then: at step N - 1, steps being counted from 0.
+    return [
+        ((place + 1) * track.every, min(max(int((track.steps[place] - 0.5 - x.low) * a_step), 0), width - 1))
+        for place in range(first, last)
+    ]
+
+
+def _stride(events: int, width: int, least: int) -> int:
+    """Of how many events in a row one can be drawn: 1, 2 or 5 times a power of ten, or ``least`` times one of two."""
+    most = max(1, width // _CELLS_APART)
+    if least > 1:
+        return next(least << doubled for doubled in range(64) if events <= most * least << doubled)
+    rungs = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+    stride: int = next(rung for rung in rungs if events <= most * rung)
+    return stride
+
+
+def _line(frame: Frame, column: int, below: int) -> None:
+    for y in range(1, below):
+        if chr(frame.characters[y, column]) in " ┈":
+            frame.write(column, y, "┊", "axis")

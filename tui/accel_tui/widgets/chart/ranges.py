@@ -1,0 +1,95 @@
+"""Which values a chart has room for: the ends of its value axis."""
+
+import math
+
+import numpy as np
+
+from accel_tui.curve import Floats
+from accel_tui.widgets.chart.axes import Axis, value_axis
+from accel_tui.widgets.chart.clipping import fence
+from accel_tui.widgets.chart.lens import Lens
+from accel_tui.widgets.chart.log_axis import log_axis
+from accel_tui.widgets.chart.series import Series
+
+_LONG = 200  # steps from which on the first ones may be beyond the value axis
+_WARM_UP = 0.05  # the share of a long run that these are
+
+
+def axis_of(
+    series: tuple[Series, ...],
+    window: tuple[int, int] | None,
+    lens: Lens,
+    bounds: tuple[float | None, float | None] = (None, None),
+    previous: Axis | None = None,
+) -> Axis:
+    """The value axis of a chart.
+
+    Args:
+        series: What is drawn.
+        window: The first step that is shown, and the step after the last; ``None`` for all there are.
+        lens: How it is looked at.
+        bounds: Ends that are fixed whatever the values are.
+        previous: The axis until now, through the same lens.
+    """
+    span = window or (0, math.inf)
+    if lens.log or lens.clip:
+        lows, means, highs = _values(series, *span)
+        if lens.log:
+            lows, highs = (_logarithms(np.concatenate(parts)) for parts in ((lows, means, highs), (highs,)))
+        low, high = fence(lows, highs) if lens.clip else (_least(lows), -_least(-highs))
+        return log_axis(math.exp(low), math.exp(high), bounds, previous) if lens.log else value_axis(low, high, bounds)
+    low, high = extremes(series, *span) if window else settled(series)
+    return value_axis(low, high, bounds, previous)
+
+
+def steps_of(series: tuple[Series, ...]) -> int:
+    """How many steps the longest series spans."""
+    ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
+    return max([*ends, *(one.curve.count for one in series)], default=0)
+
+
+def settled(series: tuple[Series, ...]) -> tuple[float, float]:
+    """The lowest and the highest value that the value axis of a whole run is for; NaN when there is none.
+
+    The first steps of a long run, whose loss is far from all that follows, are left to lie beyond its end.
+    """
+    low, high = extremes(series)
+    if any(0 < one.curve.count < _LONG for one in series):
+        return low, high
+    warm_up = max((_WARM_UP * one.curve.count for one in series), default=0)
+    settled_low, settled_high = extremes(series, warm_up)
+    if not settled_high - settled_low < (high - low) / 2:
+        return low, high
+    margin = (high - low) / 20
+    return max(low, settled_low - margin), min(high, settled_high + margin)
+
+
+def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
+    """The lowest and the highest value of all series in a range of steps; NaN when there is none."""
+    pairs = [one.seen(first, last).extremes(first, last) for one in series if one.curve.count]
+    pairs += [(y, y) for one in series for x, y in one.points if first <= x < last and math.isfinite(y)]
+    lows, highs = np.array([*pairs, (math.nan, math.nan)]).T
+    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
+
+
+def _values(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats, Floats]:
+    """The lowest, mean and highest value of every bucket of all series in a range of steps, and their points."""
+    points = np.array([y for one in series for x, y in one.points if first <= x < last and math.isfinite(y)])
+    lows, means, highs = [points], [points], [points]
+    for one in series:
+        curve = one.seen(first, last)
+        span = slice(*curve.span(first, last))
+        lows.append(curve.low[span])
+        means.append(curve.means[span])
+        highs.append(curve.high[span])
+    return np.concatenate(lows), np.concatenate(means), np.concatenate(highs)
+
+
+def _least(values: Floats) -> float:
+    return float(np.fmin.reduce(values, initial=math.nan))
+
+
+def _logarithms(values: Floats) -> Floats:
+    """Those of the positive values."""
+    logarithms: Floats = np.log(values[values > 0])
+    return logarithms

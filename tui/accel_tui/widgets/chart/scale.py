@@ -1,0 +1,104 @@
+"""What else than steps the labels below a chart can count: epochs, or time.
+
+Curves are spaced by step all the same. So a pause takes no room: the labels on its two sides are far apart in time and
+near in place.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from accel_tui import figures
+from accel_tui.curve import Curve, Floats
+from accel_tui.widgets.chart.axes import Axis
+
+_CELLS_A_LABEL = 9
+_EPOCHS = tuple(digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5))
+_SECONDS = (
+    *(digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5)),
+    *(10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200),
+    *(86400 * digit * 10**power for power in range(4) for digit in (1, 2, 5)),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """A number that grows along the steps of a run.
+
+    Attributes:
+        name: What it is.
+        steps: How many steps had been taken at some moments, rising.
+        values: What the number was then, likewise; before the first and after the last it is not known.
+        rungs: The distances that labels may have, rising.
+        write: How a number is written, given the distance to the next.
+    """
+
+    name: str
+    steps: Floats
+    values: Floats
+    rungs: Sequence[float]
+    write: Callable[[float, float], str]
+
+    def at(self, steps: Floats) -> Floats:
+        """The number when so many steps had been taken; NaN where it is not known."""
+        if not self.steps.size:
+            return np.full(len(steps), math.nan)
+        found: Floats = np.interp(steps, self.steps, self.values, left=math.nan, right=math.nan)
+        return found
+
+    def ticks(self, x: Axis, width: int) -> list[tuple[int, str]]:
+        """Round numbers below a plot: the column of cells that each is in, and how it is written.
+
+        Where many are in one column, the last of them.
+        """
+        edges = self.at(x.low + (x.high - x.low) * np.arange(width + 1) / width)
+        grown = np.diff(edges)
+        grown = grown[grown > 0]
+        if not grown.size:
+            return []
+        distance = _CELLS_A_LABEL * float(np.median(grown))
+        rung = next((rung for rung in self.rungs if rung >= distance), self.rungs[-1])
+        number = np.floor(edges / rung + 1e-6)
+        if abs(edges[0] - number[0] * rung) < 1e-6 * rung:
+            number[0] -= 1  # it begins with a round one
+        cells = np.flatnonzero(number[1:] > number[:-1])
+        return [(int(cell), self.write(float(number[cell + 1]) * rung, rung)) for cell in cells]
+
+
+def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None) -> Scale:
+    """Epochs, as far as it is known how long they are.
+
+    Args:
+        ended: How many steps had been taken when some epochs ended, and which these were, counted from 1; rising.
+        steps_per_epoch: The steps of those that have not ended yet, where they are known.
+    """
+    knots = [(0, 0), *ended]
+    if steps_per_epoch:
+        step, epoch = knots[-1]
+        knots.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
+    steps, values = np.array(knots, np.float64).T
+    return Scale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
+
+
+def seconds(ended: Curve) -> Scale:
+    """Time since the first step began, pauses and the time between two engines included.
+
+    Args:
+        ended: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
+    """
+    known = np.flatnonzero(ended.finite)
+    starts = ended.first + known * ended.width
+    taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
+    at = np.maximum.accumulate(ended.means[known])
+    if len(at) > 1:
+        begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
+        taken, at = np.array([0.0, *taken, ended.count]), np.array([begun, *at, max(ended.last, at[-1])])
+    return Scale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
+
+
+def _clock(value: float, rung: float) -> str:
+    if rung >= 1:
+        return figures.duration(value + 0.5)
+    return f"{value:.{max(0, -math.floor(math.log10(rung)))}f}s"
