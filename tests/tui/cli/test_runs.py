@@ -1,7 +1,7 @@
 import json
 from contextlib import closing
 
-from accel_engine.events import RunStarted, WorkersMet
+from accel_engine.events import Outcome, RunStarted, WorkersMet
 from accel_engine.run import RunWriter
 from accel_engine.run.schema import connect
 
@@ -75,3 +75,26 @@ def test_a_worker_s_own_run_is_listed_as_what_it_is(run_command, new_run):
         chief.directory.name: ("", ""),
         worker.directory.name: ("worker 1", chief.directory.name),
     }
+
+
+def test_runs_are_filtered_and_put_in_order(run_command, new_run):
+    worse, better, failed = new_run(), new_run(model="mlp"), new_run(model="mlp", name="odd")
+    for engine, loss in ((worse, 0.75), (better, 0.25)):
+        engine.begin()
+        engine.epoch(1, loss)
+        engine.writer.close()
+    failed.begin()
+    failed.end(Outcome.FAILED, reason="out of memory")
+
+    def found(words):
+        return [json.loads(line)["run"] for line in run_command(f"runs --json {words}").lines]
+
+    names = [engine.directory.name for engine in (worse, better, failed)]
+    assert found("") == names[::-1]
+    assert found("--reverse") == names
+    assert found("--sort loss") == [failed.directory.name, better.directory.name, worse.directory.name]
+    assert found("--filter 'model:mlp status:run'") == [better.directory.name]
+    assert found("--filter odd") == [failed.directory.name]
+    assert json.loads(run_command("runs --json --filter odd").out)["reason"] == "out of memory"
+    assert run_command("runs --filter nothing").out == "None of 3 runs fits 'nothing'.\n"
+    assert run_command("runs --sort speed").status == 2
