@@ -20,12 +20,12 @@ SCREEN = ("textual", "rich", "click")
 """What only the dashboard and its command line need."""
 
 ENGINE_ONLY = re.compile(
-    r"accel_engine\.(process|training)(\..*)?"
+    r"accel_engine\.(process|recording|training)(\..*)?"
     r"|accel_engine\.models\.(?!entry$|applications$).*"
     r"|accel_engine\.data\.(?!entry$).*"
     r"|accel_engine\.strategies\.(tpu_)?builders?"
 )
-"""The modules that only engine processes import."""
+"""The modules that only engine processes import, and scripts that record their training."""
 
 
 def modules_of(package: object) -> list[str]:

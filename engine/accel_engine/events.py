@@ -127,6 +127,8 @@ class DevicesFound(Event):
 class ModelBuilt(Event):
     """Model, data and strategy stand; what the plan came to.
 
+    Of what a script of the user's trains, ``None`` is what is not known; told again when more is.
+
     Attributes:
         parameters: Number of weights, trainable or not.
         trainable: Number of trainable weights.
@@ -146,20 +148,21 @@ class ModelBuilt(Event):
         series: Names of what is recorded at every step; the first is ``loss``.
         precision: Keras' name of the dtype policy.
         xla: Whether the step is compiled by XLA.
-        feed: ``resident`` when the data lives on the devices, ``streamed`` when it is fed.
+        feed: ``resident`` when the data lives on the devices, ``streamed`` when it is fed,
+            ``own`` when the user's script feeds it.
     """
 
     parameters: int
     trainable: int
     layers: int
-    input_shape: tuple[int, ...]
-    classes: int
-    examples: int
-    validation_examples: int
+    input_shape: tuple[int, ...] | None
+    classes: int | None
+    examples: int | None
+    validation_examples: int | None
     epochs: int
-    steps_per_epoch: int
-    global_batch: int
-    per_replica_batch: int
+    steps_per_epoch: int | None
+    global_batch: int | None
+    per_replica_batch: int | None
     dropped_examples: int
     replicas: int
     optimizer: str

@@ -125,12 +125,16 @@ class RunState:
     @property
     def total_steps(self) -> int | None:
         """Steps of the whole plan, once they are known."""
-        return self.built.epochs * self.built.steps_per_epoch if self.built else None
+        return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
 
     @property
     def current_epoch(self) -> int | None:
         """The epoch that the next step belongs to, counted from 1."""
-        return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs) if self.built else None
+        if self.built is None:
+            return None
+        if self.built.steps_per_epoch is None:
+            return 1  # it is known as soon as one has ended
+        return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
 
     @property
     def remaining(self) -> float | None:
@@ -139,7 +143,7 @@ class RunState:
         Each epoch to come is given the time of the last validation and of the last checkpoint.
         """
         rate = self.pace.rate
-        if not (self.built and rate and self.total_steps is not None):
+        if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
             return None
         epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
         between = sum(event.seconds for event in (self.validated, self.checkpoint) if event)

@@ -18,12 +18,13 @@ from accel_engine import strategies
 from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.events import CommandAnswered, Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
 from accel_engine.plan import Plan
 from accel_engine.process.importing import TensorFlow
 from accel_engine.process.peers import LocalWorkers, PeerWatch, environment
 from accel_engine.run import RunReader, RunWriter
+from accel_engine.run.ending import end
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.tensorboard.live import LiveLog
@@ -226,24 +227,9 @@ class Conductor:
             self._mailbox.post(command)
 
     def _end(self, ended: RunEnded) -> Outcome:
-        """Answer what was asked too late and write the run's last event."""
-        for command in self._writer.commands():
-            obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
-            answer = "stopped" if obeyed else "the run has ended"
-            self._writer.answer(command, obeyed=obeyed, answer=answer)
-            self._writer.event(
-                CommandAnswered(
-                    time=time.time(),
-                    command=command.name,
-                    who=command.who,
-                    obeyed=obeyed,
-                    answer=answer,
-                    step=ended.steps,
-                )
-            )
         if self._tensorboard:
             self._tensorboard.stop()
-        self._writer.end(ended)
+        end(self._writer, ended)
         return ended.outcome
 
     def _result(self, outcome: Outcome, reason: str, hint: str = "") -> RunEnded:

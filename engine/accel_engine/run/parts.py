@@ -100,7 +100,7 @@ def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> P
     """The run to go on with where somebody names one: a worker's own part of it, if this is a worker.
 
     Raises:
-        RunError: It is a part, which cannot go on without the others.
+        RunError: It is a part, which cannot go on without the others, or a script of the user's trained it.
         UsageError: What the environment says is no cluster.
     """
     cluster = Cluster.find(environment)
@@ -111,8 +111,13 @@ def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> P
     try:
         with closing(connect(directory, read_only=True)) as connection:
             member = read_membership(connection)
+            script = read_info(connection, directory).script
     except sqlite3.Error as error:
         raise RunError(f"run {directory.name} cannot be read: {error}") from error
+    if script:
+        raise RunError(
+            f"run {directory.name} is a script's, which alone knows how to go on: start that again ({script})"
+        )
     if member is None or (cluster is not None and cluster.name == member.worker):
         return directory
     if directory.parent.name == WORKERS:

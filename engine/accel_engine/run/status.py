@@ -4,6 +4,7 @@ import json
 import socket
 import sqlite3
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -48,12 +49,14 @@ class RunInfo:
     Attributes:
         id: Its id, the name of its directory.
         directory: Where it is.
-        plan: What it trains; ``None`` when this machine cannot read the plan (a file has moved, say).
+        plan: What it trains; ``None`` when this machine cannot read the plan (a file has moved, say), and
+            where a script trains.
         values: The plan's fields as stored.
         created: Seconds since the Unix epoch.
         host: The machine of its engine.
         pid: Process id of its engine, or ``None`` before there is one.
         labels: What people have called it, noted of it and tagged it with.
+        script: The command line of the user's own script that trains it; empty where an engine does.
     """
 
     id: str
@@ -65,6 +68,7 @@ class RunInfo:
     pid: int | None
     status: Status
     labels: Labels = field(default_factory=Labels)
+    script: str = ""
 
     @property
     def name(self) -> str:
@@ -81,10 +85,11 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
     """Read ``meta`` and judge the run's status."""
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     values = json.loads(meta["plan"])
-    try:
-        plan = Plan.from_mapping(values)
-    except UsageError:
-        plan = None
+    script = str(meta.get("script", ""))
+    plan = None
+    if not script:
+        with suppress(UsageError):
+            plan = Plan.from_mapping(values)
     pid = meta.get("pid")
     return RunInfo(
         id=directory.name,
@@ -96,6 +101,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         pid=int(pid) if pid is not None else None,
         status=_status(connection, meta),
         labels=labels_of(meta),
+        script=script,
     )
 
 

@@ -1,5 +1,6 @@
 """Writing a run: its making, and everything that its engine says."""
 
+import json
 import os
 import re
 import secrets
@@ -50,17 +51,40 @@ def create(plan: Plan) -> Path:
         RunError: The place for runs cannot be written.
     """
     plan = plan.absolute()
+    directory = _new(plan.title)
+    _make(directory, plan.to_json())
+    return directory
+
+
+def create_recorded(values: Mapping[str, object], script: str) -> Path:
+    """Make a new run's directory for what a script of the user's trains, which is not for an engine.
+
+    Args:
+        values: What of a plan's fields is known of it.
+        script: The command line that trains it.
+
+    Raises:
+        RunError: The place for runs cannot be written.
+    """
+    directory = _new(str(values["name"] or f"{values['model']} on {values['data']}"))
+    _make(directory, json.dumps(values), script=script)
+    log = directory / "log.txt"
+    log.touch(mode=0o600)
+    log.write_text(f"what the script prints is where it was started: {script}\n")
+    return directory
+
+
+def _new(title: str) -> Path:
+    """A directory that is not there yet."""
     parent = runs_directory()
     make_private(parent)
-    slug = re.sub(r"[^a-z0-9]+", "-", (plan.name or plan.title).lower().replace(" on ", "-")).strip("-")[:32]
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower().replace(" on ", "-")).strip("-")[:32]
     while True:
         # The first of an id is a letter, so that no id looks like a number.
         code = secrets.choice(_ALPHABET[:22]) + "".join(secrets.choice(_ALPHABET) for _ in range(3))
         directory = parent / f"{code}-{slug}".strip("-")
         if not any(parent.glob(f"{code}*")):
-            break
-    _make(directory, plan)
-    return directory
+            return directory
 
 
 def create_worker(run: Path, place: str, plan: Plan) -> Path:
@@ -80,18 +104,18 @@ def create_worker(run: Path, place: str, plan: Plan) -> Path:
         reopen(directory, plan)
     else:
         make_private(directory.parent)
-        _make(directory, plan.absolute())
+        _make(directory, plan.absolute().to_json())
     return directory
 
 
-def _make(directory: Path, plan: Plan) -> None:
+def _make(directory: Path, plan: str, **meta: object) -> None:
     make_private(directory)
     try:
         # Under another name until it is complete: a listing meanwhile must not meet half a run.
         unfinished = directory / f"{DATABASE}.new"
         with closing(initialize(unfinished)) as connection:
             now = time.time()
-            _put(connection, plan=plan.to_json(), created=now, pending=now, host=socket.gethostname())
+            _put(connection, plan=plan, created=now, pending=now, host=socket.gethostname(), **meta)
         unfinished.rename(directory / DATABASE)
     except (OSError, sqlite3.Error) as error:
         raise RunError(f"cannot write the run {directory}: {error}") from error

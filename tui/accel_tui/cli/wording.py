@@ -56,10 +56,9 @@ def worded(event: Event, state: RunState) -> str:
             return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
             left_out = f", {event.dropped_examples:,} examples left out" if event.dropped_examples else ""
-            return (
-                f"{event.parameters:,} parameters; {event.epochs} epochs of {event.steps_per_epoch:,} steps "
-                f"of {event.global_batch}{left_out}; {event.optimizer}"
-            )
+            steps = f" of {event.steps_per_epoch:,} steps" if event.steps_per_epoch else ""
+            batch = f" of {event.global_batch}" if event.global_batch else ""
+            return f"{event.parameters:,} parameters; {event.epochs} epochs{steps}{batch}{left_out}; {event.optimizer}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
         case Validated():

@@ -25,6 +25,8 @@ class RunFacts(RunText):
     def words(self, state: RunState) -> Content:
         """A line for each fact that is known."""
         facts: list[tuple[str, str]] = []
+        if state.info and state.info.script:
+            facts.append(("script", f"{state.info.script} (it alone can save or resume)"))
         if built := state.built:
             facts += _model(built, state.xla)
         if state.work:
@@ -46,13 +48,13 @@ class RunFacts(RunText):
 
 
 def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:
-    batch = f"{built.global_batch:,}"
-    if built.replicas > 1:
+    batch = f"{built.global_batch:,}" if built.global_batch else ""
+    if built.replicas > 1 and batch:
         batch += f" = {built.replicas} × {built.per_replica_batch:,}"  # noqa: RUF001
     facts = [
         ("parameters", f"{built.parameters:,} in {built.layers} layers"),
-        ("data", f"{built.examples:,} of {units.shape(built.input_shape)}"),
-        ("classes", f"{built.classes:,}"),
+        ("data", _data(built)),
+        ("classes", f"{built.classes:,}" if built.classes else ""),
         ("batch", batch),
         ("precision", built.precision),
         ("feed", f"{built.feed} data"),
@@ -61,7 +63,15 @@ def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:
     ]
     if built.dropped_examples:
         facts.insert(4, ("left out", f"{built.dropped_examples:,} examples an epoch"))
-    return facts
+    return [(label, value) for label, value in facts if value]  # of a script's run some are not known
+
+
+def _data(built: ModelBuilt) -> str:
+    parts = [
+        f"{built.examples:,}" if built.examples else "",
+        units.shape(built.input_shape) if built.input_shape else "",
+    ]
+    return " of ".join(filter(None, parts))
 
 
 def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:

@@ -97,12 +97,13 @@ def progress(state: RunState) -> list[Content]:
     pairs = []
     if state.built:
         pairs.append(_pair("epoch", f"{state.current_epoch}/{state.built.epochs}"))
+    if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:
         pairs.append(_pair("step", f"{state.step:,}"))
     if rate := state.pace.rate:
         pairs.append(_pair(figures.compact(rate), "steps/s", figure_first=True))
-        if state.built:
+        if state.built and state.built.global_batch:
             pairs.append(_pair(figures.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
     if (reached := state.flops_per_second) is not None:
         pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))

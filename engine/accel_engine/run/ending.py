@@ -1,0 +1,18 @@
+"""The last words of a run."""
+
+from accel_engine.events import CommandAnswered, Outcome, RunEnded
+from accel_engine.run.writer import RunWriter
+
+
+def end(run: RunWriter, ended: RunEnded) -> None:
+    """Answer what was asked too late, write the run's last event and let go of the file."""
+    for command in run.commands():
+        obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
+        answer = "stopped" if obeyed else "the run has ended"
+        run.answer(command, obeyed=obeyed, answer=answer)
+        run.event(
+            CommandAnswered(
+                time=ended.time, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=ended.steps
+            )
+        )
+    run.end(ended)
