@@ -31,6 +31,7 @@ from accel_engine.run.steps import RATE, TIME, working_seconds
 from accel_engine.run.summary import Stretch
 from accel_tui.curve import Curve
 from accel_tui.device_curves import DeviceCurves
+from accel_tui.marks import Marks, marked
 from accel_tui.meter import Meter, record
 from accel_tui.pace import Pace
 
@@ -57,6 +58,7 @@ class RunState:
         throughput: Steps a second, on the axis of steps.
         ended_at: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
         rates: The first step of each learning rate, and the rate.
+        marks: Where on the axis of steps something happened that can be marked there.
         readings: What was recorded of devices, on the axis of steps, where somebody looks at it.
         details: A part of the series more finely than in ``curves``, where somebody looks at it closely, by name;
             the throughput under :data:`~accel_engine.run.steps.RATE`.
@@ -86,6 +88,7 @@ class RunState:
     throughput: Curve = field(default_factory=Curve)
     ended_at: Curve = field(default_factory=Curve)
     rates: Points = ()
+    marks: Marks = field(default_factory=dict)
     readings: DeviceCurves = field(default_factory=dict)
     details: Mapping[str, Curve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
@@ -182,6 +185,8 @@ def fold(state: RunState, update: Update) -> RunState:
 
 
 def _after_event(state: RunState, event: Event) -> RunState:
+    if (marks := marked(state.marks, event, state.learning_rate)) is not state.marks:
+        state = replace(state, marks=marks)
     match event:
         case RunStarted():
             state = _cut(_forgotten(state, event.first_step), event.first_step)
