@@ -177,7 +177,8 @@ class Curve:
         ):
             target[:] = np.interp(np.arange(columns), knots, values, left=np.nan, right=np.nan)
             target[column[inside]] = values[inside]
-        return low, high, mean
+        # A sum divided by its number of terms may lie beside them by a rounding: a constant would be seen as a band.
+        return low, high, np.clip(mean, low, high)
 
     def span(self, first: float, last: float) -> tuple[int, int]:
         """The first bucket with one of the steps from ``first`` to before ``last``, and the one after the last."""

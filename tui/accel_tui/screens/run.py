@@ -25,7 +25,7 @@ from accel_tui.follow import Follower
 from accel_tui.hardware import inventory_of, meters_of
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
-from accel_tui.screens.choose_charts import AS_MANY_AS_FIT, ChooseChartsScreen
+from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.spots import SpotScreen
 from accel_tui.starting import RESUMABLE
 from accel_tui.state import RunState
@@ -76,6 +76,7 @@ class RunScreen(SpotScreen):
         Binding("R", "take_up", "Resume", id="run.resume", tooltip="Train on from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("i", "details", "Info", id="run.details", tooltip="Show or hide what is trained, and the notices"),
+        Binding("w", "inside", "Inside", id="run.inside", tooltip="Show what is confused, pictures, the layers"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it goes on"),
         Binding("escape", "leave", "Back", id="run.back", tooltip="Go back to where you came from; asks as q does"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Leave; asks what becomes of a run that goes on"),
@@ -187,7 +188,8 @@ class RunScreen(SpotScreen):
         message.stop()
 
         def choose(chosen: tuple[str, ...] | None) -> None:
-            self.query_one(RunCharts).chosen = chosen or AS_MANY_AS_FIT
+            if chosen is not None:
+                self.query_one(RunCharts).chosen = chosen
 
         self.app.push_screen(ChooseChartsScreen(message.panels, message.shown), choose)
 
@@ -317,6 +319,10 @@ class RunScreen(SpotScreen):
     def action_details(self) -> None:
         """Show or hide the details, which are there by default where there is room."""
         self.toggle_class("-details")
+
+    def action_inside(self) -> None:
+        """Look inside the run."""
+        self._host.show_inside(self.directory)
 
     def action_detach(self) -> None:
         """Leave; the run goes on."""

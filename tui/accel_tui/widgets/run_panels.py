@@ -50,18 +50,26 @@ class Panel:
         return (0.0, 100.0) if self.name == "utilization" else (0.0, None)
 
 
-def panels_of(state: RunState) -> tuple[Panel, ...]:
-    """All charts that there can be of a run, those that matter to most people first."""
+def readings_of(state: RunState) -> frozenset[str]:
+    """The readings that some device has a value of now."""
+    return frozenset(
+        name for name in READINGS if any(meter.reading(name).value is not None for meter in state.meters.values())
+    )
+
+
+def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
+    """All charts that there can be of a run, those that matter to most people first.
+
+    Args:
+        state: The run's.
+        readings: What was ever read of its devices.
+    """
     names = list(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves])) or ["loss", "accuracy"]
     # The first two have their ids by their places: what they are called is known only when the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
     series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in names[2:]]
     rate = [Panel("learning-rate", LEARNING_RATE)] if state.rates and LEARNING_RATE not in names else []
-    read = [
-        Panel(f"device-{name.replace('_', '-')}", name, of_devices=True)
-        for name in READINGS
-        if any(meter.reading(name).value is not None for meter in state.meters.values())
-    ]
+    read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
     return (*first, Panel("throughput", RATE), *series, *read[:1], *rate, *read[1:])
 
 

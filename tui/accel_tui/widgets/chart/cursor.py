@@ -36,10 +36,9 @@ def with_cursor(frame: Frame, view: View, step: int) -> Frame:
         if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
             frame.write(column, y, "│", "label")
     if plot.bottom + 1 < view.rows:
-        label = f" {step:,} "
+        label = f"{step:,}"
         frame.write(column, plot.bottom, "┴", "label")
-        start = min(max(column - len(label) // 2, 0), view.columns - len(label))
-        frame.write(max(start, 0), plot.bottom + 1, label, "title")
+        _write_over(frame, plot.bottom + 1, min(max(column - len(label) // 2, 0), view.columns - len(label)), label)
     _head(frame, view, step)
     return frame
 
@@ -54,6 +53,18 @@ def value_at(view: View, series: Series, step: int) -> str:
         return low if low == high else f"{low} to {high}"
     place = bisect.bisect_right(series.points, (step, math.inf))
     return view.value(series.points[place - 1][1]) if place else ""
+
+
+def _write_over(frame: Frame, y: int, x: int, text: str) -> None:
+    """Write into a row of labels, and take away whole those labels that it touches."""
+    row = frame.text(y)
+    start, end = max(x - 1, 0), min(x + len(text), len(row) - 1)
+    while start and row[start - 1] != " " != row[start]:
+        start -= 1
+    while end + 1 < len(row) and row[end] != " " != row[end + 1]:
+        end += 1
+    frame.write(start, y, " " * (end + 1 - start), "label")
+    frame.write(x, y, text, "title")
 
 
 def _head(frame: Frame, view: View, step: int) -> None:

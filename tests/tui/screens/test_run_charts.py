@@ -1,0 +1,256 @@
+"""The charts of a run, looked at with keys and the mouse."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from accel_engine.devices.reading import Reading, Sample
+from accel_engine.events import LearningRateChanged
+from accel_engine.plan import Plan
+from accel_tui import follow
+from accel_tui.screens.choose_charts import ChooseChartsScreen
+from accel_tui.screens.run import RunScreen
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.draw import plot_of
+from accel_tui.widgets.chart_bar import ChartBar
+from accel_tui.widgets.run_charts import RunCharts
+from accel_tui.window import Window
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+SMALL, WIDE = (80, 24), (120, 40)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    """A run whose loss is the number of its step."""
+    one = FakeEngine(Plan(epochs=20)).begin().build()
+    one.sample(37.0)
+    one.chunk(np.arange(2000), np.arange(2000) / 2000, seconds=2.0, at=time.time() + 1)
+    yield one
+    one.close()
+
+
+def charts_of(pilot: Pilot[None]) -> RunCharts:
+    return pilot.app.screen_stack[-1].query_one(RunCharts)
+
+
+def chart_of(pilot: Pilot[None], id_: str = "loss") -> Chart:
+    return charts_of(pilot).query_one(f"#{id_}", Chart)
+
+
+def x_of(chart: Chart, share: float) -> int:
+    """A column of a chart, by its share of the plot's width."""
+    assert chart._view
+    plot = plot_of(chart._view)
+    return plot.x + int(share * plot.width)
+
+
+async def wheel(
+    pilot: Pilot[None], kind: type[events.MouseEvent], chart: Chart, x: int, *, shift: bool = False
+) -> None:
+    await pilot._post_mouse_events([kind], chart, offset=(x, 3), shift=shift)
+
+
+async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_that(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "step 2,000", "accuracy ━━ 0.9995")
+        loss = chart_of(pilot)
+        await pilot.hover(loss, (x_of(loss, 0.5), 3))
+        await until(pilot, lambda: charts_of(pilot).cursor, "the cursor")
+        step = charts_of(pilot).cursor.step  # type: ignore[union-attr]
+        assert step == pytest.approx(1000, abs=30)
+        await shows(
+            pilot, f"loss ━ {step:.0f}", f"accuracy ━ {step / 2000:.4f}"[:15], f"step {step:,}, epoch {step // 100 + 1}"
+        )
+        pictures: list[object] = []
+        for kind, method in ((Chart, "_picture"), (RunScreen, "refresh")):
+            whole = getattr(kind, method)
+
+            def call(widget: object, *arguments: object, whole: Callable[..., object] = whole) -> object:
+                pictures.append(widget)
+                return whole(widget, *arguments)
+
+            monkeypatch.setattr(kind, method, call)
+        await pilot.hover(loss, (x_of(loss, 0.25), 3))
+        await until(pilot, lambda: charts_of(pilot).cursor.step < 600, "the cursor to move")  # type: ignore[union-attr]
+        await pilot.hover(ChartBar, (0, 0))
+        await until(pilot, lambda: charts_of(pilot).cursor is None, "the end of the cursor")
+        await shows(pilot, "loss ━━ 1999")
+        assert pictures == []
+        monkeypatch.undo()
+
+
+async def test_a_click_leaves_the_cursor_there_until_another_or_escape(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000")
+        loss, charts = chart_of(pilot), charts_of(pilot)
+        for end in ("click", "escape"):
+            await pilot.click(loss, (x_of(loss, 0.5), 3))
+            await until(pilot, lambda: charts.cursor and charts.cursor.stays, "the cursor")
+            step = charts.cursor.step  # type: ignore[union-attr]
+            await pilot.hover(loss, (x_of(loss, 0.1), 3))
+            await pilot.pause()
+            assert charts.cursor.step == step  # type: ignore[union-attr]
+            if end == "escape":
+                await pilot.press("escape")
+            else:
+                charts._before_press = None
+                await pilot.pause(0.6)  # or Textual would take it for the second of a double click
+                await pilot.click(loss, (x_of(loss, 0.5), 3))
+            await until(pilot, lambda: charts.cursor is None or not charts.cursor.stays, "the end of the cursor")
+        assert isinstance(pilot.app.screen, RunScreen)
+
+
+async def test_keys_move_the_cursor_and_the_window_with_it(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000")
+        charts = charts_of(pilot)
+        await pilot.press("v")
+        assert charts.cursor is not None
+        assert (charts.cursor.step, charts.cursor.stays) == (1000, True)
+        await pilot.press("right")
+        near = charts.cursor.step - 1000
+        await pilot.press("shift+right")
+        assert charts.cursor.step == 1000 + 11 * near
+        for _ in range(7):
+            await pilot.press("plus")  # around the cursor
+        low, high = charts.window.bounds(2000) or (0, 0)
+        assert low < charts.cursor.step < high <= low + 20
+        for _ in range(2):
+            await pilot.press("shift+left")
+        low, high = charts.window.bounds(2000) or (0, 0)
+        assert low == charts.cursor.step < 1000 + 11 * near
+        await shows(pilot, f"loss ━ {charts.cursor.step:.0f}")
+        await pilot.press("v")
+        assert charts.cursor is None
+        before = charts.window
+        await pilot.press("left")
+        assert charts.window != before
+
+
+async def test_the_wheel_zooms_around_the_mouse_and_scrolls_with_shift(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000", "0  whole run")
+        loss, charts = chart_of(pilot), charts_of(pilot)
+        at = x_of(loss, 0.5)
+        for _ in range(5):
+            await wheel(pilot, events.MouseScrollUp, loss, at)
+            await pilot.pause()
+        low, high = charts.window.bounds(2000) or (0, 0)
+        assert high - low == pytest.approx(2000 * 0.8**5, abs=5)
+        assert (low + high) / 2 == pytest.approx(1000, abs=40)
+        await wheel(pilot, events.MouseScrollDown, loss, at, shift=True)
+        await until(pilot, lambda: (charts.window.first or 0) > low, "later steps")
+        await wheel(pilot, events.MouseScrollLeft, loss, at)
+        await until(pilot, lambda: charts.window.first == low, "earlier steps")
+        for _ in range(6):
+            await wheel(pilot, events.MouseScrollDown, loss, at)
+        await until(pilot, lambda: charts.window == Window(), "the whole run")
+
+
+async def test_dragging_pulls_the_steps_along(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000")
+        loss, charts = chart_of(pilot), charts_of(pilot)
+        charts.window = Window(400, 1000)
+        await pilot.pause()
+        await pilot.mouse_down(loss, (x_of(loss, 0.25), 3))
+        await pilot.hover(loss, (x_of(loss, 0.5), 3))
+        await pilot.hover(loss, (x_of(loss, 0.75), 3))
+        await pilot.mouse_up(loss, (x_of(loss, 0.75), 3))
+        await until(pilot, lambda: charts.window.first == pytest.approx(800, abs=8), "earlier steps")
+        assert charts.cursor is None or not charts.cursor.stays
+
+
+async def test_a_chart_fills_the_screen_by_key_and_by_double_click(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000", "▸ loss")
+        await pilot.press("down")
+        await shows(pilot, "▸ accuracy")
+        await pilot.press("f")
+        await hides(pilot, "loss ━━")
+        second = chart_of(pilot, "second")
+        await until(pilot, lambda: second.size.height >= 20, "all the room")
+        await pilot.press("down")
+        await shows(pilot, "steps/s ━━")  # which has no room beside the others
+        await pilot.press("up", "escape")
+        await shows(pilot, "▸ accuracy", "loss ━━")
+        loss = chart_of(pilot)
+        await pilot.double_click(loss, (x_of(loss, 0.5), 3))
+        await until(pilot, lambda: loss.size.height >= 20, "all the room")
+        assert charts_of(pilot).cursor is None or not charts_of(pilot).cursor.stays  # type: ignore[union-attr]
+        await pilot.click(ChartBar, (text_of(pilot).splitlines()[1].index("fill") - 1, 0))
+        await shows(pilot, "accuracy ━━")
+        assert isinstance(pilot.app.screen, RunScreen)
+
+
+@pytest.mark.parametrize(("size", "number"), [(SMALL, 2), (WIDE, 3), ((200, 50), 6), ((300, 80), 6)])
+async def test_as_many_charts_are_shown_as_there_is_room_for(
+    engine: FakeEngine, size: tuple[int, int], number: int
+) -> None:
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        await shows(pilot, f"{number} of 6 charts")
+        shown = [chart for chart in charts_of(pilot).query(Chart) if chart.display]
+        await until(pilot, lambda: all(chart.size.height >= 6 for chart in shown), "the charts")
+        assert len(shown) == number
+
+
+async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "2 of 6 charts")
+        assert not charts_of(pilot).state.readings
+        await pilot.press("a")
+        await shows(pilot, "[x] loss", "[ ] utilization %")
+        await pilot.press("space", "down", "space", "down", "down", "space", "escape")
+        await shows(pilot, "1 of 6 charts", "utilization % ━━ 37", "100 ┤")
+        now = time.time()
+        engine.writer.samples([Sample(now + 3.5, "cpu:0", {"utilization": Reading(80.0, "%")})])
+        engine.chunk(np.arange(2000, 2010), seconds=1.0, at=now + 3)
+        await shows(pilot, "utilization % ━━ 80")
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseChartsScreen), "the list")
+        await pilot.press("d")
+        await shows(pilot, "2 of 6 charts")
+        await until(pilot, lambda: not charts_of(pilot).state.readings, "nothing to be read")
+
+
+async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "step 2,000")
+        charts_of(pilot).chosen = ("learning-rate",)
+        await shows(pilot, "learning rate ━━ 0.001")
+        engine.say(LearningRateChanged, step=2000, learning_rate=0.5)
+        engine.chunk(np.arange(2000, 2010))
+        await shows(pilot, "learning rate ━━ 0.5")
+
+
+async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000")
+        charts, bar = charts_of(pilot), pilot.app.screen.query_one(ChartBar)
+
+        def on() -> set[str]:
+            return {item.words for item in bar.shown if item.on}
+
+        assert on() == {"whole run"}
+        await pilot.click(bar, (bar.render().plain.index("follow"), 0))
+        await until(pilot, lambda: on() == {"follow"}, "the end to be followed")
+        assert "the last 1,000 steps" in bar.render().plain
+        await pilot.press("left")
+        assert on() == set()
+        assert "steps 750 to 1,749" in bar.render().plain
+        await pilot.click(bar, (bar.render().plain.index("whole"), 0))
+        await until(pilot, lambda: charts.window == Window(), "the whole run")

@@ -1,0 +1,66 @@
+"""Reading a chart at one step."""
+
+import numpy as np
+import pytest
+
+from accel_tui.curve import CAPACITY, Curve
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
+from accel_tui.widgets.chart.draw import View, plot_of, render
+from accel_tui.widgets.chart.series import Series
+
+
+def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> View:
+    curve = Curve().extend(np.arange(steps, dtype=np.float32))
+    points = Series("validation", points=((99, 5.0), (199, 4.0)), style="secondary")
+    axes = Axis(first, steps), Axis(0, steps)
+    return View(columns, rows, *axes, (Series("training", curve), points), "loss")
+
+
+@pytest.mark.parametrize("first", [0, 984])
+def test_a_column_is_of_a_step_that_is_in_that_column(first: int) -> None:
+    one = view(first=first)
+    plot = plot_of(one)
+    for x in range(plot.x, plot.right):
+        step = step_at(one, x)
+        assert step is not None
+        assert column_of(one, step) == x
+    assert step_at(one, plot.x - 1) is None
+    assert column_of(one, first - 1) is None
+
+
+def test_the_line_is_at_the_step_and_the_values_there_are_said() -> None:
+    one = view()
+    plain = render(one)
+    read = with_cursor(plain, one, 150)
+    assert read.text(0).startswith("loss ━ training 150.0  ━ validation 5.000")
+    column = column_of(one, 150) or 0
+    assert all(read.text(y)[column] == "│" or "\u2800" < read.text(y)[column] <= "\u28ff" for y in range(1, 10))
+    assert read.text(10)[column] == "┴"
+    assert "150" in read.text(11).split()
+    # Nothing else is another: labels that the step would cut are gone whole.
+    rows, _ = (plain.characters[1:10] != read.characters[1:10]).nonzero()
+    assert len(rows) <= 9
+    assert set(read.text(11).split()) - {"150"} <= set(plain.text(11).split())
+
+
+def test_many_steps_known_as_one_are_said_as_a_range() -> None:
+    steps = 2 * CAPACITY
+    one = view(steps=steps)
+    assert value_at(one, one.series[0], 101) == "100.0 to 101.0"
+    assert value_at(one, one.series[1], 50) == ""
+    assert value_at(one, one.series[1], steps - 1) == "4.000"
+
+
+def test_where_nothing_is_that_is_said() -> None:
+    one = view()
+    ones = np.ones(1000)
+    curve = Curve(2000, 1, 1.0, ones, ones, ones, np.ones(1000, np.int64), 1000)
+    empty = View(80, 12, one.x, one.y, (Series("cpu:0", curve),))
+    assert "nothing there" in with_cursor(render(one), empty, 10).text(0)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(10, 3), (1, 1), (14, 5), (80, 1)])
+def test_a_chart_without_room_is_read_without_an_error(columns: int, rows: int) -> None:
+    one = view(columns, rows)
+    assert with_cursor(render(one), one, 500).characters.shape == (rows, columns)
