@@ -88,7 +88,8 @@ def render(view: View) -> Frame:
     width = view.columns - scaffold.gutter
     if scaffold.foot and width > 0:
         if view.scale:
-            _labels_of(view.scale, frame, view.x, scaffold.height + 1, scaffold.gutter)
+            name = view.scale.name if scaffold.gutter else ""
+            _ticks(frame, view.scale.ticks(view.x, width), scaffold.height + 1, scaffold.gutter, name)
         draw_marks(frame, view.marks, view.x, (scaffold.gutter, width, scaffold.height + 1))
     _head(frame, view, width)
     if scaffold.height > 0 and width > 0:
@@ -224,24 +225,18 @@ def _foot(frame: Frame, y: int, gutter: int) -> None:
         frame.write(gutter - 1, y, "└", "axis")
 
 
-def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int) -> None:
-    """Write labels at columns of the plot, as many as do not touch."""
+def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int, name: str = "") -> None:
+    """Write labels at columns of the plot, as many as do not touch, and left of them what they count."""
     columns = frame.characters.shape[1]
-    free = 0
+    frame.write(0, y + 1, name, "note")
+    free = least = len(name) + 1 if name else 0
     for place, text in ticks:
         x = gutter + min(place, columns - gutter - 1)
-        start = max(0, min(x - len(text) // 2, columns - len(text)))
+        start = max(least, min(x - len(text) // 2, columns - len(text)))
         if start >= free:
             frame.write(x, y, "┬", "axis")
             frame.write(start, y + 1, text, "label")
             free = start + len(text) + 1
-
-
-def _labels_of(scale: Scale, frame: Frame, axis: Axis, y: int, gutter: int) -> None:
-    """Write what a scale counts, and say left of it what that is."""
-    _ticks(frame, scale.ticks(axis, frame.characters.shape[1] - gutter), y, gutter)
-    if gutter > len(scale.name):
-        frame.write(0, y + 1, f"{scale.name} ", "note")
 
 
 def _line(plot: Frame, view: View, series: Series, width: int, height: int) -> None:

@@ -2,9 +2,11 @@
 
 from bisect import bisect_left, bisect_right
 
+import numpy as np
+
 from accel_tui.marks import Kind, Marks, Track
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.frame import Frame
+from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 
 GLYPHS = {
     Kind.EPOCH: "┴",
@@ -19,7 +21,7 @@ GLYPHS = {
 
 _STYLES = {Kind.EPOCH: "axis", Kind.CHECKPOINT: "note"}
 _LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and often the cause of a bend
-_CELLS_APART = 4
+_CELLS_APART = 8
 
 
 def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) -> list[tuple[Kind, int]]:
@@ -38,13 +40,8 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
     seen = []
     taken: set[int] = set()
     for kind in reversed(GLYPHS):
-        track = marks.get(kind)
-        places = _places(track, x, width) if track else []
-        if not track or not places:
-            continue
-        stride = _stride(len(places) * track.every, width, track.every)
-        shown = [cell for number, cell in places if number % stride == 0]
-        for cell in shown:
+        stride, cells = _cells(marks[kind], x, width) if kind in marks else (1, [])
+        for cell in cells:
             free = next((each for each in (cell, cell - 1) if each >= 0 and each not in taken), None)
             if free is None:
                 continue
@@ -54,7 +51,7 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
             frame.write(column, row, "┼" if tick else GLYPHS[kind], _STYLES.get(kind, "title"))
             if kind in _LINED:
                 _line(frame, column, row)
-        if shown:
+        if cells:
             seen.append((kind, stride))
     return seen[::-1]
 
@@ -66,15 +63,15 @@ def words(seen: list[tuple[Kind, int]]) -> str:
     )
 
 
-def _places(track: Track, x: Axis, width: int) -> list[tuple[int, int]]:
-    """The number of each event that is seen, and its column in the plot."""
+def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
+    """Of how many events in a row one is drawn, and the columns of the plot where."""
     first, last = bisect_left(track.steps, x.low), bisect_right(track.steps, x.high)
+    stride = _stride((last - first) * track.every, width, track.every)
+    by = stride // track.every
     a_step = width / (x.high - x.low)
     # What happened after N steps stands where the curve has come to then: at step N - 1, steps being counted from 0.
-    return [
-        ((place + 1) * track.every, min(max(int((track.steps[place] - 0.5 - x.low) * a_step), 0), width - 1))
-        for place in range(first, last)
-    ]
+    shown = track.steps[first + (-first - 1) % by : last : by]
+    return stride, [min(max(int((step - 0.5 - x.low) * a_step), 0), width - 1) for step in shown]
 
 
 def _stride(events: int, width: int, least: int) -> int:
@@ -88,6 +85,7 @@ def _stride(events: int, width: int, least: int) -> int:
 
 
 def _line(frame: Frame, column: int, below: int) -> None:
-    for y in range(1, below):
-        if chr(frame.characters[y, column]) in " ┈":
-            frame.write(column, y, "┊", "axis")
+    plot = frame.part(column, 1, 1, below - 1)
+    empty = np.isin(plot.characters, (ord(" "), ord("┈")))
+    plot.characters[empty] = ord("┊")
+    plot.styles[empty] = STYLE_ID["axis"]

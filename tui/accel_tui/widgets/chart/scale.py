@@ -94,7 +94,8 @@ def seconds(ended: Curve) -> Scale:
     at = np.maximum.accumulate(ended.means[known])
     if len(at) > 1:
         begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
-        taken, at = np.array([0.0, *taken, ended.count]), np.array([begun, *at, max(ended.last, at[-1])])
+        taken = np.concatenate(([0.0], taken, [ended.count]))
+        at = np.concatenate(([begun], at, [max(ended.last, at[-1])]))
     return Scale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
 
 

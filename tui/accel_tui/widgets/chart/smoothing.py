@@ -12,8 +12,6 @@ import numpy as np
 
 from accel_tui.curve import Curve, Floats
 
-_BLOCK = 64  # values that are averaged by one product of matrices
-
 
 def smooth(values: Floats, weight: float) -> Floats:
     """The moving average of values.
@@ -29,15 +27,12 @@ def smooth(values: Floats, weight: float) -> Floats:
     smoothed: Floats = np.full(len(values), math.nan)
     if not known.size:
         return smoothed
-    within, fading, correction = _tables(weight)
-    blocks = np.zeros((-(-known.size // _BLOCK), _BLOCK))
-    blocks.ravel()[: known.size] = values[known]
-    averages = blocks @ within
-    carried, carry = 0.0, np.empty((len(blocks), 1))
-    for place, end in enumerate(averages[:, -1].tolist()):
-        carry[place] = carried
-        carried = end + fading[-1] * carried
-    sums = (averages + carry * fading).ravel()[: known.size]
+    correction = _correction(weight)
+    sums = (1 - weight) * values[known]
+    reach = 1  # each sum is of so many values, and of twice as many after a turn
+    while reach < min(known.size, len(correction)):
+        sums[reach:] += weight**reach * sums[:-reach]
+        reach *= 2
     sums[: len(correction)] /= correction[: known.size]
     smoothed[known] = sums
     return smoothed
@@ -50,11 +45,7 @@ def smoothed(curve: Curve, weight: float) -> Curve:
 
 
 @lru_cache(maxsize=8)
-def _tables(weight: float) -> tuple[Floats, Floats, Floats]:
-    """What a block's values give for each of its places, how what was before fades there, and the correction."""
-    powers = weight ** np.arange(1.0, _BLOCK + 1)
-    apart = np.arange(_BLOCK) - np.arange(_BLOCK)[:, np.newaxis]
-    within = np.where(apart >= 0, (1 - weight) * weight ** np.maximum(apart, 0.0), 0.0)
-    # Until the sum of all weights is 1 to within what a float tells apart.
+def _correction(weight: float) -> Floats:
+    """The sum of all weights of the first, second, ... value, until it is 1 to within what a float tells apart."""
     count = math.ceil(math.log(1e-17) / math.log(weight)) if weight else 1
-    return within, powers, 1 - weight ** np.arange(1.0, count + 1)
+    return 1 - weight ** np.arange(1.0, count + 1)
