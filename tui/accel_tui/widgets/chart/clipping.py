@@ -19,21 +19,20 @@ _MARGIN = 0.5  # of the range between the quantiles: a curve that falls steadily
 _ROUNDING = 1e-6  # of the axis: its ends are rounded
 
 
-def fence(lows: Floats, highs: Floats) -> tuple[float, float]:
-    """The lowest and the highest value that are not far from all others; NaN when there are none.
+def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
+    """The lowest and the highest value that are not far from all others.
 
     Far is what lies beyond the quantiles, 0.05 and 0.95, by more than half of their distance.
 
     Args:
-        lows: The lowest value of each bucket.
+        lows: The lowest value of each bucket, at least one, without NaN.
         highs: The highest value of each, likewise.
+        log: Whether distances are those of logarithms; all values must be positive then.
     """
-    lows, highs = lows[~np.isnan(lows)], highs[~np.isnan(highs)]
-    if not lows.size or not highs.size:
-        return math.nan, math.nan
-    low, high = _at(lows, _QUANTILE), _at(highs, 1 - _QUANTILE)
+    forth, back = (math.log, math.exp) if log else (float, float)
+    low, high = forth(_at(lows, _QUANTILE)), forth(_at(highs, 1 - _QUANTILE))
     margin = _MARGIN * (high - low)
-    return max(float(lows.min()), low - margin), min(float(highs.max()), high + margin)
+    return max(float(lows.min()), back(low - margin)), min(float(highs.max()), back(high + margin))
 
 
 def _at(values: Floats, share: float) -> float:

@@ -33,11 +33,15 @@ def axis_of(
     """
     span = window or (0, math.inf)
     if lens.log or lens.clip:
-        lows, means, highs = _values(series, *span)
-        if lens.log:
-            lows, highs = (_logarithms(np.concatenate(parts)) for parts in ((lows, means, highs), (highs,)))
-        low, high = fence(lows, highs) if lens.clip else (_least(lows), -_least(-highs))
-        return log_axis(math.exp(low), math.exp(high), bounds, previous) if lens.log else value_axis(low, high, bounds)
+        lows, highs = _values(series, *span)
+        if lens.log:  # of a bucket that has both, only the highest value is known to have a logarithm
+            lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
+        low, high = (lows.min(initial=math.inf), highs.max(initial=-math.inf))
+        if low > high:
+            low = high = math.nan
+        elif lens.clip:
+            low, high = fence(lows, highs, log=lens.log)
+        return log_axis(low, high, bounds, previous) if lens.log else value_axis(low, high, bounds, previous)
     low, high = extremes(series, *span) if window else settled(series)
     return value_axis(low, high, bounds, previous)
 
@@ -72,24 +76,15 @@ def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.in
     return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
 
 
-def _values(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats, Floats]:
-    """The lowest, mean and highest value of every bucket of all series in a range of steps, and their points."""
+def _values(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
+    """The lowest and the highest value of every bucket of all series in a range of steps, and their points."""
     points = np.array([y for one in series for x, y in one.points if first <= x < last and math.isfinite(y)])
-    lows, means, highs = [points], [points], [points]
+    lows, highs = [points], [points]
     for one in series:
         curve = one.seen(first, last)
-        span = slice(*curve.span(first, last))
-        lows.append(curve.low[span])
-        means.append(curve.means[span])
-        highs.append(curve.high[span])
-    return np.concatenate(lows), np.concatenate(means), np.concatenate(highs)
-
-
-def _least(values: Floats) -> float:
-    return float(np.fmin.reduce(values, initial=math.nan))
-
-
-def _logarithms(values: Floats) -> Floats:
-    """Those of the positive values."""
-    logarithms: Floats = np.log(values[values > 0])
-    return logarithms
+        start, stop = curve.span(first, last)
+        lows.append(curve.low[start:stop])
+        highs.append(curve.high[start:stop])
+    low, high = np.concatenate(lows), np.concatenate(highs)
+    known = ~np.isnan(low)
+    return low[known], high[known]
