@@ -1,0 +1,198 @@
+"""What a run looks like inside: which classes it confuses, what it is the most wrong about, its layers."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Static, Tab, Tabs
+
+from accel_engine.errors import RunError
+from accel_engine.run import RunReader, request
+from accel_engine.run.inside import Inside, read, stamp
+from accel_tui.widgets.confusion import ConfusionMap
+from accel_tui.widgets.gallery import Gallery
+from accel_tui.widgets.key_line import KeyLine
+from accel_tui.widgets.layers import LayerList
+from accel_tui.widgets.top_bar import TopBar
+
+LOOK_SECONDS = 0.5
+"""How often it is looked whether there is something new; a look takes a millisecond or two, in a thread."""
+
+TABS = {"confusion": "1 Confusion", "pictures": "2 Pictures", "layers": "3 Layers"}
+"""What there is to see, by the id of its widget."""
+
+
+class InsideScreen(Screen[None]):
+    """Looks into a run, and again whenever its engine has validated.
+
+    Args:
+        directory: The run's.
+    """
+
+    CSS_PATH = "inside.tcss"
+    AUTO_FOCUS = "ConfusionMap"
+    BINDING_GROUP_TITLE = "Inside a run"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show which classes are confused"),
+        Binding("2", "tab('pictures')", show=False, id="inside.pictures", tooltip="Show what is the most wrong"),
+        Binding("3", "tab('layers')", show=False, id="inside.layers", tooltip="Show the layers of the model"),
+        Binding("w", "next", "Next tab", id="inside.next", tooltip="Show the next of the three"),
+        Binding("v", "validate", "Validate", id="inside.validate", tooltip="Have a run that goes on validated now"),
+        Binding("escape", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
+    ]
+
+    inside: reactive[Inside | None] = reactive(None, repaint=False, init=False)
+    """What was kept of the run; ``None`` before it was read."""
+
+    live: reactive[bool] = reactive(False, repaint=False)
+    """Whether there is an engine that can be asked."""
+
+    problem: reactive[str] = reactive("", repaint=False, init=False)
+    """Why the run cannot be read."""
+
+    @dataclass
+    class Looked(Message):
+        """The run was looked at."""
+
+        live: bool
+        stamp: tuple[float, ...]
+        inside: Inside | None
+        problem: str = ""
+
+    @dataclass
+    class Refused(Message):
+        """The engine could not be asked."""
+
+        words: str
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+        self._stamp: tuple[float, ...] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Three of which one is shown, and a line of what there is to say of it."""
+        yield TopBar(f"Inside {self.directory.name}")
+        yield Tabs(*(Tab(label, id=name) for name, label in TABS.items()))
+        yield Static(id="about", markup=False)
+        with ContentSwitcher(initial="confusion"):
+            yield ConfusionMap(id="confusion")
+            yield Gallery(id="pictures")
+            yield LayerList(id="layers")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Look, now and again."""
+        self._look(self._stamp)
+        self.set_interval(LOOK_SECONDS, lambda: self._look(self._stamp))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only an engine can validate."""
+        del parameters
+        return True if action != "validate" or self.live else None
+
+    def action_tab(self, name: str) -> None:
+        """Show one of the three."""
+        self.query_one(Tabs).active = name
+
+    def action_next(self) -> None:
+        """Show the next of the three."""
+        names = list(TABS)
+        self.action_tab(names[(names.index(self.query_one(Tabs).active) + 1) % len(names)])
+
+    def action_validate(self) -> None:
+        """Ask for a validation; the screen of the run tells the answer."""
+        self._request()
+
+    def watch_inside(self) -> None:
+        """Show what is new."""
+        inside = self.inside or Inside()
+        for widget in (self.query_one(ConfusionMap), self.query_one(Gallery)):
+            widget.step = inside.steps.get("examined", 0)
+            widget.examined = inside.examined
+        self.query_one(LayerList).table = inside.layers
+        self._tell()
+
+    def watch_live(self) -> None:
+        """Offer to validate, or not."""
+        self.refresh_bindings()
+        self._tell()
+
+    def watch_problem(self) -> None:
+        """Say that the run cannot be read."""
+        self._tell()
+
+    @on(Tabs.TabActivated)
+    def _show(self, event: Tabs.TabActivated) -> None:
+        name = event.tab.id or "confusion"
+        self.query_one(ContentSwitcher).current = name
+        self.query_one(f"#{name}").focus()
+        self._tell()
+
+    @on(Looked)
+    def _take(self, event: Looked) -> None:
+        event.stop()
+        self.problem, self.live = event.problem, event.live
+        if event.inside is not None:
+            self._stamp, self.inside = event.stamp, event.inside
+
+    @on(Refused)
+    def _tell_refusal(self, event: Refused) -> None:
+        event.stop()
+        self.notify(event.words, severity="error", markup=False)
+
+    def _tell(self) -> None:
+        if not self.is_mounted or self.inside is None:
+            words = Content.styled(self.problem, "$text-error")
+        else:
+            words = _about(self.inside, self.query_one(Tabs).active, live=self.live)
+            if self.problem:
+                words = Content.styled(self.problem, "$text-error")
+        about = self.query_one("#about", Static)
+        about.display = bool(words)
+        about.update(words)
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="look")
+    def _look(self, known: tuple[float, ...] | None) -> None:
+        try:
+            with closing(RunReader(self.directory)) as reader:
+                live = reader.info().status.live
+            now = stamp(self.directory)
+            self.post_message(self.Looked(live, now, read(self.directory) if now != known else None))
+        except RunError as error:
+            self.post_message(self.Looked(False, (), None, str(error)))
+
+    @work(thread=True, exit_on_error=False, group="request")
+    def _request(self) -> None:
+        try:
+            request(self.directory, "validate")
+        except RunError as error:
+            self.post_message(self.Refused(str(error)))
+
+
+def _about(inside: Inside, tab: str, *, live: bool) -> Content:
+    """What there is to say above one of the three."""
+    if tab == "layers":
+        return Content("") if inside.layers else Content.styled(_nothing("layers", live=live), "$text-muted")
+    if inside.examined is None:
+        return Content.styled(_nothing("validation", live=live), "$text-muted")
+    shown = inside.examined.counts if tab == "confusion" else inside.examined.worst or None
+    return Content(inside.examined.reason if shown is None else "")
+
+
+def _nothing(what: str, *, live: bool) -> str:
+    if what == "layers":
+        return "The layers are listed once the first step is traced." if live else "This run did not list its layers."
+    if live:
+        return "Nothing was validated yet: that is done after each epoch, or now with v, once a step was taken."
+    return (
+        "Nothing was kept of a validation: there was none, or an older accel-tui made it. Resume the run to have one."
+    )

@@ -1,0 +1,286 @@
+"""Which classes a model takes for which, as a map of shades, and the pairs that it confuses most as a list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from accel_engine.run.inside import Examined
+from accel_tui import figures, tones, units
+from accel_tui.widgets.lines import Lines, fitted
+
+NAME_WIDTH = 16
+"""Cells of a class's name beside its row, at most."""
+
+LIST_WIDTH = 24
+"""Cells that the list needs beside the map."""
+
+_ROOM_FOR_BOTH = 76
+_SHARE_WIDTH = 6
+_HEAT_WIDTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a map fits into the room that there is.
+
+    Attributes:
+        name: Cells of a name.
+        cell: Cells of a class's column; of two, shades are shown without numbers.
+        columns: How many columns there is room for.
+        rows: How many rows.
+    """
+
+    name: int
+    cell: int
+    columns: int
+    rows: int
+
+    @property
+    def width(self) -> int:
+        """Cells of all of it."""
+        return self.name + self.cell * self.columns + _SHARE_WIDTH
+
+
+def lay_out(names: tuple[str, ...], largest: int, width: int, height: int) -> Layout:
+    """Give every class a column with numbers if there is room, else without, else as many as there is room for.
+
+    Args:
+        names: Of the classes.
+        largest: The largest count.
+        width: Cells that there are.
+        height: Lines that there are for classes.
+    """
+    name = min(max(map(len, names)), NAME_WIDTH, max(width // 4, 4)) + 1
+    room = width - name - _SHARE_WIDTH
+    full = max(len(figures.compact(largest)), 3) + 1
+    cell = _HEAT_WIDTH if len(names) * full > room >= len(names) * _HEAT_WIDTH else full
+    return Layout(name, cell, max(1, min(len(names), room // cell)), max(1, min(len(names), height)))
+
+
+class ConfusionMap(Lines):
+    """The map, with a cursor that tells of one cell in words, and the list where there is room beside it."""
+
+    BINDING_GROUP_TITLE = "Confusion"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Go to another class that examples are of"),
+        Binding("down", "go(1, 0)", show=False, id="confusion.down"),
+        Binding(
+            "left", "go(0, -1)", show=False, id="confusion.left", tooltip="Go to another class that the model says"
+        ),
+        Binding("right", "go(0, 1)", show=False, id="confusion.right"),
+        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Go ten classes up"),
+        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Go ten classes down"),
+        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Go ten classes left"),
+        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Go ten classes right"),
+        Binding("x", "shares", "Shares", id="confusion.shares", tooltip="Show shares of the row, or counts"),
+        Binding("l", "list", "List", id="confusion.list", tooltip="Show the most confused pairs alone, or the map"),
+    ]
+
+    examined: reactive[Examined | None] = reactive(None, repaint=False)
+    """What the last validation found."""
+
+    step: reactive[int] = reactive(0, repaint=False)
+    """After which step."""
+
+    place: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """The cell of the cursor: the class that examples are of, and the one that the model says."""
+
+    shares: reactive[bool] = reactive(False, repaint=False)
+    """Whether cells show shares of their row."""
+
+    alone: reactive[bool] = reactive(False, repaint=False)
+    """Whether there is only the list."""
+
+    _first = (0, 0)  # the row and the column that are shown first
+    _layout_shown: Layout | None = None
+
+    def watch_examined(self, before: Examined | None, examined: Examined | None) -> None:
+        """Go to what is confused most, unless somebody is looking at these classes already."""
+        if examined is not None and (before is None or before.names != examined.names):
+            pairs = confused(examined)
+            self.place = pairs[0][:2] if pairs else (0, 0)
+        self.again()
+
+    def watch_place(self) -> None:
+        """Show the cursor."""
+        self.again()
+
+    def watch_shares(self) -> None:
+        """Show other numbers."""
+        self.again()
+
+    def watch_alone(self) -> None:
+        """Show the list, or the map."""
+        self.again()
+
+    def action_go(self, down: int, right: int) -> None:
+        """Move the cursor."""
+        if (examined := self.examined) and examined.counts is not None:
+            last = len(examined.counts) - 1
+            row, column = self.place
+            self.place = min(max(row + down, 0), last), min(max(column + right, 0), last)
+
+    def action_shares(self) -> None:
+        """Show shares, or counts."""
+        self.shares = not self.shares
+
+    def action_list(self) -> None:
+        """Show the list alone, or the map."""
+        self.alone = not self.alone
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Go on."""
+        self.action_go(*((0, 3) if event.shift else (3, 0)))
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Go back."""
+        self.action_go(*((0, -3) if event.shift else (-3, 0)))
+
+    def on_click(self, event: Click) -> None:
+        """Go to a cell."""
+        found = self._layout_shown
+        if (
+            found
+            and not self.alone
+            and event.y >= 2
+            and found.name <= event.x < found.name + found.cell * found.columns
+        ):
+            row, column = event.y - 2, (event.x - found.name) // found.cell
+            if row < found.rows:
+                self.place = self._first[0] + row, self._first[1] + column
+
+    def page(self, width: int, height: int) -> Iterator[Strip]:
+        """A line of words, the heads of columns, rows, and what the cursor is at."""
+        examined = self.examined
+        if examined is None or examined.counts is None or height < 4:
+            return
+        counts = examined.counts
+        right = int(np.trace(counts))
+        words = (
+            f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
+            f"after step {self.step:,}"
+        )
+        yield self.line((words, ""), ("   rows: what it is, columns: what is said", "faint"))
+        if self.alone:
+            yield from self._list(examined, width, height - 1)
+            return
+        shown = lay_out(examined.names, int(counts.max()), width, height - 3)
+        if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a part of the map is no overview
+            shown = lay_out(examined.names, int(counts.max()), width - LIST_WIDTH - 3, height - 3)
+        self._layout_shown = shown
+        rows, columns = self._visible(shown)
+        beside = list(self._list(examined, width - shown.width - 3, height - 2))
+        if width - shown.width - 3 < LIST_WIDTH:
+            beside = []
+        lines = [self._heads(examined, shown, columns), *(self._row(examined, shown, row, columns) for row in rows)]
+        for index in range(height - 2):
+            line = lines[index] if index < len(lines) else Strip.blank(0)
+            if index < len(beside):
+                line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), beside[index]])
+            yield line
+        yield self._words(examined, shown)
+
+    def _visible(self, shown: Layout) -> tuple[range, range]:
+        """The rows and columns on screen, which the cursor is among."""
+        first = []
+        for at, before, room in zip(self.place, self._first, (shown.rows, shown.columns), strict=True):
+            last = max(len(self.examined.names) - room, 0) if self.examined else 0
+            first.append(min(max(before, at - room + 1), at, last))
+        self._first = (first[0], first[1])
+        return range(first[0], first[0] + shown.rows), range(first[1], first[1] + shown.columns)
+
+    def _heads(self, examined: Examined, shown: Layout, columns: range) -> Strip:
+        if shown.cell == _HEAT_WIDTH:
+            name = fitted(examined.names[self.place[1]], shown.cell * shown.columns)
+            return self.line((" " * shown.name, ""), (name, "faint"), (" right", "faint"))
+        heads = [f"{fitted(examined.names[column], shown.cell - 1).rstrip():>{shown.cell - 1}} " for column in columns]
+        pieces = [
+            (head, "head" if column == self.place[1] else "faint") for head, column in zip(heads, columns, strict=True)
+        ]
+        return self.line((" " * shown.name, ""), *pieces, (" right", "faint"))
+
+    def _row(self, examined: Examined, shown: Layout, row: int, columns: range) -> Strip:
+        assert examined.counts is not None  # noqa: S101 (there is no page else)
+        counts = examined.counts[row]
+        total = int(counts.sum())
+        name = f"{fitted(examined.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
+        head = Segment(name, self.styled("head" if row == self.place[0] else "faint"))
+        cells = [self._cell(int(counts[column]), total, shown, (row, column)) for column in columns]
+        share = f"{counts[row] / total:>5.0%} " if total else "    - "
+        return Strip([head, *cells, Segment(share, self.styled("faint"))])
+
+    def _cell(self, count: int, total: int, shown: Layout, place: tuple[int, int]) -> Segment:
+        share = count / total if total else 0.0
+        text = ""
+        if shown.cell > _HEAT_WIDTH:
+            text = "" if not count else units.percent(share) if self.shares else figures.compact(count)
+        elif not self.has_colours:
+            text = tones.shade(share) * _HEAT_WIDTH
+        text = f"{text:>{shown.cell - 1}} " if len(text) < shown.cell else text[: shown.cell]
+        if place == self.place and text.isspace():
+            text = "[]" if shown.cell == _HEAT_WIDTH else f"{'[]':>{shown.cell - 1}} "
+        right = place[0] == place[1]
+        if not self.has_colours:
+            return Segment(text, self.rich_style + Style(bold=right, reverse=place == self.place))
+        colour = tones.tone(round(share, 3), tones.RIGHT if right else tones.WRONG, self.ground, dark=self.is_dark)
+        style = Style(
+            color=RichColor.from_rgb(*tones.ink(colour)),
+            bgcolor=RichColor.from_rgb(*colour),
+            reverse=place == self.place,
+            bold=place == self.place,
+        )
+        return Segment(text, style)
+
+    def _words(self, examined: Examined, shown: Layout) -> Strip:
+        assert examined.counts is not None  # noqa: S101 (there is no page else)
+        row, column = self.place
+        count, total = int(examined.counts[row, column]), int(examined.counts[row].sum())
+        said = f"{examined.names[row]} taken for {examined.names[column]}: {count:,} of {total:,}"
+        share = f" ({units.percent(count / total)})" if count else ""
+        classes = len(examined.names)
+        part = ""
+        if shown.rows < classes or shown.columns < classes:
+            rows = f"{self._first[0] + 1} to {self._first[0] + shown.rows}"
+            columns = f"{self._first[1] + 1} to {self._first[1] + shown.columns}"
+            part = f"   rows {rows}, columns {columns} of {classes:,}"
+        return self.line((said + share, "right" if row == column else "wrong"), (part, "faint"))
+
+    def _list(self, examined: Examined, width: int, height: int) -> Iterator[Strip]:
+        pairs = confused(examined, height - 1)
+        yield self.line(("Most confused" if pairs else "Nothing is confused", "head"))
+        if not pairs:
+            return
+        longest = max(len(pair_name(examined, pair)) for pair in pairs)
+        room = max(min(longest, width - 14), 8)
+        for pair in pairs:
+            name = fitted(pair_name(examined, pair), room)
+            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{units.percent(pair[3]):>6}", "faint"))
+
+
+def pair_name(examined: Examined, pair: tuple[int, int, int, float]) -> str:
+    """Which class is taken for which."""
+    return f"{examined.names[pair[0]]} as {examined.names[pair[1]]}"
+
+
+def confused(examined: Examined, most: int = 1) -> list[tuple[int, int, int, float]]:
+    """The pairs that are confused most: a class, what it is taken for, how often, and that as a share of the class."""
+    if examined.counts is None or most < 1:
+        return []
+    wrong: npt.NDArray[np.int64] = examined.counts.copy()
+    np.fill_diagonal(wrong, 0)
+    totals = examined.counts.sum(axis=1)
+    rows, columns = np.nonzero(wrong)
+    found = wrong[rows, columns]
+    share = found / totals[rows]
+    best = np.lexsort((columns, rows, -share, -found))[:most]
+    return [(int(rows[i]), int(columns[i]), int(found[i]), float(share[i])) for i in best]
