@@ -28,7 +28,7 @@ from accel_tui.painting import PaintingApp
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.too_small import TooSmallScreen, too_small
-from accel_tui.settings import Settings, SettingsError
+from accel_tui.settings import Settings, SettingsError, path
 from accel_tui.theme import DARK, THEMES, other
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ class AccelApp(PaintingApp):
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
         """Of Textual's own, those that no key of ours does."""
         ours = ("Theme", "Screenshot")
-        return (command for command in super().get_system_commands(screen) if command.title in ours)
+        yield from (command for command in super().get_system_commands(screen) if command.title in ours)
+        yield SystemCommand("Keep this theme", "Begin with it from now on: write it into the settings", self.keep_theme)
 
     def on_mount(self) -> None:
         """Begin what the first screen can be painted without."""
@@ -172,6 +173,18 @@ class AccelApp(PaintingApp):
     def action_toggle_theme(self) -> None:
         """Change between dark and light."""
         self.theme = other(self.current_theme).name
+
+    def keep_theme(self) -> None:
+        """Write the theme into the user's settings."""
+        from accel_tui.keeping import keep  # seldom wanted
+
+        file = self.settings.source.path or path()
+        try:
+            keep(file, "theme", self.theme)
+        except AccelError as error:
+            self.notify(str(error), title="The theme was not kept", severity="error")
+        else:
+            self.notify(f"{self.theme} from now on, as {file} says", title="Kept the theme")
 
     def action_show_plan(self) -> None:
         """Go to the form as it was left."""

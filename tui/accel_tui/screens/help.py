@@ -1,7 +1,8 @@
 """The keys of the screen below, and what they do."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,6 +11,9 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from accel_tui.app import AccelApp
 
 Row = tuple[str, str]
 """Keys, and what they do."""
@@ -27,6 +31,8 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,f1,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
     ]
+
+    app: "AccelApp"
 
     def __init__(self, about: "Screen[object]") -> None:
         super().__init__()
@@ -57,10 +63,16 @@ class HelpScreen(ModalScreen[None]):
     def _rows(self, bindings: Iterable[Binding]) -> list[Row]:
         """A row for each key; of bindings that share one and take turns, the first speaks for all."""
         rows: dict[str, str] = {}
-        for declared in bindings:
+        for binding in bindings:
+            declared = self._as_set(binding)
             keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
             rows.setdefault(keys, declared.tooltip)
         return list(rows.items())
+
+    def _as_set(self, binding: Binding) -> Binding:
+        """The binding with the keys that the user has set."""
+        keys = self.app.settings.keys.get(binding.id or "")
+        return replace(binding, key=keys) if keys else binding
 
 
 def _explained(node: DOMNode) -> Iterator[Binding]:

@@ -1,0 +1,115 @@
+"""What is settled, in the app."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accel_engine import launch
+from accel_engine.launch import Installation
+from accel_tui import settings as user
+from accel_tui.app import AccelApp
+from accel_tui.painting import pieces
+from accel_tui.settings import Settings, Source
+from accel_tui.widgets.plan_form import PlanForm
+from tui.stand_ins import StubApp, StubEngine, StubSampler, shows, until
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    return
+
+
+class SettledApp(StubApp):
+    """The real app on stand-ins, with settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.engines: list[StubEngine] = []
+
+        def make_engine(on_change: object) -> StubEngine:
+            self.engines.append(StubEngine(on_change))  # type: ignore[arg-type]
+            return self.engines[-1]
+
+        AccelApp.__init__(
+            self,
+            settings=settings,
+            make_engine=make_engine,  # type: ignore[arg-type]
+            make_sampler=StubSampler,  # type: ignore[arg-type]
+        )
+
+
+async def test_the_form_begins_with_what_is_settled_and_goes_back_to_it() -> None:
+    app = SettledApp(Settings(plan={"epochs": 3, "model": "mlp"}))
+    async with app.run_test(size=(110, 40)) as pilot:
+        await shows(pilot, "accel-tui train --model mlp --epochs 3")
+        form = app.screen.query_one(PlanForm)
+        form.set("epochs", "10")
+        await shows(pilot, "accel-tui train --model mlp --epochs 10")  # the built-in default has to be said now
+        await pilot.press("d")
+        await shows(pilot, "accel-tui train --model mlp --epochs 3")
+
+
+async def test_the_theme_is_the_one_that_is_settled() -> None:
+    app = SettledApp(Settings(theme="nord"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        assert app.theme == "nord"
+
+
+async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
+    app = SettledApp(Settings(keys={"app.help": "f9,h"}))
+    async with app.run_test(size=(110, 60)) as pilot:
+        await shows(pilot, "f9 Help")
+        await pilot.press("question_mark")
+        assert len(app.screen_stack) == 1
+        await pilot.press("f9")
+        await shows(pilot, "f9 h  Explain the keys of this screen")
+
+
+async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:
+    source = Source(Path("s.toml"), {"keys.run.puase": 3, "keys.run.stop": 4})
+    app = SettledApp(Settings(keys={"run.puase": "f9", "run.stop": "p"}, source=source))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.refusal, "the refusal")
+    assert app.refusal
+    assert app.return_code == app.refusal.exit_status == 2
+    assert {mistake[:9] for mistake in app.refusal.mistakes} == {"s.toml:3:", "s.toml:4:"}
+
+
+async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text("[rates]\nframes = 30\n")
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(file))
+    app = SettledApp(user.load())
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("t", "ctrl+p", *"keep")
+        await shows(pilot, "Keep this theme")
+        await pilot.press("enter")
+        await until(pilot, lambda: user.load().theme == "accel-light", "the line")
+        await shows(pilot, "Kept the theme")
+    assert user.load().frames == 30
+
+
+async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    app = SettledApp(Settings(source=Source(tmp_path / "file" / "settings.toml")))
+    async with app.run_test(size=(110, 30), notifications=True) as pilot:
+        await shows(pilot, "Start")
+        app.keep_theme()
+        await shows(pilot, "The theme was not kept", 'theme = "accel-dark"')
+
+
+async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
+    app = SettledApp(Settings(glyphs="ascii"))
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "▶ Start")
+        painted = app._canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
+        assert painted.isascii()
+        assert "> Start" in painted
+        await pilot.press("f1")
+        await shows(pilot, "─ Keys ─")
+        painted = app._canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
+        assert painted.isascii()
+        assert "+- " in painted
