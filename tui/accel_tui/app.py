@@ -228,6 +228,12 @@ class AccelApp(PaintingApp):
 
         self.push_screen(self._fitted(CompareScreen(directories)))
 
+    def show_inside(self, directory: Path) -> None:
+        """Show what a run looks like inside."""
+        from accel_tui.screens.inside import InsideScreen  # as below
+
+        self.push_screen(self._fitted(InsideScreen(directory)))
+
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Go to a run that was chosen from a list; say why one cannot be read."""
         if event.run.info:
@@ -271,6 +277,7 @@ class AccelApp(PaintingApp):
     def _import_the_rest(self) -> None:
         """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
         import accel_tui.screens.compare
+        import accel_tui.screens.inside
         import accel_tui.screens.run
         import accel_tui.screens.runs
         import accel_tui.widgets.runs_table  # noqa: F401
