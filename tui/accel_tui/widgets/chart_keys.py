@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import reactive
 
 from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.lens_keys import LensKeys
 from accel_tui.window import Window
 
 _SCROLL = 0.25  # of what is shown
@@ -31,7 +31,7 @@ class Cursor:
     stays: bool = False
 
 
-class ChartKeys(Vertical, can_focus=True):
+class ChartKeys(LensKeys, can_focus=True):
     """Charts with a window, a cursor, and a mark on one of them; what is shown in them, others decide."""
 
     BINDING_GROUP_TITLE = "Charts"
@@ -232,6 +232,10 @@ class ChartKeys(Vertical, can_focus=True):
             self.full = False
         else:
             self.cursor = None
+
+    def action_choose(self) -> None:
+        """Ask which charts are to be shown."""
+        raise NotImplementedError
 
     def action_beginning(self) -> None:
         """Look at the first steps."""

@@ -15,7 +15,7 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_bar import ChartBar, Item
 from accel_tui.widgets.chart_grid import EASY, SMALLEST, ChartGrid, room
 from accel_tui.widgets.chart_keys import ChartKeys
-from accel_tui.widgets.run_panels import Panel, panels_of, readings_of, series_of
+from accel_tui.widgets.run_panels import Panel, panels_of, readings_of, scale_of, series_of
 from accel_tui.window import Part, part_of
 
 _FEWEST = 2  # charts that are shown wherever they can be read
@@ -169,9 +169,17 @@ class RunCharts(ChartKeys):
         if self.marked not in {panel.id for panel in self.shown}:
             self.marked = self.shown[0].id
 
+    def watch_lens(self) -> None:
+        """Look at all charts in this way."""
+        self._draw()
+        self._tell()
+
     def _draw(self) -> None:
+        scale = scale_of(self.state, self.lens.x)
         for panel in self.shown:
-            self._made[panel.id].series = series_of(self.state, panel)
+            chart = self._made[panel.id]
+            chart.scale, chart.marks, chart.lens = scale, self.state.marks, self.lens
+            chart.series = series_of(self.state, panel)
 
     def _label(self) -> None:
         for panel in self.shown:
@@ -198,6 +206,7 @@ class RunCharts(ChartKeys):
             Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.stays)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
             Item("fill", "fill", "f", on=self.full, spare=True),
+            *self.lens_items,
         )
 
     @property

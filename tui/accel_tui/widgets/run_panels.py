@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from accel_engine.run.steps import RATE
 from accel_tui.device_curves import READINGS
 from accel_tui.held import constant_between
+from accel_tui.marks import Kind, Track
 from accel_tui.state import RunState
+from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.frame import COLOURS
+from accel_tui.widgets.chart.lens import X
+from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 
 LEARNING_RATE = "learning_rate"
@@ -88,6 +92,18 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     # A validation after N steps is of the weights that step N - 1 left, steps being counted from 0.
     points = tuple((step - 1, value) for step, value in state.validation.get(panel.name, ()))
     return (training, Series("validation", points=points, style="secondary")) if points else (training,)
+
+
+def scale_of(state: RunState, x: X) -> Scale | None:
+    """What the labels below the charts count, where it is not steps."""
+    if x == "time":
+        return scale.seconds(state.ended_at)
+    if x == "epoch":
+        track = state.marks.get(Kind.EPOCH, Track())
+        before = state.epoch.epoch - track.count if state.epoch else 0  # epochs that nothing was recorded of
+        ended = [(step, before + place * track.every) for place, step in enumerate(track.steps, start=1)]
+        return scale.epochs(ended, state.built.steps_per_epoch if state.built else None)
+    return None
 
 
 def _order(device: str) -> tuple[bool, str, int]:

@@ -69,9 +69,8 @@ def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
     stride = _stride((last - first) * track.every, width, track.every)
     by = stride // track.every
     a_step = width / (x.high - x.low)
-    # What happened after N steps stands where the curve has come to then: at step N - 1, steps being counted from 0.
     shown = track.steps[first + (-first - 1) % by : last : by]
-    return stride, [min(max(int((step - 0.5 - x.low) * a_step), 0), width - 1) for step in shown]
+    return stride, [min(max(int((step - x.low) * a_step), 0), width - 1) for step in shown]
 
 
 def _stride(events: int, width: int, least: int) -> int:
