@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.recording.gauges import OWN, Source, sources
+from accel_engine.recording.gauges import OWN, Gauges, Source
 from accel_engine.recording.recovery import PRECISE_BATCHES, Point, recover, weights
 from accel_engine.run.schema import series_name
 
@@ -34,6 +34,7 @@ class Batches:
         self._execution = execution
         self._logs: list[dict[str, float]] = []
         self.add = self._logs.append
+        self._gauges = Gauges()
         self._weights: dict[str, float] = {}
         self.begin_epoch()
 
@@ -64,7 +65,7 @@ class Batches:
         logs, count = self._logs.copy(), len(self._logs)
         self._logs.clear()
         latest = {name: value for name, value in logs[-1].items() if isinstance(value, float)}
-        found = sources(model, latest)
+        found = self._gauges.read(model, latest, sure=self._told + count > 1)
         series: dict[str, Values] = {}
         batches = np.full(count, self._execution)
         for name in sorted(found, key=lambda name: name != "loss"):

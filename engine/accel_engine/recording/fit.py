@@ -29,7 +29,7 @@ from accel_engine.recording.scribe import Scribe, Steps
 from accel_engine.recording.script import Watch
 from accel_engine.training.control import Mailbox
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.5
 """How often metrics are read, commands obeyed and steps handed over to be written."""
 
 VALIDATION = "val_"

@@ -15,17 +15,44 @@ Source = Point | str | None
 """What a value that Keras tells is: a running mean, :data:`OWN`, or neither."""
 
 
-def sources(model: Any, logs: Mapping[str, float]) -> dict[str, Source]:
-    """Read a model's metrics, and find in them what Keras told of the latest batch.
+class Gauges:
+    """Finds in a model's metrics what Keras tells of batches; for one ``fit``.
 
-    A metric counts as a mean if that is what it is at this moment: some that keep a sum and a count give its root.
+    A metric counts as a mean if that is what it is: some that keep a sum and a count give its root.
     """
-    metrics = list(_flat(model.metrics))
-    means = [(metric.name, point) for metric in metrics if (point := _point(metric)) and point.count]
-    unused = {metric.name for metric in metrics if _point(metric) == Point()}
-    names = {metric.name for metric in metrics} - unused
-    own_step = type(model).train_step is not keras.Model.train_step
-    return {name: _source(name, value, means, names, own_step) for name, value in logs.items()}
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def read(self, model: Any, logs: Mapping[str, float], *, sure: bool) -> dict[str, Source]:
+        """Tell what each value is.
+
+        Args:
+            model: In training.
+            logs: What Keras told of the latest batch.
+            sure: Whether a mean that is found now is one for good, so that only its count has to be read from then on,
+                which takes a tenth of a millisecond or more; not where the epoch has had one batch only.
+        """
+        found: dict[str, Source] = {}
+        for name, metric in self._known.items():
+            point = _point(metric, logs.get(name))
+            found[name] = point if point and point.count else None
+        unknown = {name: value for name, value in logs.items() if name not in found}
+        if unknown:
+            metrics = {metric: _point(metric) for metric in _flat(model.metrics)}
+            used = [metric for metric, point in metrics.items() if point != Point()]
+            own_step = type(model).train_step is not keras.Model.train_step
+            for name, value in unknown.items():
+                candidates = [metric for metric in used if _is_of(name, metric.name)]
+                found[name] = OWN if own_step and not candidates else None
+                for metric in candidates:
+                    point = metrics[metric]
+                    if point and np.isclose(point.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
+                        found[name] = point
+                        if sure:
+                            self._known[name] = metric
+                        break
+        return found
 
 
 def learning_rate(model: Any) -> float | None:
@@ -34,13 +61,6 @@ def learning_rate(model: Any) -> float | None:
         return float(f"{_number(model.optimizer.learning_rate):.7g}")  # float32, so no more digits than it has
     except (AttributeError, TypeError, ValueError, RuntimeError):
         return None
-
-
-def _source(name: str, value: float, means: list[tuple[str, Point]], names: set[str], own_step: bool) -> Source:
-    for metric, point in means:
-        if _is_of(name, metric) and np.isclose(point.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
-            return point
-    return OWN if own_step and not any(_is_of(name, metric) for metric in names) else None
 
 
 def _is_of(name: str, metric: str) -> bool:
@@ -56,15 +76,17 @@ def _flat(metrics: Any) -> Iterator[Any]:
             yield metric
 
 
-def _point(metric: Any) -> Point | None:
+def _point(metric: Any, mean: float | None = None) -> Point | None:
+    """How far a mean is; ``None`` for another metric, and where it cannot be read."""
     if not isinstance(metric, keras.metrics.Mean):
         return None
     try:
-        total, count = _number(metric.total), _number(metric.count)
+        count = _number(metric.count)
+        if count and mean is None:
+            mean = float(np.float32(_number(metric.total)) / np.float32(count))  # in float32, as Keras divides
     except (TypeError, ValueError, RuntimeError):  # JAX's may not be there between two batches
         return None
-    # In float32, as Keras divides.
-    return Point(float(np.float32(total) / np.float32(count)), count) if count else Point()
+    return Point(mean or 0.0, count) if count else Point()
 
 
 def _number(variable: Any) -> float:

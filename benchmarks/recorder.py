@@ -1,0 +1,116 @@
+"""What recording a training that was started elsewhere costs a step: our callback beside ``wandb.log``.
+
+    python benchmarks/recorder.py --wandb PYTHON-WITH-WANDB
+
+Ours is timed within a real ``fit`` of a small model, around what the callback does at the end of each batch;
+``wandb.log`` in a process that logs the same two values at the rate of that ``fit``. Both in turns.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+BATCH = 32
+
+LAYERS = {"small": 16, "large": 1024}
+"""Units of the hidden layers of models whose steps are quick, and less so."""
+
+
+def fit(steps: int, units: int) -> dict[str, float]:
+    """Train with the callback; give steps a second and what the callback takes of one, in microseconds."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import keras
+    import numpy as np
+
+    from accel_engine import RunRecorder
+
+    class Timed(RunRecorder):
+        taken: list[float]
+        began = 0.0
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            before = time.perf_counter()
+            super().on_train_batch_end(batch, logs)
+            self.taken.append(time.perf_counter() - before)
+            self.began = self.began or time.perf_counter()  # the first, beside which the graph was traced, is left out
+
+    x, y = np.zeros((steps * BATCH, 64), np.float32), np.zeros(steps * BATCH)
+    model = keras.Sequential(
+        [
+            keras.Input((64,)),
+            keras.layers.Dense(units, activation="relu"),
+            keras.layers.Dense(units, activation="relu"),
+            keras.layers.Dense(10, activation="softmax"),
+        ]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    recorder = Timed()
+    recorder.taken = []
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[recorder])
+    rate = (steps - 1) / (time.perf_counter() - recorder.began)
+    return {"rate": rate, "microseconds": 1e6 * statistics.mean(recorder.taken[1:])}
+
+
+def log(steps: int, rate: float) -> dict[str, float]:
+    """Log with wandb, offline, so many steps a second; give what a step takes in microseconds."""
+    import wandb
+
+    run = wandb.init(mode="offline", dir=tempfile.mkdtemp(), settings=wandb.Settings(silent=True))
+    spent, began = 0.0, time.perf_counter()
+    for step in range(steps):
+        time.sleep(max(0.0, began + step / rate - time.perf_counter()))
+        before = time.perf_counter()
+        run.log({"loss": 1.0 / (step + 1), "accuracy": 0.5})
+        spent += time.perf_counter() - before
+    return {"rate": rate, "microseconds": 1e6 * spent / steps}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wandb", type=Path, help="a Python that has wandb; left out, only ours is measured")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--fit", type=int, metavar="UNITS", help=argparse.SUPPRESS)
+    parser.add_argument("--log", type=float, metavar="RATE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.fit or arguments.log:
+        steps = arguments.steps
+        print(json.dumps(fit(steps, arguments.fit) if arguments.fit else log(steps, arguments.log)), flush=True)
+        return
+    environment = os.environ | {"ACCEL_TUI_HOME": tempfile.mkdtemp(prefix="accel-tui-benchmark-")}
+
+    def measure(python: object, *options: object) -> dict[str, float]:
+        command = [str(word) for word in (python, __file__, "--steps", arguments.steps, *options)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        return dict(json.loads(done.stdout.splitlines()[-1]))
+
+    load = f"load {os.getloadavg()[0]:.1f}"
+    print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {load}, {time.strftime('%Y-%m-%d')}")
+    print("| model | steps/s | ours, us a step | `wandb.log`, us a step |")
+    print("|---|---|---|---|")
+    for name, units in LAYERS.items():
+        ours, theirs = [], []
+        for _ in range(arguments.rounds):
+            ours.append(measure(sys.executable, "--fit", units))
+            if arguments.wandb:
+                theirs.append(measure(arguments.wandb, "--log", ours[-1]["rate"]))
+        rate = statistics.median(each["rate"] for each in ours)
+        print(f"| {name} | {rate:.0f} | {_cell(ours)} | {_cell(theirs)} |", flush=True)
+
+
+def _cell(measured: list[dict[str, float]]) -> str:
+    """The median, the least and the most."""
+    values = [each["microseconds"] for each in measured]
+    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})" if values else "not measured"
+
+
+if __name__ == "__main__":
+    main()
