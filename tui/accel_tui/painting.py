@@ -41,10 +41,17 @@ UNDERSTOOD = (
 class _Painted(_compositor.CompositorUpdate):
     """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one."""
 
-    def __init__(self, canvas: Canvas, link: Link | None, update: _compositor.CompositorUpdate) -> None:
+    def __init__(
+        self,
+        canvas: Canvas,
+        link: Link | None,
+        update: _compositor.CompositorUpdate,
+        keep: Callable[[str], None] | None = None,
+    ) -> None:
         self._canvas = canvas
         self._link = link
         self._update = update
+        self._keep = keep
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Nothing: an app takes updates of the screen by the other way."""
@@ -54,6 +61,8 @@ class _Painted(_compositor.CompositorUpdate):
     def render_segments(self, console: Console) -> str:
         """Give what changes the terminal."""
         painted = self._canvas.paint(pieces(self._update), console)
+        if self._keep:
+            self._keep(painted)
         number = self._link.sent() if painted and self._link else None
         return painted + _QUESTION.format(number) if number else painted
 
@@ -68,6 +77,8 @@ class PaintingApp(App[None]):
     def __init__(self, css_path: CSSPathType | None = None) -> None:
         # Without colours, the terminal's own are all that there may be; Textual would make greys of others.
         super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
+        self.keep_first_frame: Callable[[str], None] | None = None
+        """What is told the first frame as it is sent to the terminal."""
         self._canvas = Canvas()
         self._link = Link()
         self._held = False
@@ -103,7 +114,8 @@ class PaintingApp(App[None]):
             return  # the whole screen follows
         elif self._link.has_room(self._waiting):
             link = None if self._leave else self._link
-            super()._display(screen, _Painted(self._canvas, link, renderable))
+            keep, self.keep_first_frame = self.keep_first_frame, None
+            super()._display(screen, _Painted(self._canvas, link, renderable, keep))
         else:
             self._held = True
             self.set_timer(RETRY_SECONDS, self._let_go)

@@ -147,6 +147,7 @@ class PlanScreen(SpotScreen):
         """Fill in what was given."""
         if self._plan is not None:
             self.form.load(self._plan)
+        self._take(self.form.filled)  # not only once the form says it: the first frame is whole
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
@@ -249,11 +250,16 @@ class PlanScreen(SpotScreen):
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
-        if self._filled is None or bool(self._filled.errors) is not bool(event.filled.errors):
+        self._take(event.filled)
+
+    def _take(self, filled: Filled) -> None:
+        if filled == self._filled:
+            return
+        if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
             self.refresh_bindings()
-        self._filled = event.filled
+        self._filled = filled
         self.app.start_problem = ""
-        self.query_one("#command", Static).update(self._command(event.filled))
+        self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
         self._show_outlook()
         if self._pause:
