@@ -79,8 +79,9 @@ def test_every_strategy_says_what_it_is_for_and_what_it_needs() -> None:
 
 
 def test_workers_multiply_the_replicas_of_a_step() -> None:
-    plan = Plan(strategy="multi-worker", local_workers=3)
-    assert lay_out(plan, (CPU, *GPUS), {}).replicas == 6
+    config = '{"cluster": {"worker": ["a:1", "b:1", "c:1"]}, "task": {"type": "worker", "index": 0}}'
+    assert lay_out(Plan(strategy="multi-worker"), (CPU, *GPUS), {"TF_CONFIG": config}).replicas == 6
+    assert lay_out(Plan(strategy="multi-worker", local_workers=3), (CPU,), {}).replicas == 3
 
 
 def test_many_processes_need_somebody_who_says_which() -> None:
@@ -212,7 +213,7 @@ def tf_config(role: str, **cluster: list[str]) -> dict[str, str]:
     return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": role, "index": 0}})}
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> None:
     laid_out = lay_out(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
     assert (laid_out.devices, laid_out.replicas) == (("gpu:0",), 1)
@@ -247,3 +248,33 @@ def test_a_cluster_that_is_not_for_the_strategy_is_refused(
 ) -> None:
     with pytest.raises(PlanError, match=told):
         lay_out(plan, (CPU,), tf_config(role, **cluster) if cluster else {})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "workers", "index", "devices"),
+    [
+        ("multi-worker", 2, None, ("gpu:0",)),
+        ("multi-worker", 2, 1, ("gpu:1",)),
+        ("multi-worker", 1, None, ("gpu:0", "gpu:1")),
+        ("parameter-server", 2, None, ("gpu:0",)),
+        ("parameter-server", 2, 1, ("gpu:1",)),
+    ],
+)
+def test_workers_of_one_machine_share_its_gpus_out(
+    strategy: str, workers: int, index: int | None, devices: tuple[str, ...]
+) -> None:
+    environment = {}
+    if index is not None:
+        spec = {"worker": [f"127.0.0.1:{port}" for port in range(1, workers + 1)]}
+        if strategy == "parameter-server":
+            spec |= {"chief": ["127.0.0.1:8"], "ps": ["127.0.0.1:9"]}
+        config = json.dumps({"cluster": spec, "task": {"type": "worker", "index": index}})
+        environment = {"TF_CONFIG": config, "ACCEL_TUI_LOCAL_WORKERS": "1"}
+    plan = Plan(strategy=strategy, local_workers=workers)
+    assert lay_out(plan, (CPU, *GPUS), environment).devices == devices
+    assert lay_out(plan.replace(devices=("cpu:0",)), (CPU, *GPUS), environment).devices == ("cpu:0",)
+
+
+def test_gpus_that_cannot_be_shared_out_evenly_are_said() -> None:
+    with pytest.raises(PlanError, match="must share 2 GPUs out evenly, or train on --devices cpu:0"):
+        lay_out(Plan(strategy="multi-worker", local_workers=3), (CPU, *GPUS), {})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.devices.address import normalise
-from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text
+from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
 from accel_engine.devices.nvidia_words import reason
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
@@ -53,6 +53,8 @@ class GpuProbe:
                 known["memory"] = int(memory(nvml, handle)[1])
             with contextlib.suppress(nvml.NVMLError):
                 known["address"] = normalise(text(nvml.nvmlDeviceGetPciInfo(handle).busId))
+            with contextlib.suppress(nvml.NVMLError):
+                known["uuids"] = uuids(nvml, handle)
         self.device = Device(self.device.id, "gpu", **known)
         return Inventory((self.device,))
 

@@ -87,6 +87,11 @@ def _instances(nvml: Any, gpu: Any) -> tuple[tuple[Part, ...]]:
     return (tuple(_instance(nvml, handle) for handle in _instance_handles(nvml, gpu)),)
 
 
+def uuids(nvml: Any, gpu: Any) -> tuple[str, ...]:
+    """What identifies a GPU, and each of the instances that it is split into, wherever they are plugged in."""
+    return tuple(text(nvml.nvmlDeviceGetUUID(handle)) for handle in (gpu, *_instance_handles(nvml, gpu)))
+
+
 def _instance(nvml: Any, handle: Any) -> Part:
     used = total = None
     with contextlib.suppress(nvml.NVMLError):

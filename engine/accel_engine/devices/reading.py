@@ -60,6 +60,7 @@ class Device:
         memory: Its memory in bytes, or ``None`` where unknown.
         cores: Logical cores of a CPU, TensorCores of a TPU chip; 0 where unknown.
         address: PCI bus id in the form ``0000:3b:00.0``, in lower case; empty for a CPU.
+        uuids: What else CUDA calls a GPU: its UUID, and those of the instances that it is split into.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Device:
     memory: int | None = None
     cores: int = 0
     address: str = ""
+    uuids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

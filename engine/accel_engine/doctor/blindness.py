@@ -2,6 +2,7 @@
 
 import re
 
+from accel_engine.devices.visibility import visible_gpus
 from accel_engine.doctor.check import Finding, failed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.tensorflow import installed
@@ -99,24 +100,13 @@ def _build(machine: Machine, found: str) -> Finding | None:
 
 def _hidden(machine: Machine, found: str) -> Finding | None:
     shown = machine.environment.get("CUDA_VISIBLE_DEVICES")
-    if shown is None or len(machine.sight().gpus) != _count_shown(shown, len(machine.driver().gpus)):
+    if shown is None or len(machine.sight().gpus) != len(visible_gpus(shown, machine.driver().gpus)):
         return None
     what = "hides all GPUs" if not machine.sight().gpus else "hides the others"
     valid = re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*|", shown)
     note = "" if valid or not shown else "; CUDA stops at the first that it does not know"
     why = f"CUDA_VISIBLE_DEVICES={shown!r} {what}{note}"
     return warned(found, why, "unset CUDA_VISIBLE_DEVICES, unless that is meant; a scheduler may have set it")
-
-
-def _count_shown(shown: str, count: int) -> int:
-    """How many of the GPUs CUDA shows: all named before the first that is not one."""
-    number = 0
-    for name in shown.split(","):
-        name = name.strip()
-        if not (name.startswith(("GPU-", "MIG-")) or (name.isdigit() and int(name) < count)):
-            break
-        number += 1
-    return number
 
 
 def _logged(machine: Machine, found: str) -> Finding | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import strategies
 from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
+from accel_engine.devices.reading import Sample
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
@@ -60,7 +61,7 @@ class Conductor:
         self._signals: deque[int] = deque()
         self._last_command = 0
         self._asked_to_stop = False
-        self._sampler = Sampler(self._writer.samples, engine=os.getpid())
+        self._sampler = Sampler(self._keep, engine=os.getpid())
         self._tensorboard: LiveLog | None = None
         self._give_up_at: float | None = None
         self._began = time.monotonic()
@@ -148,6 +149,10 @@ class Conductor:
                 cluster = Cluster.find(os.environ)
                 return cluster.name if cluster and not cluster.chief else ""
         return ""
+
+    def _keep(self, samples: tuple[Sample, ...]) -> None:
+        allocator = self._trainer.allocator if self._trainer else None
+        self._writer.samples(allocator.add(samples) if allocator else samples)
 
     def _beat(self) -> None:
         # Somebody else's lock on the file, or a full disk, is the trainer's to find out: it can say so.

@@ -169,7 +169,7 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
     if entry.kind == "tpu":
         _workers(entry, plan, environment)
         return _lay_out_tpu(entry, plan, devices, environment)
-    chosen = _choose(entry, plan, devices)
+    chosen = _share(plan, _choose(entry, plan, devices), environment)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
     if entry.coordinated and plan.xla == "on":
@@ -191,6 +191,7 @@ def misfit(strategy: str, plan: "Plan", devices: Sequence[Device]) -> str:
 
 
 def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tuple[str, ...]:
+    most = entry.maximum_devices * max(1, plan.local_workers)
     there: dict[str, list[str]] = {}
     for device in devices:
         there.setdefault(device.kind, []).append(device.id)
@@ -205,16 +206,30 @@ def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tu
     if not chosen:
         best = next((kind for kind in ("gpu", "cpu") if there.get(kind)), "cpu")
         chosen = there["cpu"] if plan.virtual_cpus > 1 else there[best]
-        chosen = chosen[: entry.maximum_devices or None]
+        chosen = chosen[: most or None]
     if any(name.startswith("tpu") for name in chosen):
         raise PlanError("devices", ",".join(chosen), "a TPU needs --strategy tpu, which takes the whole of it")
     if len({name.partition(":")[0] for name in chosen}) > 1:
         raise PlanError("devices", ",".join(chosen), "must be of one kind")
     if len(chosen) < entry.minimum_devices:
         raise PlanError("strategy", entry.name, f"needs {entry.needs}; there is only {', '.join(chosen)}")
-    if entry.maximum_devices and len(chosen) > entry.maximum_devices:
-        raise PlanError("devices", ",".join(chosen), f"strategy {entry.name} takes {entry.maximum_devices}")
+    if most and len(chosen) > most:
+        raise PlanError("devices", ",".join(chosen), f"strategy {entry.name} takes {most}")
     return tuple(chosen)
+
+
+def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The GPUs of this process, where others on this machine take the rest; a CPU is shared by all."""
+    count = plan.local_workers
+    if not count or not chosen[0].startswith("gpu"):
+        return chosen
+    if len(chosen) % count:
+        there = f"{len(chosen)} GPU{'s' * (len(chosen) > 1)}"
+        raise PlanError("local_workers", count, f"must share {there} out evenly, or train on --devices cpu:0")
+    cluster = Cluster.find(environment)
+    each = len(chosen) // count
+    first = each * cluster.index if cluster and cluster.role != "ps" else 0
+    return chosen[first : first + each]
 
 
 def _lay_out_tpu(

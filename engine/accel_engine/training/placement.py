@@ -10,11 +10,14 @@ import tensorflow as tf
 from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
-from accel_engine.devices.reading import Inventory
+from accel_engine.devices.reading import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
+from accel_engine.devices.visibility import visible_gpus
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.strategies import lay_out
+
+GIB, MIB = 1 << 30, 1 << 20
 
 _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 _NAME = re.compile(r"name: ([^,]+)")
@@ -32,8 +35,8 @@ def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
         PlanError: The plan's devices are not there, or not for TensorFlow.
     """
     physical = tf.config.list_physical_devices("GPU")
-    visible = _visible_gpus(len(physical))
-    usable = [device for device in inventory.devices if device.kind != "gpu" or device.id in visible]
+    visible = _visible(inventory)
+    usable = _usable(inventory)
     wanted = plan.devices
     hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
     if hidden:
@@ -45,7 +48,7 @@ def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
     for index in gpus:
         if plan.memory_limit is not None:
-            limit = tf.config.LogicalDeviceConfiguration(memory_limit=plan.memory_limit * 1024)  # MiB
+            limit = tf.config.LogicalDeviceConfiguration(memory_limit=plan.memory_limit * GIB // MIB)
             tf.config.set_logical_device_configuration(physical[index], [limit])
         else:
             tf.config.experimental.set_memory_growth(physical[index], plan.memory_growth == "on")
@@ -97,16 +100,8 @@ def hardware(devices: tuple[dict[str, str], ...], inventory: Inventory) -> tuple
     )
 
 
-def _visible_gpus(count: int) -> list[str]:
-    """Ids, in TensorFlow's order, of the GPUs that CUDA shows it."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
-    if re.fullmatch(r"\d+(,\d+)*", shown):
-        return [f"gpu:{index}" for index in shown.split(",")][:count]
-    return [f"gpu:{index}" for index in range(count)]
-
-
-def memory(names: tuple[str, ...], inventory: Inventory) -> int | None:
-    """Memory in bytes of the smallest of these devices; ``None`` for the host's own.
+def memory(names: tuple[str, ...], plan: Plan, inventory: Inventory) -> int | None:
+    """Bytes of memory that each of these devices has for the plan at least; ``None`` for the host's own.
 
     0 for a TPU, where examples do not stay: its compiler would choose how they lie in memory, at many times
     their size where a side is short.
@@ -115,5 +110,20 @@ def memory(names: tuple[str, ...], inventory: Inventory) -> int | None:
         return 0
     if names[0].startswith("CPU"):
         return None
-    sizes = [device.memory for device in inventory.of_kind("gpu") if device.memory is not None]
+    chosen = lay_out(plan, _usable(inventory)).devices
+    sizes = [device.memory for device in inventory.devices if device.id in chosen and device.memory is not None]
+    if plan.memory_limit is not None:
+        sizes.append(int(plan.memory_limit * GIB))
     return min(sizes, default=None)
+
+
+def _usable(inventory: Inventory) -> list[Device]:
+    """The machine's devices, without GPUs that TensorFlow does not see."""
+    visible = _visible(inventory)
+    return [device for device in inventory.devices if device.kind != "gpu" or device.id in visible]
+
+
+def _visible(inventory: Inventory) -> tuple[str, ...]:
+    """Ids of the GPUs that TensorFlow sees, in its order; fewer than CUDA is told to show where it cannot use them."""
+    shown = visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), inventory.of_kind("gpu"))
+    return shown[: len(tf.config.list_physical_devices("GPU"))]

@@ -11,6 +11,7 @@ from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
 from accel_engine.training import placement
+from accel_engine.training.allocator import Allocator
 from accel_engine.training.control import Mailbox
 from accel_engine.training.progress import Progress
 
@@ -26,6 +27,9 @@ class Server:
         inventory: The machine's devices.
         began: When the engine took the run up, by ``time.monotonic()``.
     """
+
+    allocator: Allocator | None = None
+    """What tells how much memory the devices have in use, once they are known."""
 
     cut_off = False
     """Never: whether the coordinator is there is for those to see who watch it."""
@@ -63,6 +67,7 @@ class Server:
         )
         if computes:
             devices = placement.found(names, self._inventory)
+            self.allocator = Allocator(devices)
             self._progress.say(DevicesFound, devices=devices, strategy="ParameterServerStrategy")
         while (command := self._mailbox.wait()).name not in ("stop", "stop_now"):
             self._progress.answer(

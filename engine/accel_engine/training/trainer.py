@@ -27,6 +27,7 @@ from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.builders import reduction_over_workers
 from accel_engine.strategies.tpu_trouble import explain
 from accel_engine.training import layers, placement, xla
+from accel_engine.training.allocator import Allocator
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.control import Commands, Mailbox, StopRequested
 from accel_engine.training.coordinated import CoordinatedLoop
@@ -75,6 +76,9 @@ class Trainer:
     _validation: Validation | None
     _utilization: Utilization | None = None
     _council: Council | None = None
+
+    allocator: Allocator | None = None
+    """What tells how much memory the devices of the run have in use, once they are known."""
 
     cut_off = False
     """Whether training failed because other workers could not be reached."""
@@ -139,7 +143,7 @@ class Trainer:
 
     def _prepare(self) -> None:
         names = self._place()
-        memory = placement.memory(names, self._inventory)
+        memory = placement.memory(names, self._plan, self._inventory)
         self._assembly = assembly = assemble(self._plan, names, memory)
         self._meet()
         self._saving = Saving(assembly, self._progress)
@@ -314,6 +318,7 @@ class Trainer:
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly
         devices = placement.found(names, self._inventory)
+        self.allocator = Allocator(devices)
         self._hardware = placement.hardware(devices, self._inventory)
         self._progress.say(
             DevicesFound,

@@ -61,6 +61,10 @@ class FakeBinding(ModuleType):
         self._check("nvmlDeviceGetName", gpu)
         return gpu.name
 
+    def nvmlDeviceGetUUID(self, gpu: FakeGpu) -> str:
+        self._check("nvmlDeviceGetUUID", gpu)
+        return f"GPU-{gpu.bus}"
+
     def nvmlDeviceGetPciInfo(self, gpu: FakeGpu) -> SimpleNamespace:
         self._check("nvmlDeviceGetPciInfo", gpu)
         return SimpleNamespace(busId=gpu.bus)

@@ -127,6 +127,7 @@ def test_instances_are_told_with_their_memory(driver: Driver, probe: NvidiaProbe
         ("MIG 3g.40gb", 3 * 2**30, 40 * 2**30)
     ] * 2
     assert len({part.id for part in readings["instances"].parts}) == 2
+    assert [uuid[:4] for uuid in probe.inventory().devices[1].uuids] == ["GPU-", "MIG-", "MIG-"]
     assert "MIG" in readings["utilization"].reason
 
 

@@ -18,7 +18,11 @@ from .conftest import gpu, pci
 
 CUDA_BUILD = {"tensorflow": "2.21.0", "keras": "3.15.1"}
 ONE = Driver("580.65.06", (13, 0), (gpu(),))
-FOUR = Driver("580.65.06", (13, 0), tuple(map(gpu, range(4))))
+FOUR = Driver(
+    "580.65.06",
+    (13, 0),
+    (gpu(0, uuids=("GPU-8932f937-d72c",)), *(gpu(index, uuids=(f"GPU-{index}",)) for index in (1, 2, 3))),
+)
 
 
 def blind(log: str = "", gpus: tuple[str, ...] = (), cuda: str = "12.5.1") -> Sight:

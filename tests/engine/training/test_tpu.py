@@ -185,4 +185,4 @@ def test_cores_of_this_machine_are_its_chips_in_their_order() -> None:
     cores = placement.found(("TPU:0", "TPU:1"), here)
     assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
     assert [core["device"] for core in placement.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
-    assert placement.memory(("TPU:0",), here) == 0
+    assert placement.memory(("TPU:0",), Plan(), here) == 0

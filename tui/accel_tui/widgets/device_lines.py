@@ -156,6 +156,9 @@ def _host_details(meter: Meter) -> list[Content]:
 
 def _accelerator_details(meter: Meter) -> list[Content]:
     parts = []
+    if meter.reading("allocated").value is not None:
+        now, most = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
+        parts.append(_labelled("allocated", f"{now}, at most {most}"))
     clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
     if clocks[0] is not None:
         said = "/".join(f"{clock:.0f}" for clock in clocks if clock is not None)

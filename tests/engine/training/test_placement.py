@@ -1,0 +1,134 @@
+"""What TensorFlow is told of GPUs before its first use, with a stand-in for what it says of them."""
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from accel_engine.cluster import Cluster
+from accel_engine.devices.reading import Device, Inventory, Reading, Sample
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.training import placement
+from accel_engine.training.allocator import Allocator
+
+configure = placement.configure  # as it is: other tests here take devices as they are
+
+GIB = 1 << 30
+INVENTORY = Inventory(
+    (
+        Device("cpu:0", "cpu", "A processor"),
+        Device("gpu:0", "gpu", "A small card", memory=8 * GIB, uuids=("GPU-aaaa",)),
+        Device("gpu:1", "gpu", "A card", memory=24 * GIB, uuids=("GPU-bbbb",)),
+        Device("gpu:2", "gpu", "A card", memory=24 * GIB, uuids=("GPU-cccc",)),
+    )
+)
+
+
+class Told:
+    """Notes what TensorFlow is told of its devices."""
+
+    def __init__(self, gpus: int) -> None:
+        self.physical = [f"physical GPU {index}" for index in range(gpus)]
+        self.visible: list[str] = []
+        self.growth: dict[str, bool] = {}
+        self.limits: dict[str, list[float]] = {}
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    told = Told(3)
+    config = tf.config
+    monkeypatch.setattr(config, "list_physical_devices", lambda kind: told.physical if kind == "GPU" else [])
+    monkeypatch.setattr(config, "set_visible_devices", lambda devices, kind: told.visible.extend(devices))
+    monkeypatch.setattr(config.experimental, "set_memory_growth", told.growth.__setitem__)
+    monkeypatch.setattr(
+        config,
+        "set_logical_device_configuration",
+        lambda device, configured: told.limits.update({device: [each.memory_limit for each in configured]}),
+    )
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return told
+
+
+def test_gpus_of_the_plan_are_shown_and_grow(told: Told) -> None:
+    names = configure(Plan(strategy="mirrored", devices=("gpu:1", "gpu:2")), INVENTORY)
+    assert names == ("GPU:0", "GPU:1")
+    assert told.visible == ["physical GPU 1", "physical GPU 2"]
+    assert told.growth == {"physical GPU 1": True, "physical GPU 2": True}
+    assert not told.limits
+
+
+def test_a_limit_is_set_in_place_of_growth(told: Told) -> None:
+    configure(Plan(devices=("gpu:1",), memory_limit=4), INVENTORY)
+    assert told.limits == {"physical GPU 1": [4096]}
+    assert not told.growth
+
+
+@pytest.mark.parametrize("shown", ["2,1", "GPU-cccc,GPU-bbbb"])
+def test_gpus_are_found_in_cuda_s_order_under_cuda_visible_devices(
+    told: Told, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    told.physical = ["the first that is shown", "the second"]
+    configure(Plan(devices=("gpu:1",)), INVENTORY)
+    assert told.visible == ["the second"]
+
+
+def test_a_hidden_gpu_is_refused_by_name(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-cccc")
+    told.physical = told.physical[:1]
+    with pytest.raises(PlanError, match="TensorFlow does not see gpu:0"):
+        configure(Plan(devices=("gpu:0",)), INVENTORY)
+
+
+def test_local_workers_take_a_share_of_the_gpus_each(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"), index=1)
+    monkeypatch.setenv("TF_CONFIG", cluster.to_tf_config())
+    monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "1")
+    assert configure(Plan(strategy="multi-worker", local_workers=3), INVENTORY) == ("GPU:0",)
+    assert told.visible == ["physical GPU 1"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "memory"),
+    [
+        (Plan(devices=("gpu:1",)), 24 * GIB),
+        (Plan(strategy="mirrored"), 8 * GIB),
+        (Plan(devices=("gpu:1",), memory_limit=6), 6 * GIB),
+    ],
+)
+def test_memory_is_that_of_the_smallest_device_of_the_plan(told: Told, plan: Plan, memory: int) -> None:
+    assert placement.memory(("GPU:0",), plan, INVENTORY) == memory
+
+
+def test_the_host_s_own_memory_is_no_limit(told: Told) -> None:
+    assert placement.memory(("CPU:0",), Plan(), INVENTORY) is None
+
+
+def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"TPU:0": {"current": 100, "peak": 300}, "TPU:1": {"current": 20, "peak": 50}}
+    monkeypatch.setattr(tf.config.experimental, "get_memory_info", known.__getitem__)
+    allocator = Allocator(
+        [
+            {"name": "TPU:0", "kind": "tpu", "device": "tpu:0"},
+            {"name": "TPU:1", "kind": "tpu", "device": "tpu:0"},
+            {"name": "CPU:0", "kind": "cpu", "device": "cpu:0"},
+        ]
+    )
+    driver = {"memory_used": Reading(1000.0, "B")}
+    host = Sample(1.0, "cpu:0", {"load": Reading(0.5)})
+    chip, same = allocator.add((Sample(1.0, "tpu:0", driver), host))
+    assert chip.readings == {**driver, "allocated": Reading(120.0, "B"), "allocated_peak": Reading(350.0, "B")}
+    assert same is host
+
+
+def test_an_allocator_that_does_not_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> Any:
+        raise ValueError(f"Allocator stats not available for device '{name}'\nmore")
+
+    monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
+    (sample,) = Allocator([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add((Sample(1.0, "gpu:0"),))
+    assert sample.readings["allocated"] == Reading.missing(
+        "TensorFlow does not tell: Allocator stats not available for device 'GPU:0'", "B"
+    )
