@@ -117,6 +117,14 @@ def test_old_drivers_tell_of_throttling_by_its_old_name(driver: Driver, probe: N
     ]
 
 
+def test_a_gpu_and_its_instances_are_known_by_their_uuids(driver: Driver) -> None:
+    driver.measure("instances", 1, 2)
+    probe = NvidiaProbe()
+    kinds = [[uuid[:4] for uuid in gpu.uuids] for gpu in probe.inventory().devices[:2]]
+    probe.close()
+    assert kinds == [["GPU-"], ["GPU-", "MIG-", "MIG-"]]
+
+
 def test_instances_are_told_with_their_memory(driver: Driver, probe: NvidiaProbe, clock: Clock) -> None:
     driver.measure("instances", 1, 2)
     driver.refuse("nvmlDeviceGetUtilizationRates", 1, pynvml.NVML_ERROR_NOT_SUPPORTED)
@@ -127,7 +135,6 @@ def test_instances_are_told_with_their_memory(driver: Driver, probe: NvidiaProbe
         ("MIG 3g.40gb", 3 * 2**30, 40 * 2**30)
     ] * 2
     assert len({part.id for part in readings["instances"].parts}) == 2
-    assert [uuid[:4] for uuid in probe.inventory().devices[1].uuids] == ["GPU-", "MIG-", "MIG-"]
     assert "MIG" in readings["utilization"].reason
 
 
