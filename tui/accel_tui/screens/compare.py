@@ -1,6 +1,7 @@
 """Runs side by side: their curves in the same charts, and a table of what differs."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -84,8 +85,7 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to follow."""
-        for follower in self._followers:
-            self._follow(follower)
+        self._follow()
         self._summarize()
         self.set_interval(SUMMARY_SECONDS, self._read_anew)
 
@@ -94,9 +94,11 @@ class CompareScreen(Screen[None]):
         for follower in self._followers:
             follower.stop()
 
-    @work(thread=True, exit_on_error=False, group="follow")
-    def _follow(self, follower: Follower) -> None:
-        follower.run()
+    @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
+    def _follow(self) -> None:
+        # In threads of their own: the program has few for its workers, and these would take all of them for long.
+        with ThreadPoolExecutor(len(self._followers)) as threads:
+            list(threads.map(Follower.run, self._followers))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
     def _summarize(self) -> None:

@@ -1,0 +1,249 @@
+"""Finding, ordering, choosing, labelling and deleting runs on their screen."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from accel_engine.events import Outcome
+from accel_engine.plan import Plan
+from accel_engine.run import Labels, RunList, list_runs
+from accel_engine.run.labels import relabel
+from accel_engine.run.schema import connect
+from accel_tui.run_columns import Order
+from accel_tui.screens.ask import AskScreen
+from accel_tui.screens.ask_labels import AskLabelsScreen
+from accel_tui.screens.compare import CompareScreen
+from accel_tui.screens.plan import PlanScreen
+from accel_tui.screens.run import RunScreen
+from accel_tui.screens.runs import RunsScreen
+from accel_tui.widgets import runs_table
+from accel_tui.widgets.runs_table import RunsTable
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+SMALL, WIDE = (80, 24), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
+    monkeypatch.setattr(RunsTable, "listing", RunList())
+
+
+@pytest.fixture
+def made() -> Callable[..., Path]:
+    """Make a run that ended, newer than those before it."""
+    ages = iter(range(1000, 0, -10))
+
+    def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, labels: Labels | None = None) -> Path:
+        engine = FakeEngine(plan)
+        engine.begin().build().train(50)
+        if outcome:
+            engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
+        engine.close()
+        relabel(engine.directory, lambda _: labels or Labels())
+        connection = connect(engine.directory)
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
+        connection.close()
+        return engine.directory
+
+    return make
+
+
+def table(pilot: Pilot[None]) -> RunsTable:
+    return pilot.app.screen.query_one(RunsTable)
+
+
+def shown(pilot: Pilot[None]) -> list[str]:
+    return [run.id for run in table(pilot).shown]
+
+
+async def open_runs(pilot: Pilot[None]) -> None:
+    pilot.app.show_runs()  # type: ignore[attr-defined]
+    await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
+    await until(pilot, lambda: table(pilot).current and table(pilot).has_focus, "the list")
+
+
+async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> None:
+    made(Plan())
+    failed = made(Plan(model="mlp"), Outcome.FAILED)
+    tagged = made(Plan(model="mlp"), labels=Labels("my best", "on clean data", ("paper",)))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "3 runs", "my best", "#paper", "on clean data")
+        await pilot.press("slash", *"mlp status:f")
+        await until(pilot, lambda: shown(pilot) == [tagged.name, failed.name], "finished and failed")
+        await pilot.press(*"ai")
+        await shows(pilot, "1 of 3 runs", "out of memory")
+        await pilot.press(*"x")
+        await shows(pilot, "0 of 3 runs", "No run fits")
+        await pilot.press("escape")
+        await until(pilot, lambda: len(shown(pilot)) == 3, "all of them")
+        assert table(pilot).has_focus
+        await pilot.press("slash", *"tag:paper", "enter", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        assert pilot.app.screen.directory == tagged  # type: ignore[attr-defined]
+
+
+async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., Path]) -> None:
+    cnn, mlp, net = made(Plan()), made(Plan(model="mlp")), made(Plan(model="resnet20"))
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_runs(pilot)
+        assert shown(pilot) == [net.name, mlp.name, cnn.name]
+        await shows(pilot, "▼   begun")
+        await pilot.press("S")
+        await shows(pilot, "▲   begun")
+        assert shown(pilot) == [cnn.name, mlp.name, net.name]
+        await pilot.press("o")
+        await shows(pilot, "status▲")
+        at = text_of(pilot).splitlines()[2].index("model")
+        await pilot.click(RunsTable, offset=Offset(at + 1, 0))
+        assert table(pilot).order == Order("model")
+        assert shown(pilot) == [cnn.name, mlp.name, net.name]
+        await pilot.click(RunsTable, offset=Offset(at + 1, 0))
+        await shows(pilot, "model▼")
+        assert shown(pilot) == [net.name, mlp.name, cnn.name]
+
+
+async def test_runs_are_chosen_and_compared(made: Callable[..., Path]) -> None:
+    directories = [made(Plan(seed=seed)) for seed in range(4)]
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("c")
+        assert isinstance(pilot.app.screen, RunsScreen)
+        await pilot.press("space", "space")
+        await shows(pilot, "2 chosen", "◆")
+        await pilot.press("escape")
+        await hides(pilot, "2 chosen")
+        await pilot.press("shift+down", "shift+up")
+        await shows(pilot, "2 chosen")
+        await pilot.click(RunsTable, offset=Offset(1, 1))
+        await shows(pilot, "3 chosen")
+        await pilot.click(RunsTable, offset=Offset(20, 1), control=True)
+        await shows(pilot, "2 chosen")
+        await pilot.click(RunsTable, offset=Offset(20, 4), shift=True)
+        await shows(pilot, "4 chosen")
+        assert isinstance(pilot.app.screen, RunsScreen)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
+        await shows(pilot, "Compare 4 runs", "seed")
+        await pilot.press("escape")
+        await shows(pilot, "4 chosen")
+    assert len(list_runs()) == len(directories)
+
+
+async def test_a_click_goes_to_a_run_and_another_opens_it(made: Callable[..., Path]) -> None:
+    first = made(Plan())
+    made(Plan(model="mlp"))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.click(RunsTable, offset=Offset(20, 2))
+        await until(pilot, lambda: table(pilot).current.directory == first, "the cursor")  # type: ignore[union-attr]
+        assert isinstance(pilot.app.screen, RunsScreen)
+        await pilot.click(RunsTable, offset=Offset(20, 2))
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+
+
+async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path]) -> None:
+    made(Plan(name="planned"), None)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskLabelsScreen), "the question")
+        await pilot.press(*"better", "down", *"with care", "down", *"a, b c!")
+        await shows(pilot, "is no tag")
+        await pilot.press("enter", "backspace", "enter")
+        await shows(pilot, "better", "with care", "#a  #b  #c")
+        assert list_runs()[0].info.labels == Labels("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskLabelsScreen), "the question")
+        assert [field.value for field in pilot.app.screen.query(Input)] == ["better", "with care", "a b c"]
+        await pilot.press("ctrl+u", "escape")
+        assert list_runs()[0].info.name == "better"  # type: ignore[union-attr]
+
+
+async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path]) -> None:
+    for labels in (Labels(tags=("old",)), Labels("named", tags=("kept",))):
+        made(Plan(), labels=labels)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("space", "space", "e")
+        await shows(pilot, "Tag 2 runs")
+        await pilot.press(*"+new -old", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+        tags = [("kept", "new"), ("new",)]
+        await until(pilot, lambda: [run.info.labels.tags for run in list_runs()] == tags, "the tags")  # type: ignore[union-attr]
+        assert list_runs()[0].info.name == "named"  # type: ignore[union-attr]
+
+
+async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> None:
+    kept, gone, other = made(Plan(name="kept")), made(Plan(name="gone")), made(Plan(name="other"))
+    (gone / "model.keras").write_bytes(b"x" * 2_000_000)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("space", "space", "D")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen), "the question")
+        await shows(pilot, "Delete 2 runs?", "1 trained", "cannot be undone")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+        assert len(list_runs()) == 3
+        await pilot.press("D", "d")
+        await until(pilot, lambda: shown(pilot) == [kept.name], "the run that was kept")
+        assert not gone.exists()
+        assert not other.exists()
+        assert "chosen" not in text_of(pilot)
+
+
+async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path]) -> None:
+    made(Plan(name="live"), None)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("delete", "D")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, RunsScreen)
+        assert len(list_runs()) == 1
+
+
+async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -> None:
+    live = made(Plan(name="live"), None)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "● running")
+        connection = connect(live)
+        connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
+        connection.close()
+        await shows(pilot, "? lost", "died without a word", "R goes on from its last checkpoint")
+        assert [note.title for note in pilot.app._notifications] == ["Run lost"]
+
+
+async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path]) -> None:
+    made(Plan())
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("slash", *"cnn", "enter", "space")
+        await shows(pilot, "1 chosen", "1 of 1 run")
+        await pilot.press("escape", "escape")
+        await hides(pilot, "chosen")
+        assert isinstance(pilot.app.screen, RunsScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PlanScreen), "the plan")
+
+
+async def test_a_long_list_is_scrolled_with_the_cursor(made: Callable[..., Path]) -> None:
+    names = [made(Plan(seed=seed)).name for seed in range(40)][::-1]
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await until(pilot, lambda: len(shown(pilot)) == 40, "all runs")
+        await pilot.press("pagedown", "down")
+        await shows(pilot, table(pilot).current.id)  # type: ignore[union-attr]
+        await pilot.press("end")
+        await shows(pilot, names[-1])
+        assert table(pilot).current.id == names[-1]  # type: ignore[union-attr]
+        await pilot.press("pageup", "home")
+        assert table(pilot).current.id == names[0]  # type: ignore[union-attr]
+        await shows(pilot, names[0])

@@ -1,0 +1,130 @@
+"""The screen that lays runs side by side, on runs that a stand-in for the engine writes."""
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.plan import Plan
+from accel_tui.screens import compare
+from accel_tui.screens.compare import CompareScreen
+from accel_tui.screens.runs import RunsScreen
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.compare_charts import CompareCharts
+from accel_tui.widgets.compare_table import CompareTable
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, text_of, until
+
+SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "SUMMARY_SECONDS", 0.1)
+    monkeypatch.setattr(compare, "NEWS_SECONDS", 0.02)
+
+
+def trained(plan: Plan, steps: int = 100, *, ended: bool = True) -> FakeEngine:
+    engine = FakeEngine(plan)
+    engine.begin().build().train(steps)
+    if ended:
+        engine.end_epoch()
+        engine.end()
+        engine.close()
+    return engine
+
+
+async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
+    await shows(pilot, "Start")
+    pilot.app.show_comparison(directories)  # type: ignore[attr-defined]
+    await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
+    await shows(pilot, "plans")
+
+
+def charts(pilot: Pilot[None]) -> list[Chart]:
+    return [chart for chart in pilot.app.screen.query(Chart) if chart.display]
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[int, int]) -> None:
+    one, other = trained(Plan(name="first")), trained(Plan(model="mlp", name="second"), 300)
+    async with StubApp().run_test(size=size) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await shows(pilot, "━a first", "━b second", "model", "fields are the defaults in all", "loss ━━ a")
+        loss = charts(pilot)[0]
+        await until(pilot, lambda: [series.curve.count for series in loss.series] == [100, 300], "the curves")
+        assert [series.name for series in loss.series] == ["a", "b"]
+        assert loss.series[0].style != loss.series[1].style
+        assert [len(series.points) for series in loss.series] == [1, 1]
+        assert len(charts(pilot)) == (2 if size is SMALL else 3)
+        table = pilot.app.screen.query_one(CompareTable)
+        assert table.region.bottom <= size[1] - 1
+        if size is not SMALL:
+            await shows(pilot, "val accuracy", "0.9861", "AMD EPYC")
+
+
+async def test_a_live_run_is_followed(home: Path) -> None:
+    one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, live.directory)
+        await shows(pilot, "running", "to go")
+        live.train(250)
+        await until(pilot, lambda: charts(pilot)[0].series[1].curve.count == 350, "further steps")
+        live.end_epoch(loss=0.777)
+        await shows(pilot, "0.7770")
+        live.end()
+        await until(pilot, lambda: "running" not in text_of(pilot), "the end")
+        live.close()
+
+
+async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> None:
+    one, other = trained(Plan(name="first")), FakeEngine(Plan(name="second"))
+    other.begin()
+    other.writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "mae": [0.5, 0.25]})
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
+        assert [chart.title for chart in charts(pilot)] == ["loss", "accuracy"]
+        await pilot.press("v")
+        assert [chart.title for chart in charts(pilot)] == ["mae", "steps/s"]
+        await until(pilot, lambda: [each.curve.count for each in charts(pilot)[0].series] == [0, 2], "the curves")
+        await pilot.press("v")
+        assert [chart.title for chart in charts(pilot)] == ["loss", "accuracy"]
+    other.close()
+
+
+async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
+    runs = [trained(Plan(seed=seed), 400) for seed in range(2)]
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).steps == 400, "the steps")
+        await pilot.press("plus", "plus")
+        assert [chart.window for chart in charts(pilot)] == [charts(pilot)[0].window] * 3
+        assert charts(pilot)[0].window is not None
+        await pilot.press("home", "right", "left", "end", "minus", "0")
+        assert charts(pilot)[0].window is None
+
+
+async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
+    runs = [trained(Plan(name=f"the run number {seed}", seed=seed)) for seed in range(8)]
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await shows(pilot, "━a", "status")
+        await pilot.press("tab")
+        assert isinstance(pilot.app.focused, CompareTable)
+        await pilot.press("end")
+        await shows(pilot, "devices", "━a")
+        await pilot.press(*["right"] * 60)
+        await shows(pilot, "━h")
+        assert "devices" in text_of(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+
+
+async def test_a_run_that_is_gone_is_said_to_be_unreadable(home: Path) -> None:
+    one, other = trained(Plan(name="first")), trained(Plan(name="second"), ended=False)
+    other.close()
+    (other.directory / "run.db").write_bytes(b"no database" * 100)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await shows(pilot, "unreadable", "finished")
