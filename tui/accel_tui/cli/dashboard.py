@@ -12,20 +12,25 @@ import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from accel_engine.errors import AccelError, UsageError
 from accel_tui.cli.speech import say
 from accel_tui.colours import obey
+from accel_tui.first_frame import FirstFrame
 from accel_tui.glyphs import resolve
-from accel_tui.settings import SettingsError, load
+from accel_tui.settings import Settings, SettingsError, load
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
 """Leaves the alternate screen, shows the cursor, and ends mouse, focus, paste and key reports."""
 
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""What textual-serve has its programs show themselves with."""
+
 
 def has_terminal() -> bool:
     """Whether a dashboard can be shown here."""
-    return _is_on_terminal() and os.environ.get("TERM", "dumb") != "dumb"
+    return _is_served() or (_is_on_terminal() and os.environ.get("TERM", "dumb") != "dumb")
 
 
 def open_dashboard(run: Path | None = None) -> int:
@@ -49,16 +54,30 @@ def open_dashboard(run: Path | None = None) -> int:
     settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
     gc.disable()  # next to nothing of what is made before the first paint is garbage; the app enables it again
 
+    last_words = io.StringIO()
+    with contextlib.nullcontext() if _is_served() else _terminal_kept():
+        frame = FirstFrame(repr(settings)) if run is None and _is_on_terminal() else None
+        if frame:
+            frame.show()
+        status = _run(run, settings, frame, last_words)
+    return _farewell(status, last_words.getvalue())
+
+
+def _run(run: Path | None, settings: Settings, frame: FirstFrame | None, last_words: TextIO) -> int:
     from rich.console import Console  # with Textual, slow to import, and only needed on a terminal
 
     from accel_tui.app import AccelApp
+    from accel_tui.keeping_driver import KeepingDriver
     from accel_tui.nameable import theme_mistakes
 
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)
-    last_words = io.StringIO()
-    with _terminal_kept(), asyncio.Runner() as runner:
-        app = AccelApp(open_run=run)
+    with asyncio.Runner() as runner:
+        app = AccelApp(open_run=run, settings=settings)
+        if frame:
+            app.keep_first_frame = frame.keep
+        if frame and frame.is_shown:
+            app.driver_class = KeepingDriver
         app.error_console = Console(file=last_words, width=100, markup=False, highlight=False)
         for number in (signal.SIGTERM, signal.SIGHUP):
             runner.get_loop().add_signal_handler(number, app.exit)
@@ -66,7 +85,7 @@ def open_dashboard(run: Path | None = None) -> int:
         runner.run(app.run_async())
     if app.refusal is not None:
         raise app.refusal
-    return _farewell(app.return_code or 0, last_words.getvalue())
+    return app.return_code or 0
 
 
 def _farewell(status: int, words: str) -> int:
@@ -96,6 +115,11 @@ def _await_hang_up() -> None:
     watched.register(sys.stdin, 0)  # hang-ups and errors are always reported
     if any(event & select.POLLHUP for _, event in watched.poll()):
         os.kill(os.getpid(), signal.SIGHUP)
+
+
+def _is_served() -> bool:
+    """Whether a browser is the terminal: ``accel-tui serve`` has its dashboards say through pipes what to show."""
+    return os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER and not sys.stdin.isatty()
 
 
 def _is_on_terminal() -> bool:
