@@ -51,19 +51,22 @@ class Layout:
         return self.name + self.cell * self.columns + _SHARE_WIDTH
 
 
-def lay_out(names: tuple[str, ...], largest: int, width: int, height: int) -> Layout:
+def lay_out(names: tuple[str, ...], number: int, width: int, height: int) -> Layout:
     """Give every class a column with numbers if there is room, else without, else as many as there is room for.
 
     Args:
         names: Of the classes.
-        largest: The largest count.
+        number: Cells of the longest number.
         width: Cells that there are.
         height: Lines that there are for classes.
     """
     name = min(max(map(len, names)), NAME_WIDTH, max(width // 4, 4)) + 1
     room = width - name - _SHARE_WIDTH
-    full = max(len(figures.compact(largest)), 3) + 1
-    cell = _HEAT_WIDTH if len(names) * full > room >= len(names) * _HEAT_WIDTH else full
+    cell = max(number, 3) + 1
+    if len(names) * cell > room >= len(names) * _HEAT_WIDTH:
+        cell = _HEAT_WIDTH
+    elif len(names) * cell <= room:
+        cell = max(cell, min((room - LIST_WIDTH) // len(names), max(map(len, names)) + 1))
     return Layout(name, cell, max(1, min(len(names), room // cell)), max(1, min(len(names), height)))
 
 
@@ -174,9 +177,10 @@ class ConfusionMap(Lines):
         if self.alone:
             yield from self._list(examined, width, height - 1)
             return
-        shown = lay_out(examined.names, int(counts.max()), width, height - 3)
+        number = 4 if self.shares else len(figures.compact(int(counts.max())))
+        shown = lay_out(examined.names, number, width, height - 3)
         if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a part of the map is no overview
-            shown = lay_out(examined.names, int(counts.max()), width - LIST_WIDTH - 3, height - 3)
+            shown = lay_out(examined.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
         beside = list(self._list(examined, width - shown.width - 3, height - 2))
@@ -223,7 +227,7 @@ class ConfusionMap(Lines):
         share = count / total if total else 0.0
         text = ""
         if shown.cell > _HEAT_WIDTH:
-            text = "" if not count else units.percent(share) if self.shares else figures.compact(count)
+            text = "" if not count else f"{share:.0%}" if self.shares else figures.compact(count)
         elif not self.has_colours:
             text = tones.shade(share) * _HEAT_WIDTH
         text = f"{text:>{shown.cell - 1}} " if len(text) < shown.cell else text[: shown.cell]

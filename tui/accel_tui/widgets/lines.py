@@ -75,7 +75,7 @@ class Lines(Widget, can_focus=True):
     @property
     def has_colours(self) -> bool:
         """Whether shades of colours can be told apart on this terminal."""
-        return not self.app.no_color and self.app.console.color_system in ("256", "truecolor", "windows")
+        return not self.app.no_color and self.app.console.color_system != "standard"
 
     @property
     def is_dark(self) -> bool:
