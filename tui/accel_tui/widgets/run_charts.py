@@ -182,12 +182,15 @@ class RunCharts(ChartKeys):
             chart.series = series_of(self.state, panel)
 
     def _label(self) -> None:
+        # Where there is the most room for it: the throughput is a single curve.
+        explaining = next((panel for panel in self.shown if panel.id == "throughput"), self.shown[:1] and self.shown[0])
         for panel in self.shown:
             chart = self._made[panel.id]
             marked = self.has_focus and panel.id == self.marked and len(self.shown) > 1
             chart.title = f"{_MARK} {panel.title}" if marked else panel.title
             chart.empty = "no step was taken" if self.state.over else "waiting for the first step"
             chart.end = self.state.total_steps
+            chart.explains = panel == explaining
         self._tell()
 
     def _look(self) -> None:

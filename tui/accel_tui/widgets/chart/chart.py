@@ -89,6 +89,9 @@ class Chart(ChartMouse):
     marks: reactive[Marks] = reactive({}, repaint=False)
     """What happened at single steps, marked on the line below the curves. Newer ones are drawn likewise."""
 
+    explains: reactive[bool] = reactive(default=False, repaint=False)
+    """Whether the first line says what the marks mean, where there is room."""
+
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
     """How the latest values are written."""
 
@@ -140,7 +143,8 @@ class Chart(ChartMouse):
         elif not self._stale:
             self._show(self._picture())
 
-    _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _watch_lens = _repaint
+    _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
+    _watch_lens = _watch_explains = _repaint
 
     def _watch_series(self) -> None:
         view = self._view
@@ -205,6 +209,7 @@ class Chart(ChartMouse):
             self.lens,
             self.scale,
             self.marks,
+            self.explains,
         )
         self._drawn = time.monotonic()
         return render(self._view)

@@ -92,8 +92,8 @@ def told(series: Iterable[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     many = [f"{count:,}{sign} {side}" for count, side in sides if count]
     if not many:
         return []
-    few = ", ".join(f"{count:,}{sign} {side.split()[0]}" for count, side in sides if count)
-    return [f"{' and '.join(many)} of {found.of:,} hidden", f"{', '.join(many)} hidden", f"{few}"]
+    few = f"{found.above + found.below:,}{sign} hidden"
+    return [f"{' and '.join(many)} of {found.of:,} hidden", f"{', '.join(many)} hidden", few]
 
 
 def _brief(value: float) -> str:

@@ -15,7 +15,7 @@ from accel_tui.widgets.chart.axes import Axis, Floats, labels, significant
 from accel_tui.widgets.chart.clipping import told
 from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.lens import PLAIN, Lens
-from accel_tui.widgets.chart.marks import draw_marks
+from accel_tui.widgets.chart.marks import draw_marks, words
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
@@ -42,6 +42,7 @@ class View:
         lens: How the curves are looked at; the value axis is one of it.
         scale: What the labels below count, where it is not steps.
         marks: What happened at single steps.
+        explains: Whether it is said what the marks mean, where there is room.
     """
 
     columns: int
@@ -55,6 +56,7 @@ class View:
     lens: Lens = PLAIN
     scale: Scale | None = None
     marks: Marks = field(default_factory=dict)
+    explains: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +175,9 @@ def _head(frame: Frame, view: View, width: int) -> None:
             break
     note = next((note for note in notes if x + len(note) < view.columns), "")
     frame.write(view.columns - len(note), 0, note, "warning")
+    key = words(view.marks, view.x, width) if view.explains and not note else ""
+    if x + len(key) < view.columns:
+        frame.write(view.columns - len(key), 0, key, "note")
 
 
 def _notes(view: View) -> list[str]:

@@ -24,7 +24,7 @@ _LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and 
 _CELLS_APART = 8
 
 
-def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) -> list[tuple[Kind, int]]:
+def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) -> None:
     """Draw marks on the line below a plot, and through the plot where it is empty a line at those that are rare.
 
     Args:
@@ -32,16 +32,11 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
         marks: What happened.
         x: Range of steps.
         plot: The plot's first column, its width, and the row of the line below it.
-
-    Returns:
-        Each kind that is seen, and of how many events in a row one is drawn.
     """
     left, width, row = plot
-    seen = []
     taken: set[int] = set()
     for kind in reversed(GLYPHS):
-        stride, cells = _cells(marks[kind], x, width) if kind in marks else (1, [])
-        for cell in cells:
+        for cell in _cells(marks[kind], x, width)[1] if kind in marks else ():
             free = next((each for each in (cell, cell - 1) if each >= 0 and each not in taken), None)
             if free is None:
                 continue
@@ -51,16 +46,16 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
             frame.write(column, row, "┼" if tick else GLYPHS[kind], _STYLES.get(kind, "title"))
             if kind in _LINED:
                 _line(frame, column, row)
+
+
+def words(marks: Marks, x: Axis, width: int) -> str:
+    """What the marks mean that are seen in a plot, and of how many events in a row one is drawn."""
+    told = []
+    for kind, glyph in GLYPHS.items():
+        stride, cells = _cells(marks[kind], x, width) if kind in marks else (1, [])
         if cells:
-            seen.append((kind, stride))
-    return seen[::-1]
-
-
-def words(seen: list[tuple[Kind, int]]) -> str:
-    """What the marks that are seen mean."""
-    return "  ".join(
-        f"{GLYPHS[kind]} {kind}" if stride == 1 else f"{GLYPHS[kind]} {stride} {kind}s" for kind, stride in seen
-    )
+            told.append(f"{glyph} {kind}" if stride == 1 else f"{glyph} {stride} {kind}s")
+    return "  ".join(told)
 
 
 def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
