@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_tui import tail
-from accel_tui.tail import Logs, Tail
+from accel_tui.tail import Line, Logs, Tail
 
 
 @pytest.fixture
@@ -18,30 +18,34 @@ def append(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def texts(lines: list[Line]) -> list[str]:
+    return [line.text for line in lines]
+
+
 def test_lines_come_once_they_are_whole(log: Path) -> None:
     reader = Tail(log)
     assert reader.read() == []
     append(log, b"one\ntw")
-    assert reader.read() == ["one"]
+    assert texts(reader.read()) == ["one"]
     assert reader.read() == []
     append(log, b"o\nthree\n")
-    assert reader.read() == ["two", "three"]
+    assert texts(reader.read()) == ["two", "three"]
 
 
 def test_a_long_file_is_read_from_near_its_end(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail, "REACH", 20)
     append(log, b"".join(b"line %d\n" % number for number in range(100)))
-    assert Tail(log).read() == ["line 98", "line 99"]
+    assert texts(Tail(log).read()) == ["line 98", "line 99"]
 
 
 def test_what_is_added_at_once_comes_in_pieces_and_nothing_is_lost(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail, "REACH", 20)
     reader = Tail(log)
     append(log, b"first\n")
-    lines = reader.read()
+    lines = texts(reader.read())
     append(log, b"".join(b"line %d\n" % number for number in range(50)))
     while more := reader.read():
-        lines += more
+        lines += texts(more)
     assert lines == ["first", *(f"line {number}" for number in range(50))]
 
 
@@ -50,7 +54,7 @@ def test_a_file_that_was_cut_is_read_anew(log: Path) -> None:
     append(log, b"one\ntwo\n")
     reader.read()
     log.write_bytes(b"new\n")
-    assert reader.read() == ["new"]
+    assert texts(reader.read()) == ["new"]
 
 
 def test_a_progress_bar_leaves_its_last_form(log: Path) -> None:
@@ -60,12 +64,12 @@ def test_a_progress_bar_leaves_its_last_form(log: Path) -> None:
     append(log, b"\r100%\r")
     assert reader.read() == []
     append(log, b"\nwindows\r\n")
-    assert reader.read() == ["100%", "windows"]
+    assert texts(reader.read()) == ["100%", "windows"]
 
 
 def test_nothing_that_a_terminal_would_obey_comes_through(log: Path) -> None:
     append(log, b"\x1b[31mred\x1b[0m\x07 \x1b]0;title\x07plain\xff\n\tindented\n")
-    assert Tail(log).read() == ["red plain\N{REPLACEMENT CHARACTER}", "        indented"]
+    assert texts(Tail(log).read()) == ["red plain\N{REPLACEMENT CHARACTER}", "        indented"]
 
 
 def test_logs_of_other_workers_come_with_their_names_whenever_they_are_there(tmp_path: Path) -> None:
@@ -75,9 +79,9 @@ def test_logs_of_other_workers_come_with_their_names_whenever_they_are_there(tmp
     for number, text in ((10, b"ten\n"), (2, b"two\nhal")):
         (tmp_path / "workers" / str(number)).mkdir(parents=True)
         append(tmp_path / "workers" / str(number) / "log.txt", text)
-    assert logs.read() == ["mine", "worker 2 │ two", "worker 10 │ ten"]
+    assert texts(logs.read()) == ["mine", "worker 2 │ two", "worker 10 │ ten"]
     append(tmp_path / "workers" / "2" / "log.txt", b"f\n")
-    assert logs.read() == ["worker 2 │ half"]
+    assert texts(logs.read()) == ["worker 2 │ half"]
 
 
 def test_of_a_worker_s_long_log_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,5 +89,34 @@ def test_of_a_worker_s_long_log_only_the_end_is_read(tmp_path: Path, monkeypatch
     (tmp_path / "workers" / "1").mkdir(parents=True)
     for log in (tmp_path / "log.txt", tmp_path / "workers" / "1" / "log.txt"):
         append(log, b"".join(b"line %d\n" % number for number in range(100)))
-    lines = Logs(tmp_path).read()
+    lines = texts(Logs(tmp_path).read())
     assert (len(lines), lines[-2:]) == (102, ["worker 1 │ line 98", "worker 1 │ line 99"])
+
+
+def test_every_line_says_where_it_begins_also_when_it_came_in_parts(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "REACH", 20)
+    reader = Tail(log)
+    assert reader.read() == []
+    found = []
+    for data in (b"one\ntw", b"o\n0%\r99%", b"\r100%\nfour\n", b"five\n" * 9):
+        append(log, data)
+        while more := reader.read():
+            found += more
+        reader.read()
+    whole = log.read_bytes()
+    for line in found:
+        assert line.at is not None
+        assert whole[line.at - 1 : line.at] in (b"", b"\n")
+    assert [line.at for line in found[:4]] == [0, 4, 8, 20]
+
+
+def test_older_lines_are_read_backwards_until_the_beginning(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "REACH", 40)
+    append(log, b"".join(b"line %d\n" % number for number in range(100)))
+    logs = Logs(log.parent)
+    lines = logs.read()
+    assert len(lines) < 10
+    while lines[0].at and (more := logs.before(lines[0].at)):
+        lines = more + lines
+    assert texts(lines) == [f"line {number}" for number in range(100)]
+    assert logs.before(0) == []

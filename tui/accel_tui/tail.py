@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from accel_engine.run.parts import parts_of
 
@@ -20,6 +20,16 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b
 """Escape sequences and control characters, which would be obeyed by the terminal."""
 
 
+class Line(NamedTuple):
+    """A line of a log."""
+
+    text: str
+    """Without its end and without control characters."""
+
+    at: int | None = None
+    """The byte of the run's own log that it begins at; ``None`` for a line of another worker."""
+
+
 class Tail:
     """The lines that are added to a file; what is there already only as far back as ``reach``.
 
@@ -33,8 +43,9 @@ class Tail:
         self._reach = reach or REACH
         self._offset: int | None = None
         self._rest = b""
+        self._at = 0
 
-    def read(self) -> list[str]:
+    def read(self) -> list[Line]:
         """The whole lines that are new since the last call, without control characters.
 
         Of a line that was overwritten with carriage returns, as progress bars are, only the last
@@ -46,23 +57,39 @@ class Tail:
         except OSError:
             return []
 
-    def _new_lines(self, file: BinaryIO) -> list[str]:
+    def before(self, at: int) -> list[Line]:
+        """The lines before the one that begins at a byte of the file, as far back as ``reach``."""
+        start = max(0, at - self._reach)
+        try:
+            with self._path.open("rb") as file:
+                file.seek(start)
+                data = file.read(at - start)
+        except OSError:
+            return []
+        return _lines(data, start)[1 if start else 0 :]
+
+    def _new_lines(self, file: BinaryIO) -> list[Line]:
         end = file.seek(0, os.SEEK_END)
         skip = 0
         if self._offset is None:
-            self._offset = max(0, end - self._reach)
+            self._offset = self._at = max(0, end - self._reach)
             skip = 1 if self._offset else 0  # the line that is cut by starting there
         elif end < self._offset:
-            self._offset, self._rest = 0, b""
+            self._offset, self._rest, self._at = 0, b"", 0
         if end == self._offset:
             return []
         file.seek(self._offset)
         data = file.read(REACH)
+        whole, _, rest = (self._rest + data).rpartition(b"\n")
+        before = self._offset - len(self._rest)
         self._offset += len(data)
-        *lines, rest = (self._rest + data).split(b"\n")
+        lines = _lines(whole + b"\n", before) if data.count(b"\n") else []
+        if lines:
+            lines[0] = lines[0]._replace(at=self._at)  # of which the beginning may not have been kept
+            self._at = self._offset - len(rest)
         # A bar that never ends its line must not pile up; the last byte may be half of a line's end.
         self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :][-REACH:]
-        return [_plain(line) for line in lines[skip:]]
+        return lines[skip:]
 
 
 class Logs:
@@ -77,15 +104,33 @@ class Logs:
         self._own = Tail(directory / LOG)
         self._others: dict[str, Tail] = {}
 
-    def read(self) -> list[str]:
+    def read(self) -> list[Line]:
         """The whole lines that are new since the last call, in the order in which they were found."""
         for worker, part in parts_of(self._directory).items():
             if worker not in self._others:
                 self._others[worker] = Tail(part / LOG, OTHERS_REACH)
         lines = self._own.read()
         for worker, tail in self._others.items():
-            lines += [f"{worker} │ {line}" for line in tail.read()]
+            lines += [Line(f"{worker} │ {line.text}") for line in tail.read()]
         return lines
+
+    def before(self, at: int) -> list[Line]:
+        """What the run's own log has before a line that begins at a byte of it; a part of that, if it is long."""
+        return self._own.before(at)
+
+
+def _lines(data: bytes, at: int) -> list[Line]:
+    """The lines of whole lines.
+
+    Args:
+        data: Empty, or ends with the end of a line.
+        at: Where it begins in its file.
+    """
+    lines = []
+    for line in data.split(b"\n")[:-1]:
+        lines.append(Line(_plain(line), at))
+        at += len(line) + 1
+    return lines
 
 
 def _plain(line: bytes) -> str:

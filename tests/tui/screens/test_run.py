@@ -24,6 +24,7 @@ from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log_view import LogView
 from accel_tui.widgets.notices import Notices
 from accel_tui.widgets.run_charts import RunCharts
+from accel_tui.widgets.run_charts import RunCharts
 from tui.fake_engine import FakeEngine, dead_pid
 
 SMALL, WIDE = (80, 24), (120, 40)
@@ -296,10 +297,10 @@ async def test_long_lines_of_the_log_are_wrapped_anew_when_the_terminal_grows(en
         await shows(pilot, "nothing logged yet")
         (engine.directory / "log.txt").write_text("[a] " + "word " * 20 + "end\n")
         view = screen_of(pilot).query_one(LogView)
-        await until(pilot, lambda: len(view.lines) == 2, "two rows of a line")
+        await until(pilot, lambda: view.lines.virtual_size.height == 2, "two rows of a line")
         await shows(pilot, "[a] word", "end")
         await pilot.resize_terminal(*WIDE)
-        await until(pilot, lambda: len(view.lines) == 1, "one row of a line")
+        await until(pilot, lambda: view.lines.virtual_size.height == 1, "one row of a line")
 
 
 async def test_a_run_whose_engine_was_killed_is_lost_at_its_last_step() -> None:
@@ -369,14 +370,14 @@ async def test_the_log_is_followed_only_while_it_is_shown(engine: FakeEngine) ->
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
         view = screen_of(pilot).query_one(LogView)
-        assert not view.lines
+        assert not view.lines.lines
         await pilot.press("l")
         await shows(pilot, "TensorFlow has spoken")
         with log.open("a") as file:
             file.write("and again\n")
         await shows(pilot, "and again")
         await pilot.press("l")
-        await until(pilot, lambda: not view.lines, "the log to be forgotten")
+        await until(pilot, lambda: not view.lines.lines, "the log to be forgotten")
         await until(pilot, lambda: not any(w.group == "log" and w.is_running for w in pilot.app.workers), "the thread")
 
 
@@ -461,3 +462,16 @@ async def test_charts_take_the_keys_again_when_they_are_back(engine: FakeEngine)
         await until(pilot, lambda: charts.has_focus, "the charts")
         await pilot.press("plus")
         assert charts.window.span == 150
+
+
+async def test_a_slash_opens_the_log_and_asks_what_to_search(engine: FakeEngine) -> None:
+    (engine.directory / "log.txt").write_text("TensorFlow has spoken\n")
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("slash")
+        await until(pilot, lambda: screen_of(pilot).query_one("#log-input").has_focus, "the question")
+        await shows(pilot, "TensorFlow has spoken")
+        await pilot.press(*"spoken", "enter")
+        await shows(pilot, "/ spoken 1/1")
+        await pilot.press("l")
+        await until(pilot, lambda: screen_of(pilot).query_one(RunCharts).has_focus, "the curves to have the keys")

@@ -53,7 +53,7 @@ async def test_workers_are_told_from_their_coming_to_their_end(chief: FakeEngine
         await shows(pilot, "✗ failed: worker 1   ● at work: worker 0")
         if size[0] == 80:
             await pilot.press("i", "end")
-            await until(pilot, lambda: pilot.app.screen.has_class("-details"), "the details")
+            await until(pilot, lambda: pilot.app.screen.query_one("#details").has_class("-toggled"), "the details")
             pilot.app.screen.query_one("#details").scroll_end(animate=False)
         await shows(pilot, "worker 1  ✗ failed", "out of memory")
     worker.close()

@@ -75,6 +75,7 @@ class RunScreen(SpotScreen):
         Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Write a checkpoint now"),
         Binding("R", "take_up", "Resume", id="run.resume", tooltip="Train on from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
+        Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
         Binding("i", "details", "Info", id="run.details", tooltip="Show or hide what is trained, and the notices"),
         Binding("w", "inside", "Inside", id="run.inside", tooltip="Show what is confused, pictures, the layers"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it goes on"),
@@ -314,11 +315,20 @@ class RunScreen(SpotScreen):
 
     def action_log(self) -> None:
         """Show or hide the log."""
-        self.toggle_class("-log")
+        log = self.query_one(LogView)
+        log.toggle_class("-open")  # not the screen's: all of it would be styled anew
+        if log.has_focus_within:
+            self.query_one(RunCharts).focus()
+
+    def action_search_log(self) -> None:
+        """Show the log, and ask what to search in it."""
+        self.query_one(LogView).add_class("-open")
+        self.query_one(LogView).action_search()
 
     def action_details(self) -> None:
         """Show or hide the details, which are there by default where there is room."""
-        self.toggle_class("-details")
+        for widget in (self.query_one("#details"), self.query_one(RunCharts)):
+            widget.toggle_class("-toggled")  # as above
 
     def action_inside(self) -> None:
         """Look inside the run."""

@@ -1,0 +1,72 @@
+"""What the lines of a log say: how grave they are, which are wanted, and where a text is in them."""
+
+import enum
+import re
+from dataclasses import dataclass
+
+
+class Level(enum.IntEnum):
+    """How grave a line is."""
+
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+
+
+NAMES = {Level.INFO: "all", Level.WARNING: "warnings", Level.ERROR: "errors"}
+"""What is shown from each level on."""
+
+# TensorFlow writes "2026-01-31 12:00:00.123456: W file:1] ...", its newer parts "W0000 00:00:17 ...", Python's logging
+# a word; a traceback's last line begins with the name of an exception.
+_GRAVE = {
+    Level.ERROR: re.compile(
+        r"^\S+ \S+: [EF] |^[EF]\d{4} |\b(?:ERROR|CRITICAL|FATAL)\b|^Traceback |^[\w.]*(?:Error|Exception|Interrupt)\b"
+    ),
+    Level.WARNING: re.compile(r"^\S+ \S+: W |^W\d{4} |\bWARN(?:ING)?\b|^\S*:\d+: \w*Warning: |^\w*Warning: "),
+}
+
+_WORKER = re.compile(r"^(?:worker|parameter server) \d+ │ ")
+
+
+def level_of(text: str, before: Level = Level.INFO) -> Level:
+    """Say how grave a line is.
+
+    Args:
+        text: The line.
+        before: The level of the line before it, which a line that is indented belongs to.
+    """
+    said = _WORKER.sub("", text, count=1)
+    if said[:1].isspace():
+        return before
+    return next((level for level, pattern in _GRAVE.items() if pattern.search(said)), Level.INFO)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which lines are shown.
+
+    Attributes:
+        level: The least grave that are.
+        words: Each of them has to be in a line, and none of those after a ``-``, in any case.
+    """
+
+    level: Level = Level.INFO
+    words: str = ""
+
+    def passes(self, text: str, level: Level) -> bool:
+        """Whether a line is shown."""
+        if level < self.level:
+            return False
+        text = text.casefold()
+        for word in self.words.casefold().split():
+            unwanted = len(word) > 1 and word[0] == "-"
+            if (word[unwanted:] in text) == unwanted:
+                return False
+        return True
+
+
+def places(text: str, wanted: str) -> list[tuple[int, int]]:
+    """Where a text is in a line, in any case: beginnings and ends."""
+    if not wanted:
+        return []
+    return [match.span() for match in re.finditer(re.escape(wanted), text, re.IGNORECASE)]
