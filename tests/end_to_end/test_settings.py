@@ -1,0 +1,114 @@
+"""Settings, colours and characters, as the installed program has them in a real terminal."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.run import create
+from end_to_end.terminal import Terminal
+
+SGR = re.compile(rb"\x1b\[([\d;]*)m")
+
+
+def colours(raw: bytes) -> set[str]:
+    """The codes of colours, of any kind, that were written."""
+    codes = set(b";".join(SGR.findall(raw)).decode().split(";"))
+    return {code for code in codes if re.fullmatch(r"[34][0-8]|9\d|10\d", code)}
+
+
+@pytest.fixture
+def open_terminal(program: Path):
+    opened = []
+
+    def start(*arguments: str, **environment: str) -> Terminal:
+        opened.append(Terminal([program, *arguments], columns=110, rows=36, environment=environment))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def leave(terminal: Terminal) -> None:
+    terminal.send("q")
+    assert terminal.wait_closed() == 0
+
+
+def test_without_colours_none_is_sent_and_what_is_chosen_is_reversed(open_terminal) -> None:
+    terminal = open_terminal(NO_COLOR="1")
+    terminal.wait_for("Start")
+    terminal.send("?")
+    terminal.wait_for("Explain the keys")
+    terminal.send("escape", "down", "enter")
+    terminal.wait_for("resnet20")
+    terminal.send("escape")
+    terminal.wait_for(lambda text: "resnet20" not in text)
+    terminal.send("escape")
+    terminal.wait_for("esc back to Start")
+    leave(terminal)
+    assert colours(terminal.raw) == set()
+    assert any("7" in codes.decode().split(";") for codes in SGR.findall(terminal.raw))
+
+
+def test_sixteen_colours_are_the_terminals_own(open_terminal) -> None:
+    terminal = open_terminal(TERM="xterm", COLORTERM="")
+    terminal.wait_for("Start")
+    leave(terminal)
+    assert colours(terminal.raw)
+    assert not {"38", "48"} & colours(terminal.raw)
+
+
+def test_256_colours_are_mixed_no_further(open_terminal) -> None:
+    terminal = open_terminal(COLORTERM="")
+    terminal.wait_for("Start")
+    leave(terminal)
+    assert b"38;5;" in terminal.raw
+    assert b"38;2;" not in terminal.raw
+
+
+def test_a_run_is_drawn_in_ascii_where_the_locale_has_no_more(open_terminal) -> None:
+    run = create(Plan())
+    terminal = open_terminal("watch", run.name, LC_ALL="C")
+    terminal.wait_for(run.name)
+    terminal.send("?")
+    terminal.wait_for("- Keys -")
+    terminal.send("escape")
+    leave(terminal)
+    assert terminal.raw.isascii()
+
+
+def test_settings_that_are_wrong_open_nothing(open_terminal, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('theme = "accel-drak"\n')
+    terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file))
+    assert terminal.wait_closed() == 2
+    assert "settings.toml:1: there is no theme 'accel-drak'" in terminal.text.replace("\n", "")
+    assert b"\x1b[?1049h" not in terminal.raw
+
+
+def test_keys_that_are_wrong_end_it_with_every_mistake(open_terminal, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('[keys]\n"run.puase" = "x"\n')
+    terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file))
+    assert terminal.wait_closed() == 2
+    assert "there is no key 'run.puase'; did you mean run.pause" in terminal.text.replace("\n", "")
+    assert terminal.altered == []
+    assert terminal.modes == terminal.modes_before
+
+
+def test_settings_are_taken_by_the_form(open_terminal, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('theme = "accel-light"\n[plan]\nepochs = 3\n')
+    terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file))
+    terminal.wait_for("accel-tui train --epochs 3")
+    leave(terminal)
+    assert b"48;2;251;250;247" in terminal.raw
+
+
+def test_a_terminal_that_cannot_be_drawn_on_is_told_what_can(open_terminal) -> None:
+    terminal = open_terminal(TERM="dumb")
+    assert terminal.wait_closed() == 2
+    assert "the dashboard needs a full terminal, and this is one of TERM='dumb'" in terminal.text
+    assert "accel-tui train" in terminal.text
