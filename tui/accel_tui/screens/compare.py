@@ -133,6 +133,11 @@ class CompareScreen(Screen[None]):
         self._table.comparison = found
         self.query_one("#equal", Static).update(found.words)
 
+    @on(CompareCharts.Filled)
+    def _give_room(self, event: CompareCharts.Filled) -> None:
+        event.stop()
+        self.set_class(event.full, "-full")
+
     @on(CompareCharts.Looked)
     def _look(self, event: CompareCharts.Looked) -> None:
         event.stop()

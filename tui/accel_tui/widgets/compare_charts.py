@@ -1,11 +1,11 @@
 """The curves of several runs, each series in a chart of its own, on one axis of steps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
+from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 
@@ -13,16 +13,21 @@ from accel_engine.run.steps import RATE
 from accel_tui import figures
 from accel_tui.comparison import Side, series_of
 from accel_tui.widgets.chart.axes import significant
-from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
-from accel_tui.window import Part, Window, part_of
+from accel_tui.widgets.chart_bar import ChartBar, Item
+from accel_tui.widgets.chart_grid import EASY, SMALLEST, ChartGrid, room
+from accel_tui.widgets.chart_keys import ChartKeys
+from accel_tui.widgets.lettered_chart import LetteredChart
+from accel_tui.window import Part, part_of
 
-_SCROLL = 0.25  # of what is shown
+_FEWEST = 2  # charts that are shown wherever they can be read
+_MOST = 6
+_MARK = "▸"
 _STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent is the first's
 
 
 def letter(place: int) -> str:
-    """What tells a run apart where there are no colours."""
+    """What tells a run apart where there are no colours, or too few."""
     return "abcdefgh"[place]
 
 
@@ -31,23 +36,11 @@ def style_of(place: int) -> Colour:
     return _STYLES[place % len(_STYLES)]
 
 
-class CompareCharts(Container, can_focus=True):
+class CompareCharts(ChartKeys):
     """A chart for each series that any of the runs has, as many as there is room for; a key shows the others.
 
     Every chart has a curve for each run, with its validations as points.
     """
-
-    BINDING_GROUP_TITLE = "Charts"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "next", "Series", id="compare.next", tooltip="Show the other series"),
-        Binding("plus,equals_sign", "zoom_in", "Zoom", id="compare.in", tooltip="Show half as many steps"),
-        Binding("minus", "zoom_out", "Zoom out", show=False, id="compare.out", tooltip="Show twice as many steps"),
-        Binding("left", "move(-1)", "Earlier", show=False, id="compare.left", tooltip="Look at earlier steps"),
-        Binding("right", "move(1)", "Later", show=False, id="compare.right", tooltip="Look at later steps"),
-        Binding("home", "beginning", "Beginning", show=False, id="compare.home", tooltip="Look at the first steps"),
-        Binding("end", "end", "End", show=False, id="compare.end", tooltip="Follow the last steps"),
-        Binding("0", "whole", "Whole run", show=False, id="compare.whole", tooltip="Show all steps again"),
-    ]
 
     @dataclass
     class Looked(Message):
@@ -58,19 +51,63 @@ class CompareCharts(Container, can_focus=True):
     sides: reactive[tuple[Side, ...]] = reactive((), repaint=False, init=False)
     """The runs."""
 
-    window: reactive[Window] = reactive(Window(), repaint=False, init=False)
-    """Which steps are shown."""
-
     first: reactive[int] = reactive(0, repaint=False, init=False)
     """The place of the series that the first chart shows."""
 
     part: reactive[Part | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the states should be of."""
 
+    _bar = getters.query_one(ChartBar)
+    _grid = getters.query_one(ChartGrid)
+
     def compose(self) -> ComposeResult:
-        """All charts; the sheet of the screen says for which there is room."""
-        for place in range(3):
-            yield Chart(id=f"chart-{place}")
+        """The line above, and the charts."""
+        yield ChartBar()
+        with ChartGrid():
+            for place in range(_MOST):
+                yield LetteredChart(id=f"chart-{place}")
+
+    def on_mount(self) -> None:
+        """Mark the first chart."""
+        self.set_reactive(CompareCharts.marked, "chart-0")
+
+    def on_resize(self) -> None:
+        """See for how many there is room, and whether more can be told apart."""
+        self._draw()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Mark a chart only for who has the keys."""
+        super().watch_has_focus(has_focus)
+        self._draw()
+
+    def watch_sides(self) -> None:
+        """Draw what is new."""
+        self._draw()
+
+    watch_first = watch_window = watch_marked = watch_lens = watch_sides
+
+    def watch_full(self, full: bool) -> None:
+        """Give the marked chart all the room, or no longer."""
+        self.post_message(self.Filled(full))
+        self._draw()
+
+    def watch_cursor(self) -> None:
+        """Read all charts there."""
+        for chart in self._charts:
+            chart.cursor = self.cursor.step if self.cursor else None
+        self._tell()
+
+    def watch_part(self, part: Part | None) -> None:
+        """Ask for it."""
+        self.post_message(self.Looked(part))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Runs differ in their epochs and hours; others are shown only where not all are."""
+        if action == "x":
+            return False
+        if action == "choose":
+            return len(self.names) > self._shown or None
+        return super().check_action(action, parameters)
 
     @property
     def names(self) -> list[str]:
@@ -82,78 +119,71 @@ class CompareCharts(Container, can_focus=True):
         """Steps of the longest run."""
         return max((side.state.step for side in self.sides), default=0)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There are others only where not all are shown."""
-        del parameters
-        return len(self.names) > self._room or None if action == "next" else True
-
-    def on_resize(self) -> None:
-        """See for how many there is room, and whether more can be told apart."""
-        self._draw()
-
-    def watch_sides(self) -> None:
-        """Draw what is new."""
-        self._draw()
-
-    def watch_first(self) -> None:
-        """Draw others."""
-        self._draw()
-
-    def watch_window(self) -> None:
-        """Draw at once what is known of it, and have the rest read."""
-        self._draw()
-
-    def watch_part(self, part: Part | None) -> None:
-        """Ask for it."""
-        self.post_message(self.Looked(part))
+    @property
+    def stride(self) -> int:
+        """The steps that are known as one, or those of a dot."""
+        low, high = self.window.bounds(self.steps) or (0, self.steps)
+        return max(1, round((high - low) / (2 * self._widest)))
 
     @property
-    def _room(self) -> int:
-        return 3 if self.screen.has_class("-tall") else 2
+    def markable(self) -> Sequence[str]:
+        """The charts that are shown; those that would be, where one of them fills the screen."""
+        return [f"chart-{place}" for place in range(self._shown)]
+
+    @property
+    def _charts(self) -> list[LetteredChart]:
+        return list(self.query(LetteredChart))
+
+    @property
+    def _shown(self) -> int:
+        size = Size(self.size.width, self.size.height - 1)  # below the bar
+        if size.width < 1 or size.height < 1:
+            return 1
+        most = max(min(room(size, SMALLEST), _FEWEST), room(size, EASY))
+        return min(most, _MOST, len(self.names))
+
+    @property
+    def _widest(self) -> int:
+        return max((chart.size.width for chart in self._charts), default=0) or max(1, self.size.width)
 
     def _draw(self) -> None:
-        names = self.names
+        if not self.is_mounted:
+            return
+        names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
-        room = min(self._room, len(names))
-        for place, chart in enumerate(self.query(Chart)):
-            chart.display = place < room
-            if place < room:
+        for place, chart in enumerate(self._charts):
+            chart.display = chart.id == self.marked if self.full else place < shown
+            if place < shown:
                 name = names[(self.first + place) % len(names)]
-                chart.title = name
+                marked = self.has_focus and chart.id == self.marked and shown > 1
+                chart.title = f"{_MARK} {name}" if marked else name
                 chart.format = figures.compact if name == RATE else significant
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
-                chart.window = bounds
+                chart.lens, chart.window = self.lens, bounds
                 chart.series = tuple(_series(at, side, name) for at, side in enumerate(self.sides))
         known = max((side.state.throughput.width for side in self.sides), default=1)
-        self.part = part_of(bounds, 2 * self.size.width, known)
+        self.part = part_of(bounds, 2 * self._widest, known)
+        self._tell()
 
-    def action_next(self) -> None:
+    def _tell(self) -> None:
+        at = self.cursor
+        self._bar.items = (
+            Item("whole run", "whole", "0", on=self.window.span is None),
+            Item("follow", "end", "end", on=self.window.follows),
+            Item(f"step {at.step:,}" if at else "cursor", "cursor", "v", on=bool(at and at.stays)),
+            Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
+            Item("fill", "fill", "f", on=self.full, spare=True),
+            *(item for item in self.lens_items if item.action != "x"),
+        )
+
+    @on(ChartBar.Clicked)
+    async def _do(self, message: ChartBar.Clicked) -> None:
+        message.stop()
+        await self.run_action(message.action)
+
+    def action_choose(self) -> None:
         """Show the series that are not shown."""
-        self.first = (self.first + self._room) % len(self.names)
-
-    def action_zoom_in(self) -> None:
-        """Show half as many steps."""
-        self.window = self.window.zoomed(self.steps, 0.5)
-
-    def action_zoom_out(self) -> None:
-        """Show twice as many steps."""
-        self.window = self.window.zoomed(self.steps, 2)
-
-    def action_move(self, direction: int) -> None:
-        """Look at earlier or later steps."""
-        self.window = self.window.moved(self.steps, direction * _SCROLL)
-
-    def action_beginning(self) -> None:
-        """Look at the first steps."""
-        self.window = self.window.at_beginning()
-
-    def action_end(self) -> None:
-        """Follow the last steps."""
-        self.window = self.window.at_end()
-
-    def action_whole(self) -> None:
-        """Show all steps again."""
-        self.window = Window()
+        self.first = (self.first + self._shown) % len(self.names)
 
 
 def _series(place: int, side: Side, name: str) -> Series:
