@@ -158,6 +158,9 @@ class Plan:
     )
     seed: int = _field(0, "Seed of weights, order of examples and dropout", int, minimum=0, maximum=2**31 - 1)
     validation: str = _field("epoch", "When to validate: after each epoch, at the end, never", str, choices=VALIDATIONS)
+    gradient_norm: str = _field(
+        "off", "Record the norm of each step's gradients, before any clipping", str, choices=("on", "off")
+    )
     tensorboard: str = _field(
         "off", "Write TensorBoard events into the run's directory, too", str, choices=("on", "off")
     )

@@ -36,6 +36,7 @@ def changed(tmp_path: Path) -> Plan:
         rate_scaling="linear",
         seed=42,
         validation="end",
+        gradient_norm="on",
         tensorboard="on",
         image_size="32x48",
         name="it's a try",

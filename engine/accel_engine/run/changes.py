@@ -11,6 +11,7 @@ CHANGEABLE = frozenset(
         "epochs",
         "learning_rate",
         "validation",
+        "gradient_norm",
         "tensorboard",
         "xla",
         "name",

@@ -141,6 +141,12 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
         own_train_step = overrides_train_step(model)
+        if own_train_step and plan.gradient_norm == "on":
+            raise PlanError(
+                "gradient_norm",
+                "on",
+                f"model {plan.model} takes gradients in a train_step of its own, where they cannot be seen; use off",
+            )
         if own_train_step and cluster is not None and cluster.coordinated:
             raise ModelError(
                 f"model {plan.model} has a train_step of its own, whose metrics all workers would share: "

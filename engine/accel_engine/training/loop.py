@@ -19,6 +19,7 @@ import tensorflow as tf
 from accel_engine.errors import ModelError
 from accel_engine.run.schema import series_name
 from accel_engine.training.assembly import Assembly
+from accel_engine.training.gradients import global_norm
 from accel_engine.training.labels import Labels
 
 CHUNK_SECONDS = 0.05
@@ -165,10 +166,15 @@ def _step(assembly: Assembly) -> Step:
             loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=True)
             objective = model.optimizer.scale_loss(loss)
         gradients = tape.gradient(objective, model.trainable_variables)
+        norm = None
+        if assembly.plan.gradient_norm == "on":
+            norm = global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0)))  # before it changes the scale
         model.optimizer.apply(gradients, model.trainable_variables)
         logs = {"loss": loss * replicas}
         if assembly.classifies:
             logs["accuracy"] = tf.reduce_mean(labels.correct(y, outputs))
+        if norm is not None:
+            logs["gradient_norm"] = norm
         return logs
 
     return step

@@ -29,8 +29,15 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         replicas=schedule.replicas,
         optimizer=optimizer_name(model),
         loss=loss_name(model.loss),
-        series=("loss", "accuracy") if assembly.classifies else ("loss",),
+        series=_series(assembly),
         precision=plan.policy,
         xla=plan.xla == "on" or assembly.on_tpu,
         feed=assembly.feed.kind,
     )
+
+
+def _series(assembly: Assembly) -> tuple[str, ...]:
+    """Names of what is recorded at every step; a model's own ``train_step`` may give more."""
+    accuracy = ("accuracy",) if assembly.classifies else ()
+    norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
+    return ("loss", *accuracy, *norm)

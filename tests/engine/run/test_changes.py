@@ -33,6 +33,7 @@ OTHERS = {
     "rate_scaling": "linear",
     "seed": 1,
     "validation": "off",
+    "gradient_norm": "on",
     "tensorboard": "on",
     "image_size": "8x8",
     "name": "another",

@@ -1,0 +1,41 @@
+"""The gradient norm of a step that several processes take is that of one process."""
+
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine import run
+from accel_engine.launch import start
+from accel_engine.plan import Plan
+
+ALONE = Plan(
+    model="mlp",
+    batch_size=64,
+    steps_per_epoch=20,
+    epochs=1,
+    optimizer="sgd",
+    learning_rate=0.1,
+    validation="off",
+    gradient_norm="on",
+)
+
+
+def norms(directory: Path) -> np.ndarray:
+    with closing(run.RunReader(directory)) as reader:
+        return np.concatenate([chunk.series["gradient_norm"] for chunk in reader.poll().chunks])
+
+
+@pytest.mark.parametrize(("strategy", "workers"), [("multi-worker", 2), ("parameter-server", 1)])
+def test_several_processes_tell_the_norm_that_one_does(
+    engines: list["subprocess.Popen[str]"], home: Path, strategy: str, workers: int
+) -> None:
+    alone, together = run.create(ALONE), run.create(ALONE.replace(strategy=strategy, local_workers=workers))
+    for directory in (alone, together):
+        engines.append(start(directory))
+        assert engines[-1].wait(120) == 0
+
+    assert len(norms(alone)) == 20
+    np.testing.assert_allclose(norms(together), norms(alone), rtol=1e-4)

@@ -1,0 +1,120 @@
+"""The gradient norm of every step is that of a plain loop with ``tf.GradientTape``."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine import data
+from accel_engine.events import ModelBuilt, Outcome
+from accel_engine.models.build import build
+from accel_engine.plan import Plan
+from accel_engine.training.feed import epoch_order
+from accel_engine.training.gradients import global_norm
+
+from .conftest import Gym
+
+STEPS = 6
+
+PLAN = Plan(
+    model="mlp",
+    batch_size=64,
+    epochs=1,
+    steps_per_epoch=STEPS,
+    optimizer="sgd",
+    learning_rate=0.1,
+    validation="off",
+    gradient_norm="on",
+)
+
+OWN = """
+import keras
+
+class Model(keras.Model):
+    def train_step(self, batch):
+        return super().train_step(batch)
+
+def build(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    return Model(inputs, keras.layers.Dense(classes, activation="softmax")(keras.layers.Flatten()(inputs)))
+"""
+
+
+def plain_norms(clip: float | None = None) -> list[float]:
+    """Of each step of a plain loop."""
+    dataset = data.load(PLAN.data, image_size=None, seed=PLAN.seed)
+    keras.utils.set_random_seed(PLAN.seed)
+    model = build(PLAN.model, dataset.shape, dataset.classes)
+    optimizer = keras.optimizers.SGD(0.1, clipnorm=clip)
+    optimizer.build(model.trainable_variables)
+    loss = keras.losses.SparseCategoricalCrossentropy()
+    norms = []
+    for (rows,) in epoch_order(PLAN.seed, 0, len(dataset.train), STEPS, 1, PLAN.batch_size):
+        with tf.GradientTape() as tape:
+            outputs = model(dataset.train.x[rows].astype(np.float32) * np.float32(dataset.scale), training=True)
+            value = loss(dataset.train.y[rows], outputs)
+        gradients = tape.gradient(value, model.trainable_variables)
+        norms.append(float(tf.sqrt(tf.add_n([tf.reduce_sum(gradient**2) for gradient in gradients]))))
+        optimizer.apply(gradients, model.trainable_variables)
+    return norms
+
+
+@pytest.mark.parametrize(
+    ("changes", "tolerance"),
+    [
+        ({}, 1e-5),
+        ({"xla": "on"}, 1e-5),
+        ({"strategy": "mirrored", "virtual_cpus": 2}, 1e-5),
+        ({"strategy": "central-storage", "virtual_cpus": 2}, 1e-5),
+        ({"precision": "mixed_float16"}, 2e-2),
+        ({"precision": "mixed_float16", "strategy": "mirrored", "virtual_cpus": 2}, 2e-2),
+    ],
+)
+def test_norms_are_those_of_a_plain_loop(gym: Gym, changes: dict[str, object], tolerance: float) -> None:
+    trained = gym.train(PLAN.replace(**changes))
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert trained.only(ModelBuilt).series == ("loss", "accuracy", "gradient_norm")
+    np.testing.assert_allclose(trained.series["gradient_norm"], plain_norms(), rtol=tolerance)
+
+
+def test_the_norm_is_that_before_clipping(gym: Gym, tmp_path: Path) -> None:
+    path = tmp_path / "clipped.py"
+    path.write_text(
+        "import keras\n"
+        "from accel_engine.models.build import build as catalogued\n"
+        "def build(input_shape, classes):\n"
+        "    model = catalogued('mlp', input_shape, classes)\n"
+        "    model.compile(keras.optimizers.SGD(0.1, clipnorm=0.01), 'sparse_categorical_crossentropy')\n"
+        "    return model\n"
+    )
+
+    trained = gym.train(PLAN.replace(model=f"{path}:build", optimizer="auto", learning_rate=None))
+
+    np.testing.assert_allclose(trained.series["gradient_norm"], plain_norms(clip=0.01), rtol=1e-5)
+
+
+def test_nothing_of_it_is_computed_unless_asked(gym: Gym) -> None:
+    assert set(gym.train(PLAN.replace(gradient_norm="off")).series) == {"loss", "accuracy"}
+
+
+def test_a_model_with_a_train_step_of_its_own_is_refused_with_the_reason(gym: Gym, tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+
+    ended = gym.train(PLAN.replace(model=f"{path}:build")).ended
+
+    assert ended.outcome is Outcome.FAILED
+    assert "train_step of its own" in ended.reason
+
+
+def test_rows_of_an_embedding_that_occur_twice_are_added_up() -> None:
+    table = tf.Variable(tf.ones((3, 2)))
+    with tf.GradientTape() as tape:
+        value = tf.reduce_sum(tf.gather(table, [1, 1]))
+    gradient = tape.gradient(value, table)
+    assert isinstance(gradient, tf.IndexedSlices)
+
+    assert float(global_norm([gradient, None], tf.constant(2.0))) == pytest.approx(8**0.5 / 2)
