@@ -24,7 +24,6 @@ from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log_view import LogView
 from accel_tui.widgets.notices import Notices
 from accel_tui.widgets.run_charts import RunCharts
-from accel_tui.widgets.run_charts import RunCharts
 from tui.fake_engine import FakeEngine, dead_pid
 
 SMALL, WIDE = (80, 24), (120, 40)
