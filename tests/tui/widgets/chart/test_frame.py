@@ -44,6 +44,15 @@ def test_damage_is_merged_when_near_and_apart_when_far() -> None:
     assert damage(old, new) == [Region(3, 1, 4, 1), Region(30, 1, 2, 1), Region(0, 2, 1, 1)]
 
 
+def test_an_upright_line_is_damage_in_one_piece() -> None:
+    old = Frame.blank(40, 5)
+    new = old.copy()
+    for y in (0, 1, 2, 4):
+        new.write(3, y, "x", "note")
+        new.write(30, y, "x", "note")
+    assert damage(old, new) == [Region(3, 0, 1, 3), Region(30, 0, 1, 3), Region(3, 4, 1, 1), Region(30, 4, 1, 1)]
+
+
 def test_another_colour_is_damage_but_not_of_a_space() -> None:
     old = Frame.blank(10, 1)
     old.write(2, 0, "ab", "note")

@@ -71,12 +71,21 @@ class Frame:
 
 
 def damage(old: Frame, new: Frame) -> list[Region]:
-    """Find the cells that differ between two pictures of one size: few regions, each within a row."""
+    """Find the cells that differ between two pictures of one size: few regions, in each row apart from each other."""
     changed = (old.characters != new.characters) | ((old.styles != new.styles) & (new.characters != ord(" ")))
     rows, cells = changed.nonzero()
     if not rows.size:
         return []
     cuts = ((rows[1:] != rows[:-1]) | (cells[1:] - cells[:-1] > _MERGE)).nonzero()[0]
     firsts, lasts = [0, *(cuts + 1)], [*cuts, -1]
-    spans = zip(rows[firsts].tolist(), cells[firsts].tolist(), cells[lasts].tolist(), strict=True)
-    return [Region(first, y, last - first + 1, 1) for y, first, last in spans]
+    regions: list[Region] = []
+    above: dict[tuple[int, int], int] = {}
+    for y, first, last in zip(rows[firsts].tolist(), cells[firsts].tolist(), cells[lasts].tolist(), strict=True):
+        # What is right below another of the same columns, such as most of an upright line, is one with it.
+        place = above.get((first, last), -1)
+        if place >= 0 and regions[place].bottom == y:
+            regions[place] = regions[place].grow((0, 0, 1, 0))
+        else:
+            above[first, last] = len(regions)
+            regions.append(Region(first, y, last - first + 1, 1))
+    return regions
