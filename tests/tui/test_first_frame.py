@@ -32,9 +32,9 @@ def resize(terminal: int, columns: int, rows: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def kept(of: str = "") -> FirstFrame:
-    FirstFrame(of).keep(FRAME)
-    return FirstFrame(of)
+def kept() -> FirstFrame:
+    FirstFrame().keep(FRAME)
+    return FirstFrame()
 
 
 def test_what_was_kept_is_shown_and_typing_is_not(terminal: int) -> None:
@@ -55,19 +55,23 @@ def test_nothing_is_shown_before_a_frame_was_kept(terminal: int) -> None:
     assert termios.tcgetattr(terminal) == before
 
 
-@pytest.mark.parametrize("change", ["size", "variable", "other", "damage"])
+@pytest.mark.parametrize("change", ["size", "variable", "settings", "damage"])
 def test_a_frame_of_other_circumstances_is_not_shown(
     terminal: int, monkeypatch: pytest.MonkeyPatch, home: Path, change: str
 ) -> None:
-    kept("settings")
+    kept()
     match change:
         case "size":
             resize(terminal, 100, 30)
         case "variable":
             monkeypatch.setenv("NO_COLOR", "1")
+        case "settings":
+            monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(home / "settings.toml"))
+            kept()
+            (home / "settings.toml").touch()
         case "damage":
             (home / "first-frame").write_bytes(b"\xff\xfe")
-    frame = FirstFrame("other settings" if change == "other" else "settings")
+    frame = FirstFrame()
     frame.show()
     assert not frame.is_shown
 

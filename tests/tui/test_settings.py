@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_tui import settings
+from accel_tui import places, settings
 from accel_tui.settings import SETTINGS, Settings, SettingsError
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
@@ -35,8 +35,8 @@ def test_without_a_file_all_is_as_built_in(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.delenv("ACCEL_TUI_SETTINGS")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert settings.path().name == "settings.toml"
-    assert settings.path().is_relative_to(tmp_path)
+    assert places.settings_path().name == "settings.toml"
+    assert places.settings_path().is_relative_to(tmp_path)
     assert settings.load() == Settings()
 
 

@@ -25,10 +25,11 @@ from accel_tui.commands import KeyCommands
 from accel_tui.engine_words import engine_words
 from accel_tui.meter import Meter, record
 from accel_tui.painting import PaintingApp
+from accel_tui.places import settings_path
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.too_small import TooSmallScreen, too_small
-from accel_tui.settings import Settings, SettingsError, path
+from accel_tui.settings import Settings, SettingsError
 from accel_tui.theme import DARK, THEMES, other
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class AccelApp(PaintingApp):
         """Write the theme into the user's settings."""
         from accel_tui.keeping import keep  # seldom wanted
 
-        file = self.settings.source.path or path()
+        file = self.settings.source.path or settings_path()
         try:
             keep(file, "theme", self.theme)
         except AccelError as error:

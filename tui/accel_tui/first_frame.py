@@ -12,31 +12,25 @@ import os
 import sys
 import termios
 import tty
-from pathlib import Path
-
-import platformdirs
 
 from accel_engine import __version__
+from accel_tui.places import SETTINGS, first_frame_path, settings_path
 
 ALTERNATE = "\x1b[?1049h"
 """Begins the screen that a full-screen program has to itself."""
 
-VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TMUX")
+VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TMUX", SETTINGS)
 """What may tell a program that it should paint differently."""
 
 
 class FirstFrame:
-    """The frame of one screen, in one size, of one version of the program.
+    """The frame for this terminal, this version of the program, and the settings as they are."""
 
-    Args:
-        of: What else it depends on, in words.
-    """
-
-    def __init__(self, of: str = "") -> None:
+    def __init__(self) -> None:
         size = tuple(os.get_terminal_size(sys.stdout.fileno()))
         seen = [os.environ.get(name) for name in VARIABLES]
-        self._about = json.dumps([__version__, size, seen, of])
-        self._path = Path(os.environ.get("ACCEL_TUI_HOME") or platformdirs.user_cache_path("accel-tui")) / "first-frame"
+        self._about = json.dumps([__version__, size, seen, _settled()])
+        self._path = first_frame_path()
         self._shown: str | None = None
 
     @property
@@ -65,3 +59,12 @@ class FirstFrame:
             rest = self._path.with_suffix(f".{os.getpid()}")
             rest.write_text(f"{self._about}\n{frame}", encoding="utf-8")
             rest.replace(self._path)
+
+
+def _settled() -> tuple[int, int] | None:
+    """What changes with the settings, as far as that can be told without reading them."""
+    try:
+        found = settings_path().stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -13,9 +13,8 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan, Spec
 from accel_engine.registry import suggestion
-
-VARIABLE = "ACCEL_TUI_SETTINGS"
-"""The variable of the environment that names another file."""
+from accel_tui.places import SETTINGS as SETTINGS_VARIABLE
+from accel_tui.places import settings_path
 
 COLOURS = ("auto", "none", "16", "256", "all")
 """How many colours a terminal may be taken to show."""
@@ -126,16 +125,6 @@ ATTRIBUTES: Mapping[str, str] = MappingProxyType(
 _TABLES = ("plan", "keys", "rates", "notify")
 
 
-def path() -> Path:
-    """The settings file, which need not be there: ``ACCEL_TUI_SETTINGS``, or the platform's place for settings."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
-    import platformdirs
-
-    return platformdirs.user_config_path("accel-tui") / "settings.toml"
-
-
 def load() -> Settings:
     """Read the user's settings; the program's own where there is no file.
 
@@ -144,7 +133,7 @@ def load() -> Settings:
     Raises:
         SettingsError: The file cannot be read, or something in it is wrong; all of it is told.
     """
-    settings, mistakes = read(path())
+    settings, mistakes = read(settings_path())
     if mistakes:
         raise SettingsError(mistakes)
     return settings
@@ -157,8 +146,8 @@ def read(file: Path) -> tuple[Settings, list[str]]:
         text = file.read_text(encoding="utf-8")
         values = tomllib.loads(text)
     except FileNotFoundError:
-        if os.environ.get(VARIABLE):
-            return Settings(source=source), [f"{file}: there is no such file, although {VARIABLE} names it"]
+        if os.environ.get(SETTINGS_VARIABLE):
+            return Settings(source=source), [f"{file}: there is no such file, although {SETTINGS_VARIABLE} names it"]
         return Settings(source=source), []
     except OSError as error:
         return Settings(source=source), [f"{file}: cannot be read: {error.strerror}"]

@@ -1,6 +1,5 @@
 """Opening the dashboard on a terminal, and giving the terminal back as it was found."""
 
-import asyncio
 import contextlib
 import gc
 import io
@@ -16,10 +15,7 @@ from typing import TextIO
 
 from accel_engine.errors import AccelError, UsageError
 from accel_tui.cli.speech import say
-from accel_tui.colours import obey
 from accel_tui.first_frame import FirstFrame
-from accel_tui.glyphs import resolve
-from accel_tui.settings import Settings, SettingsError, load
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
 """Leaves the alternate screen, shows the cursor, and ends mouse, focus, paste and key reports."""
@@ -51,25 +47,31 @@ def open_dashboard(run: Path | None = None) -> int:
             f"the dashboard needs a full terminal, and this is {where}\n"
             "Train without it: accel-tui train. Follow a run: accel-tui watch RUN --plain."
         )
-    settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
     gc.disable()  # next to nothing of what is made before the first paint is garbage; the app enables it again
 
     last_words = io.StringIO()
     with contextlib.nullcontext() if _is_served() else _terminal_kept():
-        frame = FirstFrame(repr(settings)) if run is None and _is_on_terminal() else None
+        frame = FirstFrame() if run is None and _is_on_terminal() else None
         if frame:
             frame.show()
-        status = _run(run, settings, frame, last_words)
+        status = _run(run, frame, last_words)
     return _farewell(status, last_words.getvalue())
 
 
-def _run(run: Path | None, settings: Settings, frame: FirstFrame | None, last_words: TextIO) -> int:
-    from rich.console import Console  # with Textual, slow to import, and only needed on a terminal
+def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
+    # All of this is slow to import, and comes after the frame that may be shown already.
+    import asyncio
+
+    from rich.console import Console
 
     from accel_tui.app import AccelApp
+    from accel_tui.colours import obey
+    from accel_tui.glyphs import resolve
     from accel_tui.keeping_driver import KeepingDriver
     from accel_tui.nameable import theme_mistakes
+    from accel_tui.settings import SettingsError, load
 
+    settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)
     with asyncio.Runner() as runner:

@@ -10,6 +10,7 @@ import tomli_w
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
+from accel_tui import places
 from accel_tui import settings as user
 from accel_tui.cli.table import table
 from accel_tui.settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
@@ -41,7 +42,7 @@ def settings() -> None:
 @settings.command("path")
 def path_() -> None:
     """Print where the file is, or would be."""
-    click.echo(user.path())
+    click.echo(places.settings_path())
 
 
 @settings.command()
@@ -64,7 +65,7 @@ def init() -> None:
     """Write a file with all defaults, as comments, where there is none."""
     from accel_tui import nameable
 
-    place = user.path()
+    place = places.settings_path()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("x", encoding="utf-8") as file:
@@ -120,7 +121,7 @@ def _checked() -> Settings:
     """
     from accel_tui import nameable  # imports all screens
 
-    chosen, mistakes = user.read(user.path())
+    chosen, mistakes = user.read(places.settings_path())
     if mistakes := [*mistakes, *nameable.theme_mistakes(chosen), *nameable.key_mistakes(chosen)]:
         raise SettingsError(mistakes)
     return chosen
