@@ -38,12 +38,13 @@ class Work:
     batch: int
 
 
+# An epoch is the least that `fit` trains: those of the slow works are short, so that a round is soon over.
 WORKS = {
     "mlp-32": Work("mlp", "synthetic:28x28x1:10:20000", 32),
     "mlp-128": Work("mlp", "synthetic:28x28x1:10:60000", 128),
     "fashion-cnn-128": Work("fashion-cnn", "synthetic:28x28x1:10:12800", 128),
-    "fashion-cnn-1000": Work("fashion-cnn", "synthetic:28x28x1:10:20000", 1000),
-    "resnet20-128": Work("resnet20", "synthetic:32x32x3:10:1280", 128),
+    "fashion-cnn-1000": Work("fashion-cnn", "synthetic:28x28x1:10:8000", 1000),
+    "resnet20-128": Work("resnet20", "synthetic:32x32x3:10:640", 128),
 }
 
 
