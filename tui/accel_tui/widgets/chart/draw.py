@@ -175,8 +175,8 @@ def _head(frame: Frame, view: View, width: int) -> None:
             break
     note = next((note for note in notes if x + len(note) < view.columns), "")
     frame.write(view.columns - len(note), 0, note, "warning")
-    key = words(view.marks, view.x, width) if view.explains and not note else ""
-    if x + len(key) < view.columns:
+    if view.explains and not note:
+        key = words(view.marks, view.x, width, view.columns - x - 1)
         frame.write(view.columns - len(key), 0, key, "note")
 
 

@@ -48,14 +48,20 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
                 _line(frame, column, row)
 
 
-def words(marks: Marks, x: Axis, width: int) -> str:
-    """What the marks mean that are seen in a plot, and of how many events in a row one is drawn."""
-    told = []
-    for kind, glyph in GLYPHS.items():
+def words(marks: Marks, x: Axis, width: int, room: int) -> str:
+    """What the marks mean that are seen in a plot, and of how many events in a row one is drawn.
+
+    Where there is not room for all in so many cells, nothing is said of those that happen most often.
+    """
+    told = ""
+    for kind in reversed(GLYPHS):
         stride, cells = _cells(marks[kind], x, width) if kind in marks else (1, [])
         if cells:
-            told.append(f"{glyph} {kind}" if stride == 1 else f"{glyph} {stride} {kind}s")
-    return "  ".join(told)
+            more = f"{GLYPHS[kind]} {kind}" if stride == 1 else f"{GLYPHS[kind]} {stride} {kind}s"
+            told = f"{more}  {told}" if told else more
+            if len(told) > room:
+                return told[len(more) + 2 :]
+    return told
 
 
 def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:

@@ -60,11 +60,12 @@ class Scale:
             return []
         distance = _CELLS_A_LABEL * float(np.median(grown))
         rung = next((rung for rung in self.rungs if rung >= distance), self.rungs[-1])
-        number = np.floor(edges / rung + 1e-6)
-        if abs(edges[0] - number[0] * rung) < 1e-6 * rung:
-            number[0] -= 1  # it begins with a round one
-        cells = np.flatnonzero(number[1:] > number[:-1])
-        return [(int(cell), self.write(float(number[cell + 1]) * rung, rung)) for cell in cells]
+        before = np.ceil(edges / rung - 1e-6)  # how many round numbers there are before each edge
+        cells = np.flatnonzero(before[1:] > before[:-1])
+        found = [(int(cell), float(before[cell + 1]) - 1) for cell in cells]
+        if abs(edges[-1] - before[-1] * rung) < 1e-6 * rung:
+            found.append((width - 1, float(before[-1])))  # it ends with a round one
+        return [(cell, self.write(number * rung, rung)) for cell, number in found]
 
 
 def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None) -> Scale:
@@ -92,10 +93,10 @@ def seconds(ended: Curve) -> Scale:
     starts = ended.first + known * ended.width
     taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
     at = np.maximum.accumulate(ended.means[known])
-    if len(at) > 1:
+    if len(at) > 1:  # go on to the first step's beginning and to the last one's end, beyond the middles of buckets
         begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
-        taken = np.concatenate(([0.0], taken, [ended.count]))
-        at = np.concatenate(([begun], at, [max(ended.last, at[-1])]))
+        done = at[-1] + (ended.count - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
+        taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.count]), ([begun], at, [done])))
     return Scale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 from accel_tui.curve import Curve
 
-Colour = Literal["primary", "secondary", "accent", "success", "warning", "error"]
-"""Names of the theme's colours that a series can be drawn in."""
+Colour = Literal["primary", "secondary", "success", "warning", "error"]
+"""Names of the theme's colours that a series can be drawn in. People who see fewer colours tell them apart too."""
 
 NOTHING = Curve()
 """The curve of a series that has none; always the same, so that nothing is drawn again for it."""

@@ -1,0 +1,107 @@
+"""What a value axis leaves out, against counting step by step."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accel_engine.run.buckets import fold
+from accel_tui.curve import Curve
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.clipping import Hidden, fence, hidden, told
+from accel_tui.widgets.chart.lens import Lens
+from accel_tui.widgets.chart.log_axis import LogAxis
+from accel_tui.widgets.chart.ranges import axis_of
+from accel_tui.widgets.chart.series import Series
+
+
+def series(values: np.ndarray, width: int = 1) -> Series:
+    values = values.astype(np.float32)
+    return Series("loss", Curve.of(fold(values, width), 0, len(values), width))
+
+
+def noisy(count: int = 1000, *spikes: float) -> np.ndarray:
+    values = 1 + np.random.default_rng(3).uniform(-0.2, 0.2, count)
+    values[100 : 100 + len(spikes)] = spikes
+    return values
+
+
+def test_the_fence_is_that_of_quantiles_and_never_beyond_the_values() -> None:
+    values = np.arange(101.0)
+    assert fence(values, values) == (0, 100)
+    values[100] = 1e6
+    assert fence(values, values) == (0, pytest.approx(95 + 0.5 * 90))
+    values[0] = -1e6
+    assert fence(values, values) == (pytest.approx(5 - 0.5 * 90), pytest.approx(95 + 0.5 * 90))
+    assert fence(np.array([2.0]), np.array([3.0])) == (2, 3)
+
+
+def test_the_fence_of_logarithms_is_the_logarithm_of_theirs() -> None:
+    values = np.random.default_rng(5).lognormal(0, 2, 500)
+    values[:2] = 1e-12, 1e12
+    straight = fence(np.log(values), np.log(values))
+    assert fence(values, values, log=True) == pytest.approx(tuple(math.exp(end) for end in straight))
+
+
+def test_a_steady_fall_is_wholly_on_the_axis_and_spikes_are_not() -> None:
+    fall = 2 * np.exp(-np.arange(1000) / 300)
+    lens = Lens(clip=True)
+    assert axis_of((series(fall),), None, lens).high == 2
+    axis = axis_of((series(noisy(1000, 50.0, -9.0)),), None, lens)
+    assert 0 <= axis.low < 0.8
+    assert 1.2 < axis.high < 2
+
+
+@pytest.mark.parametrize("width", [1, 4, 64])
+def test_what_is_hidden_is_counted_exactly_for_steps_and_at_least_for_buckets(width: int) -> None:
+    values = noisy(1000, 9.0, 8.0, -4.0, math.nan)
+    found = hidden(series(values, width), 0, math.inf, 0.5, 2.0)
+    assert found.of == 999
+    assert found.exact == (width == 1)
+    if width == 1:
+        assert found == Hidden(2, 1, 999)
+    else:
+        assert 1 <= found.above <= 2
+        assert found.below == 1
+    everything = hidden(series(values, width), 0, math.inf, 100, 200)
+    assert everything.below == 999
+
+
+def test_only_what_is_in_the_window_is_counted() -> None:
+    values = noisy(1000, 9.0, 8.0)
+    assert hidden(series(values), 101, 200, 0, 2) == Hidden(1, 0, 99)
+    points = Series("validation", points=((5, 9.0), (150, 7.0), (160, math.inf)))
+    assert hidden(points, 101, 200, 0, 2) == Hidden(1, 0, 1)
+
+
+def test_what_is_hidden_is_told_in_many_words_and_in_few() -> None:
+    one = series(noisy(1024, 20.0, 20.0, 20.0))
+    assert told((one,), Axis(0, 1024), Axis(0, 12.4), clipped=True) == [
+        "3 above 12.4 of 1,024 hidden",
+        "3 above 12.4 hidden",
+        "3 hidden",
+    ]
+    both = series(noisy(1024, 20.0, -5.0), 8)
+    assert (
+        told((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == "1+ above 12.4 and 1+ below 0 of 1,024 hidden"
+    )
+    assert told((series(noisy(100)),), Axis(0, 100), Axis(0, 2), clipped=True) == []
+
+
+def test_what_has_no_logarithm_is_told() -> None:
+    values = noisy(1000, 0.0, -3.0)
+    axis = axis_of((series(values),), None, Lens(log=True))
+    assert isinstance(axis, LogAxis)
+    assert 0.5 < axis.low <= values[values > 0].min()
+    assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 at or below 0 of 1,000 hidden"
+    nothing = axis_of((series(np.zeros(10)),), None, Lens(log=True))
+    assert told((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
+
+
+def test_an_axis_that_has_all_values_hides_none() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        values = rng.lognormal(0, rng.uniform(0.01, 4), 300)
+        for width in (1, 8):
+            one = (series(values, width),)
+            assert told(one, Axis(0, 300), axis_of(one, None, Lens(log=True)), clipped=False) == []

@@ -1,0 +1,94 @@
+"""What happened, on the line below a plot."""
+
+import numpy as np
+import pytest
+
+from accel_tui.curve import Curve
+from accel_tui.marks import MOST, Kind, Track
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.draw import View, render
+from accel_tui.widgets.chart.frame import STYLES, Frame
+from accel_tui.widgets.chart.marks import GLYPHS, words
+from accel_tui.widgets.chart.series import Series
+
+CURVE = Curve().extend(np.linspace(2, 1, 200, dtype=np.float32))
+
+WHOLE = Axis(0, 200)
+
+
+def track(*steps: int) -> Track:
+    found = Track()
+    for step in steps:
+        found = found.added(step)
+    return found
+
+
+def picture(marks: dict[Kind, Track], *, columns: int = 56, x: Axis = WHOLE, explains: bool = False) -> Frame:
+    view = View(columns, 9, x, Axis(0, 2), (Series("loss", CURVE),), "loss", marks=marks, explains=explains)
+    return render(view)
+
+
+def line(frame: Frame) -> str:
+    return frame.text(len(frame.characters) - 2)
+
+
+def test_each_kind_has_a_shape_of_its_own() -> None:
+    assert len(set(GLYPHS.values())) == len(GLYPHS) == len(Kind)
+    marks = {kind: track(20 + 24 * place) for place, kind in enumerate(Kind)}
+    drawn = line(picture(marks))
+    assert [character for character in drawn if character in GLYPHS.values()] == [GLYPHS[kind] for kind in Kind]
+
+
+def test_marks_are_where_it_happened() -> None:
+    drawn = line(picture({Kind.CHECKPOINT: track(50, 150, 200)}))
+    assert [place for place, character in enumerate(drawn) if character == "◆"] == [6 + 12, 6 + 37, 55]
+
+
+def test_two_at_one_place_are_beside_one_another() -> None:
+    assert "┴◆" in line(picture({Kind.EPOCH: track(30), Kind.CHECKPOINT: track(30)}))
+    assert line(picture({Kind.EPOCH: track(0)}))[6] == "┼"  # where there is a tick
+
+
+def test_a_line_goes_up_from_what_is_rare_and_leaves_curves_alone() -> None:
+    frame = picture({Kind.PAUSED: track(100), Kind.EPOCH: track(60)})
+    above = [chr(frame.characters[row, 31]) for row in range(1, 7)]
+    assert above.count("┊") == 5
+    assert {STYLES[frame.styles[row, 31]] for row in range(1, 7)} == {"axis", "primary"}
+    assert all(chr(frame.characters[row, 21]) != "┊" for row in range(1, 7))
+
+
+@pytest.mark.parametrize(("events", "stride"), [(6, 1), (7, 2), (13, 5), (60, 10), (61, 20)])
+def test_of_many_events_only_some_are_drawn(events: int, stride: int) -> None:
+    marks = {Kind.EPOCH: track(*(200 * number // events for number in range(1, events + 1)))}
+    drawn = line(picture(marks))
+    assert sum(character in "┴┼" for character in drawn) == events // stride
+    told = words(marks, Axis(0, 200), 50, 80)
+    assert told == ("┴ epoch" if stride == 1 else f"┴ {stride} epochs")
+
+
+def test_a_closer_look_shows_more_of_them() -> None:
+    marks = {Kind.EPOCH: track(*range(2, 202, 2))}
+    assert words(marks, Axis(0, 200), 50, 80) == "┴ 20 epochs"
+    assert words(marks, Axis(101, 111), 50, 80) == "┴ epoch"
+
+
+def test_thinned_tracks_are_drawn_at_their_own_numbers() -> None:
+    marks = {Kind.CHECKPOINT: track(*range(1, 3 * MOST))}
+    assert marks[Kind.CHECKPOINT].every == 4
+    whole = Axis(0, 3 * MOST)
+    stride = int(words(marks, whole, 80, 80).split()[1])
+    assert stride % 4 == 0
+    assert 3 * MOST / stride <= 10
+
+
+def test_meanings_are_told_as_far_as_there_is_room_the_rarest_first() -> None:
+    marks = {Kind.EPOCH: track(50, 100), Kind.CHECKPOINT: track(100), Kind.PAUSED: track(120)}
+    assert picture(marks, explains=True).text(0).rstrip().endswith("┴ epoch  ◆ checkpoint  ║ pause")
+    assert picture(marks, columns=46, explains=True).text(0).rstrip().endswith("  ◆ checkpoint  ║ pause")
+    assert "pause" not in picture(marks).text(0)
+
+
+def test_what_is_not_in_the_window_is_not_drawn() -> None:
+    marks = {Kind.EPOCH: track(50, 100)}
+    assert "┴" not in line(picture(marks, x=Axis(110, 160)))
+    assert words(marks, Axis(110, 160), 50, 80) == ""
