@@ -1,6 +1,7 @@
 """The app: screens, and the few things that outlive them."""
 
 import gc
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_tui import messages
+from accel_tui.announcer import Announcer
 from accel_tui.commands import KeyCommands
 from accel_tui.engine_words import engine_words
 from accel_tui.meter import Meter, record
@@ -110,6 +112,7 @@ class AccelApp(PaintingApp):
         sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
         super().__init__(css_path=[_HERE / sheet for sheet in sheets])
         self.settings = settings
+        self.announcer = Announcer(self.send, settings, os.environ)
         self.refusal: SettingsError | None = None
         """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
@@ -147,7 +150,8 @@ class AccelApp(PaintingApp):
         self.call_after_refresh(self._import_the_rest)
 
     def on_unmount(self) -> None:
-        """Let go of what threads and processes there are."""
+        """Let go of what threads and processes there are, and of the terminal's title."""
+        self.announcer.restore()
         self._leaving.set()
         if self._sampler:
             self._sampler.stop()

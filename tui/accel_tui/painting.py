@@ -93,6 +93,11 @@ class PaintingApp(App[None]):
             self._leave = leave
             asyncio.get_running_loop().call_later(LAST_SECONDS, leave)  # a signal may ask for it: no timer of the app's
 
+    def send(self, words: str) -> None:
+        """Send the terminal what is no part of the picture, between two frames."""
+        if self._driver:
+            self._driver.write(words)
+
     @on(events.Resize)
     def action_repaint(self) -> None:
         """Paint the whole screen anew, over whatever another program wrote there meanwhile."""

@@ -14,6 +14,7 @@ from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.field import Field
+from accel_tui.widgets.picker import Picker
 from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
@@ -341,3 +342,14 @@ async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
             screen_of(pilot).form.go_to(each.field)
             await until(pilot, lambda each=each: pilot.app.screen.region.contains_region(each.region), each.field)  # type: ignore[misc]
         assert "Start" in text_of(pilot)
+
+
+async def test_what_is_typed_after_a_click_replaces_the_text() -> None:
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        picker = app.screen.query_one("#model", Picker)
+        await pilot.click("#model")
+        await until(pilot, lambda: picker.is_open, "the list")
+        await pilot.press(*"mlp", "enter")
+        await until(pilot, lambda: picker.value == "mlp", "the choice")

@@ -21,6 +21,7 @@ from textual.worker import Worker, WorkerState
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Outcome, Warned
 from accel_engine.run import request
+from accel_tui.announcer import worth_a_call
 from accel_tui.follow import Follower
 from accel_tui.hardware import inventory_of, meters_of
 from accel_tui.screens.ask import Answer, AskScreen
@@ -216,12 +217,15 @@ class RunScreen(SpotScreen):
         local = state.info is not None and state.info.host == socket.gethostname()
         self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
         self._devices.meters = meters_of(state)
+        self._host.announcer.show(state)
         if before.info is None:
             self.refresh_bindings()  # what was said before anybody looked is not told again
             return
         self._tell_notices(before, state)
         if state.over and not before.over:
             self.asked = ()
+            if worth_a_call(state):
+                self._host.announcer.ended(*_end_of(state))
             if self.app.screen is not self:  # else it is said large enough
                 self._tell_end(state)
             if self._question and self._question.is_active:
@@ -247,11 +251,9 @@ class RunScreen(SpotScreen):
                     self.notify(notice.message, severity="warning", markup=False, timeout=10)
 
     def _tell_end(self, state: RunState) -> None:
-        if state.ended is None or state.ended.outcome is Outcome.FAILED:
-            words = state.ended.reason if state.ended else "the engine died without a word"
-            self.notify(words, title="Training failed" if state.ended else "Run lost", severity="error", markup=False)
-        else:
-            self.notify(results(state.ended.metrics), title=f"Training {state.ended.outcome}", markup=False)
+        title, words = _end_of(state)
+        bad = state.ended is None or state.ended.outcome is Outcome.FAILED
+        self.notify(words, title=title, severity="error" if bad else "information", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the run as it stands."""
@@ -395,3 +397,12 @@ class RunScreen(SpotScreen):
             request(self.directory, command, argument)
         except RunError as error:
             self.post_message(self.Refused(command, str(error)))
+
+
+def _end_of(state: RunState) -> tuple[str, str]:
+    """How a run ended, and what came of it or why."""
+    if state.ended is None:
+        return "Run lost", "the engine died without a word"
+    if state.ended.outcome is Outcome.FAILED:
+        return "Training failed", state.ended.reason
+    return f"Training {state.ended.outcome}", results(state.ended.metrics)

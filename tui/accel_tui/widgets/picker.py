@@ -219,10 +219,13 @@ class Picker(Widget):
         self._take()
 
     def on_click(self) -> None:
-        """Open the list by mouse; where there is none, only go there."""
+        """Open the list by mouse, the text chosen, so that typing replaces it; where there is none, only go there."""
+        was_there = self.input.has_focus and self.is_open
         self.input.focus()
-        if self.choices and not self.is_open:
-            self.action_open_or_take()
+        if self.choices and not was_there:
+            if not self.is_open:
+                self.action_open_or_take()
+            self.input.select_all()
 
     def on_descendant_blur(self) -> None:
         """A list without its input in use is in the way."""
