@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.plan import Plan
-from accel_engine.run import create
 from end_to_end.terminal import Terminal
+from tui.fake_engine import FakeEngine
 
 SGR = re.compile(rb"\x1b\[([\d;]*)m")
 
@@ -41,7 +40,9 @@ def test_without_colours_none_is_sent_and_what_is_chosen_is_reversed(open_termin
     terminal.wait_for("Start")
     terminal.send("?")
     terminal.wait_for("Explain the keys")
-    terminal.send("escape", "down", "enter")
+    terminal.send("escape")
+    terminal.wait_for(lambda text: "Explain the keys" not in text)
+    terminal.send("down", "enter")
     terminal.wait_for("resnet20")
     terminal.send("escape")
     terminal.wait_for(lambda text: "resnet20" not in text)
@@ -69,12 +70,18 @@ def test_256_colours_are_mixed_no_further(open_terminal) -> None:
 
 
 def test_a_run_is_drawn_in_ascii_where_the_locale_has_no_more(open_terminal) -> None:
-    run = create(Plan())
-    terminal = open_terminal("watch", run.name, LC_ALL="C")
-    terminal.wait_for(run.name)
+    engine = FakeEngine()
+    engine.begin().build().train(100)
+    engine.end_epoch()
+    engine.end()
+    engine.close()
+    terminal = open_terminal("watch", engine.directory.name, LC_ALL="C")
+    terminal.wait_for("finished")
+    terminal.wait_for("training")
     terminal.send("?")
     terminal.wait_for("- Keys -")
     terminal.send("escape")
+    terminal.wait_for(lambda text: "- Keys -" not in text)
     leave(terminal)
     assert terminal.raw.isascii()
 

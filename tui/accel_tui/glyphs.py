@@ -20,7 +20,7 @@ SIGNS = {
     "…": "~", "—": "-", "–": "-", "−": "-", "×": "x", "÷": "/", "°": "'", "±": "~", "≈": "~", "≤": "<",  # noqa: RUF001
     "≥": ">", "‘": "'", "’": "'", "«": "<", "»": ">", "“": '"', "”": '"', "§": "S", "µ": "u", "Δ": "d", "∞": "8",  # noqa: RUF001
     "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#", "▀": '"', "▔": "-",
-    "░": ".", "▒": ":", "▓": "%", "━": "=", "╸": "-", "╺": "-",
+    "░": ".", "▒": ":", "▓": "%", "━": "=", "╸": "-", "╺": "-", "┈": " ", "┊": ":", "┆": ":",
 }  # fmt: skip
 """Signs by themselves: marks, arrows, blocks."""
 
@@ -92,8 +92,9 @@ def _ascii(character: str) -> str:
 
 def _box(name: str) -> str:
     """A character of frames, by its Unicode name."""
-    across = any(word in name for word in ("HORIZONTAL", "LEFT", "RIGHT"))
-    along = any(word in name for word in ("VERTICAL", "UP", "DOWN"))
+    words = name.split()
+    across = any(word in words for word in ("HORIZONTAL", "LEFT", "RIGHT"))
+    along = any(word in words for word in ("VERTICAL", "UP", "DOWN"))
     if "DIAGONAL" in name:
         return "/" if "UPPER RIGHT TO LOWER LEFT" in name else "\\"
     if across and along:

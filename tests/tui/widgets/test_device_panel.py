@@ -29,7 +29,7 @@ def test_while_devices_are_looked_for_that_is_said() -> None:
 
 def test_a_device_is_a_line_and_absences_share_one() -> None:
     shown = plain(MACHINE, {"cpu:0": Meter(sample(), (10.0, 100.0))}, 80)
-    assert shown[0].startswith("cpu:0  AMD EPYC 7B13  ━━━━━━  43%  mem 3.1G/16.0G")
+    assert shown[0].startswith("cpu:0  AMD EPYC 7B13  ━━━───  43%  mem 3.1G/16.0G")
     assert "load 1.2" in shown[0]
     assert shown[0].endswith("▂█")
     assert shown[1:] == ["gpu  none: no NVIDIA driver   tpu  none: no TPU chip"]
@@ -199,7 +199,7 @@ def test_a_tpu_chip_says_its_duty_cycle_its_memory_and_who_holds_it() -> None:
         "processes": Reading.counted((Part("python3", "4711"),)),
     }
     shown = lines(Inventory((chip,)), {"tpu:0": Meter(sample("tpu:0", readings), (90.0,))}, 120, 10)[0].plain
-    assert shown.startswith("tpu:0  TPU 7x  ━━━━━━━━━━━━  90%  HBM 9.1G/192G")
+    assert shown.startswith("tpu:0  TPU 7x  ━━━━━━━━━━━─  90%  HBM 9.1G/192G")
     assert "▇█" in shown
     assert "python3 4711" in shown
 

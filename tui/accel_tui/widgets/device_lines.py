@@ -14,6 +14,7 @@ IDS = 6
 
 _MISSING = "—"
 _BAR = "━"
+_REST = "─"
 
 _HISTORY, _LONGEST_HISTORY = 24, 60
 """Cells of past use: the fewest that nothing inessential may take, and the most."""
@@ -203,7 +204,7 @@ def _use(meter: Meter, cells: int) -> Content:
     reading = meter.reading("utilization")
     filled = 0 if reading.value is None else round(cells * min(max(reading.value, 0.0), 100.0) / 100)
     return Content.assemble(
-        (_BAR * filled, "$accent"), (_BAR * (cells - filled), "$foreground 15%"), f" {_percent(reading)}"
+        (_BAR * filled, "$accent"), (_REST * (cells - filled), "$foreground 15%"), f" {_percent(reading)}"
     )
 
 
