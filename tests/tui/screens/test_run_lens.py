@@ -1,0 +1,89 @@
+"""The keys that change how the charts of a run are looked at."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from accel_engine.events import CheckpointSaved, EpochEnded
+from accel_engine.plan import Plan
+from accel_tui import follow
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
+from accel_tui.widgets.run_charts import RunCharts
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+SMALL, WIDE = (80, 24), (120, 40)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    """A run of 2,000 steps in 2 s, with one loss that is far from all others and one that has no logarithm."""
+    losses = 2 * np.exp(-np.arange(2000) / 700)
+    losses[500], losses[501] = 90, 0
+    one = FakeEngine(Plan(epochs=20)).begin().build()
+    one.chunk(losses, np.linspace(0.1, 0.9, 2000), seconds=2.0, at=time.time() + 1)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size: tuple[int, int]) -> None:
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        await shows(pilot, "step 2,000")
+        charts = pilot.app.screen_stack[-1].query_one(RunCharts)
+
+        async def press(key: str, lens: Lens, *words: str) -> None:
+            await pilot.press(key)
+            await shows(pilot, *words)
+            assert charts.lens == lens
+            assert {chart.lens for chart in charts.query(Chart)} == {lens}
+
+        await press("y", Lens(log=True), "loss (log)", "1 at or below 0")
+        await press("o", Lens(log=True, clip=True), "loss (log, clipped)", "clipped")
+        await press("y", Lens(clip=True), "loss (clipped)", "1 above 3 of 2,000 hidden")
+        await press("o", PLAIN, "loss ━━")
+        for weight in SMOOTHINGS[1:]:
+            await press("m", Lens(smoothing=weight), f"loss (smoothed {weight:g})", f"m  smoothed {weight:g}")
+        await press("m", PLAIN, "loss ━━")
+        await press("x", Lens(x="epoch"), " epoch 0", "by epoch")
+        await press("x", Lens(x="time"), " time 0.0s", "by time")
+        await press("x", PLAIN)
+        await hides(pilot, " time 0.0s")
+
+
+async def test_a_click_is_as_good_as_a_key(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=(200, 50)) as pilot:
+        await shows(pilot, "y log", "m smooth", "o clip", "x by step")
+        row = next(row for row, line in enumerate(text_of(pilot).splitlines()) if "m smooth" in line)
+        await pilot.click(offset=(text_of(pilot).splitlines()[row].index("m smooth") + 2, row))
+        await shows(pilot, "loss (smoothed 0.6)")
+
+
+async def test_what_happens_is_marked_as_it_happens_and_explained_once(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "step 2,000")
+        assert "┴" not in text_of(pilot)
+        engine.writer.event(EpochEnded(time=time.time(), epoch=1, step=400, metrics={}, seconds=1.0))
+        engine.writer.event(CheckpointSaved(time=time.time(), epoch=1, step=800, path="checkpoints/1", seconds=0.1))
+        await shows(pilot, "┴", "◆", "┴ epoch  ◆ checkpoint")
+        assert text_of(pilot).count("◆ checkpoint") == 1
+
+
+async def test_a_lens_stays_through_a_closer_look_and_counts_what_is_seen(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "step 2,000")
+        await pilot.press("o")
+        await shows(pilot, "1 above 3 of 2,000 hidden")
+        charts = pilot.app.screen_stack[-1].query_one(RunCharts)
+        await pilot.press("home", "m")
+        await until(pilot, lambda: charts.window.bounds(2000) == (0, 1000), "the first 1,000 steps")
+        await shows(pilot, "of 1,000 hidden", "loss (smoothed 0.6, clipped)")
