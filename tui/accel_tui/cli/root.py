@@ -3,11 +3,14 @@
 import errno
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accel_engine.registry import load, suggestion
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, here in the terminal or in a script."),
@@ -30,11 +33,16 @@ COMMANDS = {
     "doctor": ("accel_tui.cli.doctor:doctor", "Look what is wrong with this machine, and what to do about it."),
     "serve": ("accel_tui.cli.serve:serve", "Show the dashboard in a browser."),
     "settings": ("accel_tui.cli.settings:settings", "Say where settings are and what they come to; begin a file."),
+    "demo": ("accel_tui.cli.demo:demo", "Show what acceleration does here, in two minutes."),
+    "completion": ("accel_tui.cli.completion:completion", "Teach a shell to complete what is typed."),
     "models": ("accel_tui.cli.catalogue:models", "List the models that can be named."),
     "data": ("accel_tui.cli.catalogue:data", "List the datasets that can be named."),
     "strategies": ("accel_tui.cli.catalogue:strategies", "List the strategies, and which fit this machine."),
 }
 """Where every command is, and what the list of commands says of it."""
+
+COMPLETE = "_ACCEL_TUI_COMPLETE"
+"""The variable by which a shell asks for completions; the name is click's."""
 
 EXAMPLES = """\b
 Examples:
@@ -57,13 +65,25 @@ class Commands(click.Group):
             return None
         command: Any = load(COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
+        if COMPLETE in os.environ:
+            from accel_tui.cli.completing import attach
+
+            for parameter in command.params:
+                attach(parameter)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Complete a command's name, without loading any."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=told) for name, (_, told) in COMMANDS.items() if name.startswith(incomplete)]
+        return found or click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is asked for, or say which are near."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(f"no such command {args[0]!r}; {suggestion(args[0], COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 

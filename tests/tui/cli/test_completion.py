@@ -1,0 +1,84 @@
+"""What shells complete."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from accel_engine import data, models, strategies
+from accel_engine.plan import Plan
+from accel_engine.run import create
+from accel_tui.cli.root import COMMANDS
+
+SCRIPT = (
+    "import sys\nfrom accel_tui.cli import main\ntry:\n main([])\nfinally:\n sys.stderr.write(' '.join(sys.modules))"
+)
+
+
+def asked(words: str, typed: str = "") -> tuple[list[str], set[str]]:
+    """What is completed after some words, as bash would be told, and what was imported for it."""
+    whole = ["accel-tui", *words.split(), typed]
+    environment = {
+        "COMP_WORDS": " ".join(whole),
+        "COMP_CWORD": str(len(whole) - 1),
+        "_ACCEL_TUI_COMPLETE": "bash_complete",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return [line.partition(",")[2] for line in done.stdout.splitlines()], set(done.stderr.split())
+
+
+def test_commands_are_completed_without_loading_any() -> None:
+    found, imported = asked("", "")
+    assert found == list(COMMANDS)
+    assert asked("", "tr")[0] == ["train"]
+    assert not {"numpy", "textual", "rich", "psutil", "tensorflow", "accel_engine.plan"} & imported
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "some"),
+    [
+        ("train --model", "", list(models.CATALOGUE)),
+        ("train --data", "", list(data.CATALOGUE)),
+        ("train --strategy", "m", [name for name in strategies.CATALOGUE if name.startswith("m")]),
+        ("train", "--batch", ["--batch-size"]),
+        ("watch", "--j", ["--json"]),
+        ("completion", "", ["bash", "zsh", "fish"]),
+        ("nonsense", "", []),
+    ],
+)
+def test_options_and_what_they_take_are_completed(words: str, typed: str, some: list[str]) -> None:
+    found, imported = asked(words, typed)
+    assert set(some) <= set(found)
+    assert not {"textual", "tensorflow", "keras"} & imported
+
+
+def test_runs_are_completed_by_their_ids() -> None:
+    run = create(Plan()).name
+    for words in ("watch", "stop", "train --resume"):
+        found, imported = asked(words)
+        assert {run, "last"} <= set(found)
+        assert not {"textual", "tensorflow"} & imported
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_says_how_it_is_installed_and_is_one(run_command, shell: str, tmp_path: Path) -> None:
+    told = run_command(f"completion {shell}")
+    assert told.status == 0
+    assert told.lines[0].startswith(f"# Put this where {shell} looks for it: accel-tui completion {shell} > ")
+    assert "_ACCEL_TUI_COMPLETE" in told.out
+    if program := shutil.which(shell):
+        script = tmp_path / "script"
+        script.write_text(told.out)
+        subprocess.run([program, "-n", str(script)], check=True)
+
+
+def test_another_shell_is_refused_with_those_there_are(run_command) -> None:
+    told = run_command("completion tcsh")
+    assert told.status == 2
+    assert "bash" in told.err
+    assert "tcsh" in told.err
