@@ -1,0 +1,99 @@
+"""A run that a script of the user's trains is shown like any other, and is not offered what only an engine can do."""
+
+import os
+import socket
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.events import ModelBuilt, RunStarted
+from accel_engine.run import RunReader, RunWriter, Update
+from accel_engine.run.writer import create_recorded
+from accel_tui.cli.wording import worded
+from accel_tui.screens.run import RunScreen
+from accel_tui.starting import resume
+from accel_tui.state import RunState, fold
+from accel_tui.widgets.facts import RunFacts
+from accel_tui.widgets.phase_line import progress
+
+VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
+
+BUILT = ModelBuilt(
+    time=0.0,
+    parameters=15,
+    trainable=15,
+    layers=1,
+    input_shape=None,
+    classes=None,
+    examples=None,
+    validation_examples=None,
+    epochs=3,
+    steps_per_epoch=None,
+    global_batch=None,
+    per_replica_batch=None,
+    dropped_examples=0,
+    replicas=1,
+    optimizer="SGD",
+    loss="mse",
+    series=("loss",),
+    precision="float32",
+    xla=False,
+    feed="own",
+)
+
+
+@pytest.fixture
+def directory() -> Path:
+    """A live run of which only what any model tells is known."""
+    directory = create_recorded(VALUES, "python train.py --fast")
+    started = RunStarted(
+        time=time.time(),
+        run=directory.name,
+        name="",
+        plan=VALUES,
+        first_step=0,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        versions={},
+    )
+    with closing(RunWriter(directory)) as writer:
+        writer.begin(os.getpid(), started)
+        writer.event(BUILT)
+        writer.chunk(0, 1.0, 2.0, {"loss": [0.5, 0.25]})
+    return directory
+
+
+@pytest.fixture
+def state(directory: Path) -> RunState:
+    """The same as it was followed."""
+    with closing(RunReader(directory)) as reader:
+        return fold(RunState(info=reader.info()), reader.poll())
+
+
+def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
+    facts = RunFacts().words(state).plain
+    assert "python train.py --fast" in facts
+    assert "None" not in facts
+    assert "classes" not in facts
+    assert "None" not in worded(BUILT, state)
+    shown = [pair.plain for pair in progress(state)]
+    assert "epoch 1/3" in shown
+    assert "step 2" in shown
+    assert (state.total_steps, state.remaining) == (None, None)
+    known = fold(state, Update(events=(replace(BUILT, steps_per_epoch=2),)))
+    assert (known.total_steps, known.current_epoch) == (6, 2)
+
+
+def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: Path, state: RunState) -> None:
+    screen = RunScreen(directory)
+    screen.set_reactive(RunScreen.state, state)
+
+    assert all(screen.check_action(action, ()) for action in ("pause", "stop", "learning_rate", "detach"))
+    assert not screen.check_action("checkpoint", ())
+    assert not screen.check_action("take_up", ())
+    with pytest.raises(RunError, match=r"start that again \(python train.py --fast\)"):
+        resume(directory, None)
