@@ -49,4 +49,6 @@ def _detail(run: RunSummary | None) -> Content:
     elif run.reason:
         lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))
     again = ("$ " + plan.command(), "") if plan else ("its plan cannot be read on this machine", "$text-warning")
+    if run.info.script:
+        again = (f"$ {run.info.script}", "")
     return Content("\n").join([*lines, Content.assemble(again), where])
