@@ -37,6 +37,9 @@ KEEP = Answer("keep", "Keep", "escape")
 DELETE = Answer("delete", "Delete", "d", grave=True)
 
 
+_OF_RUNS = frozenset({"filter", "compare", "label", "plan", "resume", "delete"})  # what there must be runs for
+
+
 class RunsCommands(ListedCommands):
     """Opening a run by its name."""
 
@@ -101,6 +104,8 @@ class RunsScreen(Screen[None]):
         """Only what ended early can be resumed; a live run cannot be deleted; one that cannot be read, nothing."""
         del parameters
         runs, current = self._meant, self.table.current
+        if action in _OF_RUNS and not self.table.runs:
+            return False
         match action:
             case "compare":
                 return len(self.table.chosen) > 1 or None

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from accel_tui.comparison import Comparison, Row
 from accel_tui.widgets.chart.frame import COLOURS
 from accel_tui.widgets.compare_charts import letter, style_of
-from accel_tui.widgets.runs_table import cell
+from accel_tui.widgets.run_lines import cell
 
 _GAP = 2
 _NARROWEST = 10

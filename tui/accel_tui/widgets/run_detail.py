@@ -44,7 +44,7 @@ def _detail(run: RunSummary | None) -> Content:
         )
     ]
     if info.status is Status.LOST:
-        lost = "Lost: its engine died without a word. R goes on from its last checkpoint, or starts over without one."
+        lost = "Lost: its engine died without a word. R goes on from its last checkpoint."
         lines.append(Content.styled(lost, "$text-error"))
     elif run.reason:
         lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import on, work
@@ -19,8 +18,9 @@ from textual.strip import Strip
 from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
-from accel_tui.run_columns import SYMBOLS, TITLES, Column, Order, fitting, ordered
+from accel_tui.run_columns import SYMBOLS, TITLES, Order, ordered
 from accel_tui.run_filter import fits, parse
+from accel_tui.widgets.run_lines import RunLines
 
 INTERVAL = 2.0
 """Seconds between two looks for runs."""
@@ -28,9 +28,7 @@ INTERVAL = 2.0
 FIRST = 40
 """How many runs are shown before all others were read, where none was: as many as the first screen has, mostly."""
 
-_GAP = 2  # cells between two columns
 _MARK = 3  # cells that the mark of a chosen run takes
-_WIDEST_ID = 40
 _COLOURS = ("accent", "success", "warning", "error")
 
 
@@ -104,10 +102,11 @@ class RunsTable(ScrollView, can_focus=True):
 
     @dataclass
     class Listed(Message):
-        """The runs were looked through, or at first the newest of them."""
+        """The runs were looked through; at first, not the whole list but some that were written of late."""
 
         table: "RunsTable"
         runs: tuple[RunSummary, ...]
+        whole: bool = True
 
         @property
         def control(self) -> "RunsTable":
@@ -133,12 +132,13 @@ class RunsTable(ScrollView, can_focus=True):
         super().__init__()
         self.shown: tuple[RunSummary, ...] = ()
         """Those that fit, in their order."""
-        self.columns: tuple[Column, ...] = ()
-        """Those that there is room for."""
+        self.lines = RunLines()
+        """The columns that there is room for."""
         self._choosing = choosing
         self._cursor = 0
         self._lines: dict[int, tuple[str, ...]] = {}
         self._is_awaited = False
+        self._is_partial = False
         self._worker: Worker[None] | None = None
 
     @property
@@ -210,7 +210,7 @@ class RunsTable(ScrollView, can_focus=True):
 
     def action_order(self) -> None:
         """Order by the next of the columns that are seen."""
-        titles = [column.title for column in self.columns] or list(TITLES)
+        titles = [column.title for column in self.lines.columns] or list(TITLES)
         at = titles.index(self.order.column) if self.order.column in titles else -1
         self.order = Order(titles[(at + 1) % len(titles)])
 
@@ -236,13 +236,17 @@ class RunsTable(ScrollView, can_focus=True):
     @work(thread=True, exit_on_error=False, group="runs")
     def _list(self) -> None:
         if not self.listing.runs and not self.listing.look(FIRST):
-            self.post_message(self.Listed(self, self.listing.runs))
+            self.post_message(self.Listed(self, self.listing.runs, whole=False))
         self.listing.look()
         self.post_message(self.Listed(self, self.listing.runs))
 
     @on(Listed)
     def _take(self, event: Listed) -> None:
+        begins = self._is_partial and self._cursor == 0
+        self._is_partial = not event.whole
         self.runs = event.runs
+        if begins:
+            self._go_to(0)  # nobody chose the run that happened to be the first of some
         self._update()  # although nothing else changed, time did
         if self._is_awaited:
             self.action_open()
@@ -256,7 +260,8 @@ class RunsTable(ScrollView, can_focus=True):
         """Order by a column; choose a run; go to one, and open it where the cursor is already."""
         event.stop()
         if event.y == 0:
-            self._order_at(event.x)
+            if column := self.lines.column_at(event.x):
+                self.order = self.order.by(column.title)
             return
         line = self.scroll_offset.y + event.y - 1
         if not 0 <= line < len(self.shown):
@@ -268,13 +273,6 @@ class RunsTable(ScrollView, can_focus=True):
         elif line == self._cursor:
             self.post_message(self.Opened(self.shown[line]))
         self._go_to(line)
-
-    def _order_at(self, x: int) -> None:
-        end = self._lead
-        for column in self.columns:
-            end += self._width(column) + _GAP
-            if end - self._width(column) - _GAP <= x < end:
-                self.order = self.order.by(column.title)
 
     def _mark_between(self, line: int, other: int) -> None:
         first, last = sorted((line, other))
@@ -305,7 +303,7 @@ class RunsTable(ScrollView, can_focus=True):
         self.post_message(self.Turned())
 
     def _draw_anew(self) -> None:
-        self.columns = fitting(self._room, _GAP)
+        self.lines = RunLines.fitting(self.size.width, _MARK if self._choosing else 1)
         self.virtual_size = Size(max(1, self.size.width - 1), len(self.shown) + 1)
         self._lines.clear()
         self.refresh()
@@ -324,74 +322,25 @@ class RunsTable(ScrollView, can_focus=True):
         if regions:
             self.refresh(*regions)
 
-    @property
-    def _lead(self) -> int:
-        return _MARK if self._choosing else 1
-
-    @property
-    def _room(self) -> int:
-        return self.size.width - self._lead + _GAP - 1
-
-    def _width(self, column: Column) -> int:
-        """A column's width: the id says what a run is, so that it gets what the other columns leave."""
-        if column.title != "run":
-            return column.width
-        spare = self._room - sum(other.width + _GAP for other in self.columns)
-        return column.width + max(0, min(spare, _WIDEST_ID - column.width))
-
     def _texts(self, line: int) -> tuple[str, ...]:
         """What is said in a line: the mark and every column."""
         if not 0 <= line < len(self.shown):
             return ()
         run, now = self.shown[line], time.time()
-        return ("◆" if run.id in self.marks else " ", *(column.text(run, now) for column in self.columns))
+        return ("◆" if run.id in self.marks else " ", *(column.text(run, now) for column in self.lines.columns))
 
     def render_line(self, y: int) -> Strip:
         """The header, or a run."""
         if y == 0:
-            return self._header()
+            return Strip(self.lines.header(self.order, self._style)).adjust_cell_length(self.size.width)
         line = self.scroll_offset.y + y - 1
         texts = self._lines[line] = self._texts(line)
         if not texts:
             note = "No run fits. Escape shows all again." if line == 0 and self.runs else ""
-            return Strip([Segment(" " * self._lead + note, self._style("note"))])
-        plain = self._style("cursor" if line == self._cursor else "row")
-        mark, *cells = texts
-        segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark") if mark != " " else plain)]
-        for column, text in zip(self.columns, cells, strict=True):
-            style = plain
-            if column.title == "status":
-                style += self._style(SYMBOLS[self.shown[line].status][1])
-            segments.append(Segment(cell(text, self._width(column), right=column.right), style))
-            segments.append(Segment(" " * _GAP, plain))
-        return Strip(segments).adjust_cell_length(self.size.width, plain)
-
-    def _header(self) -> Strip:
-        segments = [Segment(" " * self._lead)]
-        for column in self.columns:
-            at = column.title == self.order.column
-            style = self._style("order" if at else "header")
-            arrow = ("▼" if self.order.falling else "▲") if at else " "
-            width = self._width(column)
-            # The arrow stands in the gap, so that the longest title has its place beside it.
-            if column.right:
-                segments[-1] = Segment(segments[-1].text[:-1])
-                segments.append(Segment(arrow + cell(column.title, width, right=True), style))
-                segments.append(Segment(" " * _GAP))
-            else:
-                segments.append(Segment((column.title + arrow).ljust(width + 1), style))
-                segments.append(Segment(" " * (_GAP - 1)))
-        return Strip(segments).adjust_cell_length(self.size.width)
+            return Strip([Segment(" " * self.lines.lead + note, self._style("note"))])
+        plain, mark = self._style("cursor" if line == self._cursor else "row"), self._style("mark")
+        status = self._style(SYMBOLS[self.shown[line].status][1])
+        return Strip(self.lines.line(texts, plain, mark, status)).adjust_cell_length(self.size.width, plain)
 
     def _style(self, part: str) -> Style:
         return self.get_component_rich_style(f"runs-table--{part}", partial=part == "mark" or part in _COLOURS)
-
-
-def cell(text: str, width: int, *, right: bool) -> str:
-    """The text in so many cells; where it is too long, its beginning and an ellipsis."""
-    if not text.isprintable():
-        text = "".join(character if character.isprintable() else " " for character in text)
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
-    space = " " * (width - cell_len(text))
-    return space + text if right else text + space
