@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from accel_engine.events import Outcome
 from accel_tui import figures
+from accel_tui.glyphs import to_ascii
 from accel_tui.names import brief
 from accel_tui.settings import Settings
 from accel_tui.state import RunState
@@ -49,8 +50,11 @@ class Announcer:
         if fresh and state.info and self._settings.title and has_title(self._environ):
             words = title_of(state)
             if words != self._title:
-                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{plain(words)}\x07")
+                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._spelt(words)}\x07")
                 self._title, self._told = words, now
+
+    def _spelt(self, words: str) -> str:
+        return to_ascii(plain(words)) if self._settings.glyphs == "ascii" else plain(words)
 
     def ended(self, title: str, words: str) -> None:
         """Call for attention: a run has ended."""

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from rich.cells import cell_len
-
 from accel_tui.settings import Settings
 
 UTF = ("utf8", "utf16", "utf32")
@@ -85,6 +83,8 @@ def _ascii(character: str) -> str:
         return _box(unicodedata.name(character))
     if 0x2580 <= code <= 0x259F:
         return "|" if "LEFT" in unicodedata.name(character) or "RIGHT" in unicodedata.name(character) else "#"
+    from rich.cells import cell_len  # what asks for settings alone should not wait for it
+
     width = cell_len(character)
     plain = "".join(each for each in unicodedata.normalize("NFKD", character) if each.isascii() and each.isprintable())
     return plain if plain and len(plain) == width else "?" * width

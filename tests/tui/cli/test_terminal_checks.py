@@ -85,7 +85,7 @@ def test_colours(environment, verdict, found):
     [
         (GOOD, "UTF-8", Verdict.PASS, "UTF-8"),
         (GOOD, "iso8859-1", Verdict.WARN, "export LC_ALL=C.UTF-8"),
-        (GOOD, "ascii", Verdict.WARN, "encoding has not"),
+        (GOOD, "ascii", Verdict.WARN, "encoding has not more"),
         ({"TERM": "linux"}, "utf-8", Verdict.WARN, "no braille"),
     ],
 )

@@ -9,6 +9,7 @@ from functools import partial
 
 from accel_engine.doctor import Check, Finding, passed, warned
 from accel_tui.colours import count
+from accel_tui.glyphs import has_unicode
 
 COMFORTABLE = (80, 24)
 """Columns and rows from which on every screen has room for its panels."""
@@ -63,7 +64,13 @@ class Terminal:
     @property
     def has_unicode(self) -> bool:
         """Whether every character can be written to it."""
-        return self.encoding.lower().replace("-", "") in ("utf8", "utf8sig", "utf16", "utf32")
+        return has_unicode(self.environment, self.encoding)
+
+    @property
+    def locale(self) -> str:
+        """The locale, where one is set, and the encoding."""
+        named = (self.environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+        return ", ".join(filter(None, [next(filter(None, named), ""), self.encoding]))
 
     @property
     def way(self) -> str:
@@ -144,9 +151,9 @@ def colours(terminal: Terminal) -> Finding:
 def unicode(terminal: Terminal) -> Finding:
     """Whether curves, which are drawn with braille characters, can be written."""
     if not terminal.has_unicode:
-        why = "curves and frames are drawn with characters that this encoding has not"
-        return warned(terminal.encoding, why, "choose a UTF-8 locale: export LC_ALL=C.UTF-8")
+        why = "curves and frames are drawn with ASCII, since this locale or encoding has not more"
+        return warned(terminal.locale, why, "choose a UTF-8 locale: export LC_ALL=C.UTF-8")
     if terminal.interactive and terminal.kind == "linux":
-        why = "the Linux console's font has no braille characters, with which curves are drawn"
+        why = "its font has no braille characters, so that curves are drawn with ASCII"
         return warned("Linux console", why, "use a terminal window, or connect with SSH")
     return passed(terminal.encoding)
