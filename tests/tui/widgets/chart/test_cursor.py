@@ -1,5 +1,7 @@
 """Reading a chart at one step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from accel_tui.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
 from accel_tui.widgets.chart.draw import View, plot_of, render
+from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
 
 
@@ -42,6 +45,11 @@ def test_the_line_is_at_the_step_and_the_values_there_are_said() -> None:
     rows, _ = (plain.characters[1:10] != read.characters[1:10]).nonzero()
     assert len(rows) <= 9
     assert set(read.text(11).split()) - {"150"} <= set(plain.text(11).split())
+
+
+def test_the_place_is_said_in_what_the_axis_counts() -> None:
+    one = replace(view(), scale=epochs([(100, 1), (200, 2)], 100))
+    assert "1.51" in with_cursor(render(one), one, 150).text(11).split()
 
 
 def test_many_steps_known_as_one_are_said_as_a_range() -> None:

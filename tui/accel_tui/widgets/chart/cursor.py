@@ -3,6 +3,8 @@
 import bisect
 import math
 
+import numpy as np
+
 from accel_tui.widgets.chart.draw import View, plot_of
 from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.raster import BLANK
@@ -36,7 +38,7 @@ def with_cursor(frame: Frame, view: View, step: int) -> Frame:
         if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
             frame.write(column, y, "│", "label")
     if plot.bottom + 1 < view.rows:
-        label = f"{step:,}"
+        label = _place(view, step)
         frame.write(column, plot.bottom, "┴", "label")
         _write_over(frame, plot.bottom + 1, min(max(column - len(label) // 2, 0), view.columns - len(label)), label)
     _head(frame, view, step)
@@ -53,6 +55,14 @@ def value_at(view: View, series: Series, step: int) -> str:
         return low if low == high else f"{low} to {high}"
     place = bisect.bisect_right(series.points, (step, math.inf))
     return view.value(series.points[place - 1][1]) if place else ""
+
+
+def _place(view: View, step: int) -> str:
+    """Where a step is on the axis, in what its labels count."""
+    if view.scale is None:
+        return f"{step:,}"
+    at = float(view.scale.at(np.array([step + 1.0]))[0])
+    return "" if math.isnan(at) else view.scale.write(round(at, 2), 1.0)
 
 
 def _write_over(frame: Frame, y: int, x: int, text: str) -> None:
