@@ -89,8 +89,7 @@ class Follower:
         state = after = RunState()
         looked = -STATUS_SECONDS
         seen: Part | None = None
-        devices: DeviceCurvesReader | None = None
-        drawn: tuple[frozenset[str], int, float] = (frozenset(), 0, 0.0)  # readings, up to which step, and when
+        devices = DeviceCurvesReader(STATUS_SECONDS)
         while not self._stop.is_set():
             try:
                 update = reader.poll()
@@ -108,14 +107,9 @@ class Follower:
                 if part != seen or (part and (not after.details or (grown and part.last > state.step))):
                     after = replace(after, details=_details(reader, part))
                     seen = part
-                wanted = self._readings
-                if wanted and devices is None:
-                    devices = DeviceCurvesReader()
-                fresh = bool(devices and wanted and devices.look(reader))
-                late = after.step != drawn[1] and time.monotonic() - drawn[2] >= STATUS_SECONDS
-                if wanted != drawn[0] or (wanted and (fresh or late)):
-                    after = replace(after, readings=devices.curves(wanted, after.ended_at) if devices else {})
-                    drawn = (wanted, after.step, time.monotonic())
+                curves = devices.look(reader, self._readings, after.ended_at, news=bool(update))
+                if curves is not None:
+                    after = replace(after, readings=curves)
                 problem = ""
                 if after is not state:
                     state = after
