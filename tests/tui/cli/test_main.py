@@ -1,5 +1,7 @@
 import errno
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +31,30 @@ def test_every_command_has_help_with_an_example_that_fits(run_command, name):
     assert "Example" in told.out
     assert "  accel-tui " in told.out.rpartition("Example")[2]
     assert all(len(line) <= 80 for line in told.lines)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_is_a_manual_whose_examples_can_be_typed(name):
+    command = root.get_command(click.Context(root), name)
+    assert isinstance(command, click.Command)
+    assert command.help, "says what it is for"
+    assert command.epilog
+    assert "Exit status:" in command.epilog
+    assert all(option.help for option in command.params if isinstance(option, click.Option))
+    said = re.sub(r"\\\n\s*", "", command.epilog)  # lines that go on
+    said = re.sub(r"\$\([^)]*\)", "RUN", said)  # what other commands print
+    examples = [line for line in said.splitlines() if line.startswith("  ") and "accel-tui " in line]
+    assert examples
+    for line in examples:
+        # What is after two blanks is said of it; what is before the name, and after a pipe, is other programs'.
+        words = shlex.split(line.strip().partition("  ")[0], comments=True)
+        words = words[words.index("accel-tui") + 1 :]
+        end = next((place for place, word in enumerate(words) if word in ("|", ">", "&&", ";")), len(words))
+        with root.make_context("accel-tui", words[:end]) as context:
+            rest = [*context._protected_args, *context.args]
+            _, asked, arguments = root.resolve_command(context, rest)
+            assert asked is not None
+            asked.make_context(asked.name, arguments, parent=context).close()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -12,9 +12,15 @@ INSTALL = {
 }
 """How a script is put where its shell finds it. The directory has to be there."""
 
-EPILOG = "\b\nExamples:\n" + "\n".join(
-    f"  {line}" for command in INSTALL.values() for line in command.replace("    # ", "\n    ").splitlines()
-)
+EPILOG = """\b
+Examples:
+  accel-tui completion bash \\
+      > ~/.local/share/bash-completion/completions/accel-tui
+  accel-tui completion zsh > ~/.zfunc/_accel-tui
+  accel-tui completion fish > ~/.config/fish/completions/accel-tui.fish
+
+zsh finds it where fpath+=~/.zfunc stands before compinit in ~/.zshrc.
+"""
 
 
 @click.command(epilog=EPILOG)

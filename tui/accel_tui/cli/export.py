@@ -14,16 +14,17 @@ from accel_engine.run import find
 
 EPILOG = """\b
 Forms:
-  csv          a table, by default of every step: its number, epoch, time and values
-  json         one object with all there is: plan, events, validations, steps, devices
+  csv          a table, by default of every step: number, epoch, time, values
+  json         one object with all there is: plan, events, steps, devices
   parquet      a table as in csv, with the plan in its metadata; takes PyArrow
   tensorboard  a directory of event files: train, validation, devices
 
 \b
 Examples:
-  accel-tui export last --to csv                          every step, in RUN.csv
-  accel-tui export last --to csv --table validation -o -  the validations, on standard output
-  accel-tui export k3fp --to tensorboard -o logs/k3fp && tensorboard --logdir logs
+  accel-tui export last --to csv              every step, in RUN.csv
+  accel-tui export last --to csv --table validation -o -
+                                              the validations, to read on
+  accel-tui export k3fp --to tensorboard -o logs/k3fp
 """
 
 TABLES = ("steps", "validation", "samples", "events")

@@ -44,11 +44,38 @@ COMMANDS = {
 COMPLETE = "_ACCEL_TUI_COMPLETE"
 """The variable by which a shell asks for completions; the name is click's."""
 
-EXAMPLES = """\b
+STATUSES = """\b
+Exit status:
+  0    all went well
+  1    it did not, and the last line says why
+  2    it was asked wrongly
+  130  Ctrl-C ended it
+"""
+"""What the status of every command says that tells nothing else."""
+
+EPILOG = f"""\b
 Examples:
   accel-tui                                    open the dashboard
   accel-tui train --model cnn --data digits    train without it
   accel-tui watch last                         look at the newest run
+
+{STATUSES}
+\b
+Environment:
+  ACCEL_TUI_HOME      where runs are kept
+  ACCEL_TUI_SETTINGS  the settings file
+  ACCEL_TUI_DEBUG     if set, mistakes of the program show where they are
+  NO_COLOR            if set, nothing is coloured
+  TF_CONFIG           the processes that train together; see cluster --help
+
+\b
+Files:
+  runs/RUN/run.db       the plan of a run, its steps and what it said
+  runs/RUN/log.txt      what its engine wrote, TensorFlow's own words too
+  runs/RUN/checkpoints  its weights, to go on from
+  settings.toml         what is settled for good; see settings --help
+
+Runs are in ACCEL_TUI_HOME, or the platform's directory for user data; the doctor says where that is.
 """
 
 
@@ -65,6 +92,8 @@ class Commands(click.Group):
             return None
         command: Any = load(COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
+        if "Exit status:" not in (command.epilog or ""):
+            command.epilog = f"{command.epilog or ''}\n\n{STATUSES}"
         if COMPLETE in os.environ:
             from accel_tui.cli.completing import attach
 
@@ -120,7 +149,7 @@ def _tell_versions(context: click.Context, _: click.Parameter, wanted: bool) -> 
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EXAMPLES,
+    epilog=EPILOG,
 )
 @click.option(
     "--version",

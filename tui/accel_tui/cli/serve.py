@@ -15,6 +15,7 @@ Examples:
   accel-tui serve --port 0                 on any free port
   ssh -L 8000:127.0.0.1:8000 HOST accel-tui serve
                                            a remote machine's, at home
+
 \b
 Exit status:
   0  Ctrl-C ended it
