@@ -112,11 +112,15 @@ class Bar(Log):
         if width < TEXT_WIDTH // 2:
             return text[:width]
         text = text[: width - room - 2]
-        done = round(room * min(state.step / state.total_steps, 1.0))
+        return f"{self._drawn(state.step / state.total_steps, room)}  {text}"
+
+    def _drawn(self, share: float, room: int) -> str:
+        """A bar of so many columns, a share of it full."""
+        done = round(room * min(share, 1.0))
         full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
         if not self._has_colour:
-            return f"{full * done}{empty * (room - done)}  {text}"
-        return f"\x1b[32m{full * done}\x1b[90m{empty * (room - done)}\x1b[0m  {text}"
+            return full * done + empty * (room - done)
+        return f"\x1b[32m{full * done}\x1b[90m{empty * (room - done)}\x1b[0m"
 
 
 def progress(state: RunState, width: float = math.inf) -> str:

@@ -1,0 +1,145 @@
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from accel_engine import launch, run
+from accel_engine.devices.reading import Device, Inventory
+from accel_engine.events import Outcome
+from accel_engine.run import Status
+from accel_tui.cli import demo
+from tui.cli.conftest import Engine
+
+ACTS = 5
+
+
+class Engines:
+    """Stands in for engines: each takes ten steps a dispatch until it is told to stop."""
+
+    def __init__(self) -> None:
+        self.environments = []
+        self.running = 0
+        self.act = self.train
+
+    def start(self, directory, environment):
+        assert not self.running, "one after the other"
+        self.running += 1
+        self.environments.append(dict(environment))
+        thread = threading.Thread(target=self._work, args=(directory,))
+        thread.start()
+        return self._Process(thread)
+
+    def _work(self, directory):
+        engine = Engine(directory)
+        try:
+            self.act(engine)
+        finally:
+            self.running -= 1
+
+    def train(self, engine):
+        """Dispatches that seem to take a second."""
+        engine.begin()
+        at = time.time()
+        while True:
+            super(Engine, engine).chunk([0.5] * 10 * len(self.environments), seconds=1.0, at=at)
+            at += 1.0
+            if commands := engine.writer.commands():
+                engine.reply(commands[0], "stopped", obeyed=True)
+                engine.end(Outcome.STOPPED)
+                return
+            time.sleep(0.005)
+
+    class _Process:
+        def __init__(self, thread):
+            self._thread = thread
+
+        def wait(self, timeout=None):
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                raise subprocess.TimeoutExpired("engine", timeout)
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    stand_in = Engines()
+    monkeypatch.setattr(launch, "start", stand_in.start)
+    monkeypatch.setattr(launch, "installation", lambda: launch.Installation("tensorflow", "2"))
+    monkeypatch.setattr("accel_tui.cli.demo.detect", lambda: Inventory((Device("cpu:0", "cpu", "A CPU", cores=2),)))
+    monkeypatch.setattr(demo, "WARM_UP", 0.0)
+    monkeypatch.setattr(demo, "INTERVAL", 0.01)
+    return stand_in
+
+
+def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
+    result = run_command("demo --seconds 2")
+    assert (result.status, result.err) == (0, "")
+    assert result.lines[0].startswith("mlp learns synthetic images, 256 a step, in 5 ways")
+    assert engines.environments[0]["TF_NUM_INTRAOP_THREADS"] == "1"
+    assert not any(engines.environments[1:])
+    bars = [line for line in result.lines if "\u2588" in line]
+    assert [line.split()[-1] for line in bars] == ["1.00x", "2.00x", "3.00x", "4.00x", "5.00x"]
+    assert "the training accuracy of the last 100 of these is 0.500 for all." in result.out
+    runs = run.list_runs()
+    assert len(runs) == ACTS
+    assert {each.info.labels.tags for each in runs} == {("demo",)}
+    assert {each.status for each in runs} == {Status.STOPPED}
+
+
+def test_as_json(run_command):
+    found = [json.loads(line) for line in run_command("demo --seconds 2 --json").lines]
+    assert [each["act"] for each in found] == ["one thread", "all 2 cores", "XLA", "bfloat16", "CPU in two, mirrored"]
+    assert [each["speedup"] for each in found] == pytest.approx([1, 2, 3, 4, 5], rel=1e-3)
+    assert {each["accuracy"] for each in found} == {0.5}
+    assert {each["run"] for each in found} == {each.id for each in run.list_runs()}
+
+
+def test_a_way_that_fails_says_why_and_the_others_go_on(run_command, engines):
+    def act(engine):
+        if len(engines.environments) == 3:
+            engine.begin()
+            engine.end(Outcome.FAILED, "XLA cannot compile it")
+        else:
+            engines.train(engine)
+
+    engines.act = act
+    result = run_command("demo --seconds 2")
+    assert result.status == 0
+    assert "3/5 XLA: failed: XLA cannot compile it" in result.lines
+    assert sum("\u2588" in line for line in result.lines) == 4
+
+
+def test_nothing_is_shown_that_was_not_measured(run_command, engines):
+    def act(engine):
+        engine.begin()
+        engine.end(Outcome.FAILED, "no memory")
+
+    engines.act = act
+    result = run_command("demo --seconds 2")
+    assert result.status == 1
+    assert "Nothing was measured." in result.lines
+    assert "steps/s" not in result.out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_shows_what_is_done_and_leaves_no_engine(run_command, engines, number):
+    def act(engine):
+        if len(engines.environments) == 3:
+            os.kill(os.getpid(), number)
+        engines.train(engine)
+
+    engines.act = act
+    result = run_command("demo --seconds 2")
+    assert result.status == 130
+    assert [line.split()[-1] for line in result.lines if "\u2588" in line] == ["1.00x", "2.00x"]
+    assert "Not measured: XLA, bfloat16, CPU in two, mirrored." in result.lines
+    assert engines.running == 0
+
+
+def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):
+    monkeypatch.setattr(launch, "installation", lambda: launch.Installation(problem="no TensorFlow: pip install it"))
+    assert "pip install it" in run_command("demo").err
+    assert run.list_runs() == []

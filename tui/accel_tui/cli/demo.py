@@ -1,0 +1,276 @@
+"""``accel-tui demo``: the same model on each device and strategy that is there, and the speed-up as bars."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from accel_engine import launch
+from accel_engine.devices import detect
+from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.events import RunEnded
+from accel_engine.run import Chunk, RunReader, Status, create, request
+from accel_engine.run.labels import retag
+from accel_tui import demonstration
+from accel_tui.cli.progress import Bar, Line
+from accel_tui.cli.wording import number
+from accel_tui.demonstration import TAG, WARM_UP, Act, Agreement, Result
+
+EPILOG = """\b
+Examples:
+  accel-tui demo
+  accel-tui demo --seconds 30
+  accel-tui demo --json | jq -s 'map({act, speedup})'
+"""
+
+INTERVAL = 0.1
+"""Seconds between two looks at the run."""
+
+LEAST = 3.0
+"""Seconds that each act trains at least after its warm-up, however long its start took."""
+
+PATIENCE = 60.0
+"""Seconds beyond its share after which an act is given up that has taken no step."""
+
+LEAVING_SECONDS = 10.0
+"""How long an engine that was told to stop is waited for."""
+
+INTERRUPTED = 130
+
+
+@click.command(epilog=EPILOG)
+@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, help="How long it may take, about.  [120]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output, one for each way.")
+def demo(seconds: float, as_json: bool) -> int:
+    """Show in about two minutes what acceleration does on this machine.
+
+    The same model is trained on each device and with each strategy that is there, one after the other, by real
+    engines; then bars show how many steps a second each of them took, without the warm-up. Ctrl-C ends it at any time
+    and shows what is done. The runs are kept, with the tag demo.
+    """
+    if problem := launch.installation().problem:
+        raise EngineMissingError(problem)
+    acts = demonstration.acts(detect().devices)
+    show = _nothing if as_json else click.echo
+    for line in _announcement(acts, seconds):
+        show(line)
+    results: list[Result] = []
+    interrupted = False
+    stage_of = _stages(sys.stdout) if not as_json and sys.stdout.isatty() else None
+    deadline = time.monotonic() + seconds
+    with _interruptible():
+        try:
+            for index, act in enumerate(acts):
+                title = f"{index + 1}/{len(acts)} {act.title}"
+                share = max(deadline - time.monotonic(), 0.0) / (len(acts) - index)
+                results.append(_perform(act, share, min(LEAST, seconds / len(acts)), stage_of and stage_of(title)))
+                show(f"{title}: {_said(results[-1])}")
+        except KeyboardInterrupt:
+            interrupted = True
+    if as_json:
+        for entry in _wire(results):
+            click.echo(json.dumps(entry))
+    else:
+        for line in _ending(acts, results):
+            click.echo(line)
+    return INTERRUPTED if interrupted else int(not any(result.rate for result in results))
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What is known of the run that trains."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    ended: RunEnded | None = None
+
+    def result(self, act: Act, run: str, status: Status) -> Result:
+        rate, seconds = demonstration.rate(self.chunks)
+        accuracies = [float(value) for chunk in self.chunks for value in chunk.series.get("accuracy", ())]
+        problem = ""
+        if status in (Status.FAILED, Status.LOST):
+            rate, problem = None, f"failed: {self.ended.reason}" if self.ended else "its engine died"
+        elif rate is None:
+            problem = "took no step in time" if not self.chunks else "was not measured: too short"
+        return Result(act, run, rate, seconds, accuracies, problem)
+
+
+def _perform(act: Act, share: float, least: float, stage: "_Stage | None") -> Result:
+    """Train an act for its share of the time, but for ``least`` seconds after its warm-up in any case."""
+    directory = create(act.plan)
+    retag(directory, [TAG])
+    watch, began = _Watch(), time.monotonic()
+    with closing(RunReader(directory)) as reader, _running(act, directory), _cleared(stage):
+        first, asked = 0.0, 0.0
+        while True:
+            info = reader.info()  # before the news, so that the last of them are not missed
+            update = reader.poll()
+            watch.chunks += update.chunks
+            watch.ended = next((event for event in update.events if isinstance(event, RunEnded)), watch.ended)
+            if stage:
+                stage.share = (time.monotonic() - began) / max(share, 1e-9)
+                stage.show(update)
+            now = time.monotonic()
+            if not info.status.live or (asked and now - asked > LEAVING_SECONDS):
+                break
+            first = first or (now if watch.chunks else 0.0)
+            due = max(began + share, first + WARM_UP + least) if first else began + share + PATIENCE
+            if now > due and not asked:
+                with suppress(RunError):  # it has ended meanwhile
+                    request(directory, "stop_now")
+                asked = now
+            time.sleep(INTERVAL)
+    return watch.result(act, directory.name, info.status)
+
+
+@contextmanager
+def _running(act: Act, directory: Any) -> Iterator[None]:
+    """An engine that trains, and that is gone afterwards, so that the next has the devices to itself."""
+    engine = launch.start(directory, act.environment)
+    try:
+        yield
+    finally:
+        with suppress(RunError):
+            request(directory, "stop_now")
+        try:
+            engine.wait(LEAVING_SECONDS)
+        except subprocess.TimeoutExpired:
+            engine.kill()
+            engine.wait()
+
+
+@contextmanager
+def _cleared(stage: "_Stage | None") -> Iterator[None]:
+    """Leave the line to others afterwards."""
+    try:
+        yield
+    finally:
+        if stage:
+            stage.clear()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let a hang-up or TERM end the run that trains as Ctrl-C does."""
+
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, interrupt) for each in numbers]
+    try:
+        yield
+    finally:
+        for each, handler in zip(numbers, before, strict=True):
+            signal.signal(each, handler)
+
+
+class _Stage(Bar):
+    """Shows the run that trains in one line of a terminal.
+
+    Attributes:
+        share: How much of its time is over, from 0 to 1.
+    """
+
+    share = 0.0
+
+    def __init__(self, stream: TextIO, width: Callable[[], int], title: str) -> None:
+        super().__init__(stream, width)
+        self._title = title
+
+    def _put(self, lines: Sequence[Line]) -> None:  # noqa: ARG002 (what happens is not worth a line here)
+        self._paint((), self._bar())
+
+    def _bar(self) -> str:
+        state, width = self.state, self._width() - 3
+        parts = [self._title]
+        if state.pace.rate:
+            parts.append(f"{state.pace.rate:,.0f} steps/s")
+            if curve := state.curves.get("accuracy"):
+                parts.append(f"accuracy {number(curve.last, 'accuracy')}")
+        elif state.phase:
+            parts.append(str(state.phase.phase))
+        room = max(min(width - 62, 40), 4)
+        return f"{self._drawn(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
+
+
+def _stages(stream: TextIO) -> Callable[[str], _Stage]:
+    return lambda title: _Stage(stream, lambda: shutil.get_terminal_size().columns, title)
+
+
+def _nothing(_: str) -> None:
+    """Say nothing."""
+
+
+def _announcement(acts: Sequence[Act], seconds: float) -> Iterator[str]:
+    plan = acts[0].plan
+    yield (
+        f"{plan.model} learns {plan.data.partition(':')[0]} images, {plan.batch_size} a step, in {len(acts)} ways, one "
+        f"after the other, for about {seconds:.0f} s in all:"
+    )
+    for index, act in enumerate(acts, 1):
+        yield f"  {index} {act.title}"
+    yield "Ctrl-C ends it and shows what is done.\n"
+
+
+def _said(result: Result) -> str:
+    if result.rate is None:
+        return result.problem
+    return f"{result.rate:,.1f} steps/s over {result.seconds:.1f} s (run {result.run})"
+
+
+def _ending(acts: Sequence[Act], results: Sequence[Result]) -> Iterator[str]:
+    if not any(result.rate for result in results):
+        yield "\nNothing was measured."
+        return
+    first = next(result for result in results if result.rate)
+    full = "\u2588" if "utf" in (sys.stdout.encoding or "").lower() else "#"
+    yield ""
+    yield from demonstration.bars(results, min(shutil.get_terminal_size((80, 24)).columns, 120), full)
+    yield (
+        f"\nSteps a second of the same model on the same data, {first.act.plan.batch_size} examples a step over all "
+        f"devices, as measured here and now;\nthe first {WARM_UP:g} s of training are left out. "
+        f"The last column is the speed-up over '{first.act.title}'."
+    )
+    if len(results) < len(acts):
+        yield f"Not measured: {', '.join(act.title for act in acts[len(results) :])}."
+    found = demonstration.agreement(results)
+    if found is None:
+        yield "There are too few steps to compare what was learned."
+    else:
+        yield _agreed(found)
+    yield f"The runs are kept, with the tag {TAG}: accel-tui runs"
+
+
+def _agreed(found: Agreement) -> str:
+    low, high = (choose(found.accuracies, key=found.accuracies.__getitem__) for choose in (min, max))
+    lead = f"Each has taken {found.steps:,} steps; the training accuracy of the last {found.window} of these is"
+    if found.accuracies[low] == found.accuracies[high]:
+        return f"{lead} {found.accuracies[low]:.3f} for all."
+    span = f"{found.accuracies[low]:.3f} ({low}) to {found.accuracies[high]:.3f} ({high})"
+    return f"{lead}\n{span}: {'the same' if found.alike else 'not the same'} within {demonstration.ALIKE}."
+
+
+def _wire(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    base = next((result.rate for result in results if result.rate), None)
+    found = demonstration.agreement(results)
+    for result in results:
+        yield {
+            "act": result.act.title,
+            "run": result.run,
+            "steps_per_second": result.rate,
+            "seconds": round(result.seconds, 3),
+            "speedup": result.rate / base if result.rate and base else None,
+            "accuracy": found.accuracies.get(result.act.title) if found else None,
+            "accuracy_steps": found.steps if found else None,
+            "problem": result.problem,
+            "plan": result.act.plan.changed(),
+            "environment": dict(result.act.environment),
+        }
