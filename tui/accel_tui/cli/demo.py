@@ -5,11 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -63,25 +64,25 @@ def demo(seconds: float, as_json: bool) -> int:
     for line in _announcement(acts, seconds):
         show(line)
     results: list[Result] = []
-    interrupted = False
     stage_of = _stages(sys.stdout) if not as_json and sys.stdout.isatty() else None
     deadline = time.monotonic() + seconds
-    with _interruptible():
-        try:
-            for index, act in enumerate(acts):
-                title = f"{index + 1}/{len(acts)} {act.title}"
-                share = max(deadline - time.monotonic(), 0.0) / (len(acts) - index)
-                results.append(_perform(act, share, min(LEAST, seconds / len(acts)), stage_of and stage_of(title)))
-                show(f"{title}: {_said(results[-1])}")
-        except KeyboardInterrupt:
-            interrupted = True
+    with _interruptible() as interrupted:
+        for index, act in enumerate(acts):
+            title = f"{index + 1}/{len(acts)} {act.title}"
+            share = max(deadline - time.monotonic(), 0.0) / (len(acts) - index)
+            least = min(LEAST, seconds / len(acts))
+            result = _perform(act, share, least, stage_of and stage_of(title), interrupted)
+            if interrupted.is_set():
+                break
+            results.append(result)
+            show(f"{title}: {_said(result)}")
     if as_json:
         for entry in _wire(results):
             click.echo(json.dumps(entry))
     else:
         for line in _ending(acts, results):
             click.echo(line)
-    return INTERRUPTED if interrupted else int(not any(result.rate for result in results))
+    return INTERRUPTED if interrupted.is_set() else int(not any(result.rate for result in results))
 
 
 @dataclass(slots=True)
@@ -102,12 +103,12 @@ class _Watch:
         return Result(act, run, rate, seconds, accuracies, problem)
 
 
-def _perform(act: Act, share: float, least: float, stage: "_Stage | None") -> Result:
-    """Train an act for its share of the time, but for ``least`` seconds after its warm-up in any case."""
+def _perform(act: Act, share: float, least: float, stage: "_Stage | None", interrupted: threading.Event) -> Result:
+    """Train an act for its share of the time, but for ``least`` seconds after its warm-up unless it is interrupted."""
     directory = create(act.plan)
     retag(directory, [TAG])
     watch, began = _Watch(), time.monotonic()
-    with closing(RunReader(directory)) as reader, _running(act, directory), _cleared(stage):
+    with closing(RunReader(directory)) as reader, _running(act, directory):
         first, asked = 0.0, 0.0
         while True:
             info = reader.info()  # before the news, so that the last of them are not missed
@@ -122,11 +123,13 @@ def _perform(act: Act, share: float, least: float, stage: "_Stage | None") -> Re
                 break
             first = first or (now if watch.chunks else 0.0)
             due = max(began + share, first + WARM_UP + least) if first else began + share + PATIENCE
-            if now > due and not asked:
+            if (now > due or interrupted.is_set()) and not asked:
                 with suppress(RunError):  # it has ended meanwhile
                     request(directory, "stop_now")
                 asked = now
             time.sleep(INTERVAL)
+    if stage:
+        stage.clear()
     return watch.result(act, directory.name, info.status)
 
 
@@ -147,26 +150,13 @@ def _running(act: Act, directory: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _cleared(stage: "_Stage | None") -> Iterator[None]:
-    """Leave the line to others afterwards."""
+def _interruptible() -> Iterator[threading.Event]:
+    """What is set by Ctrl-C, TERM and a hang-up, which raise nothing: no engine is to be forgotten half started."""
+    interrupted = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, lambda *_: interrupted.set()) for each in numbers]
     try:
-        yield
-    finally:
-        if stage:
-            stage.clear()
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let a hang-up or TERM end the run that trains as Ctrl-C does."""
-
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(each, interrupt) for each in numbers]
-    try:
-        yield
+        yield interrupted
     finally:
         for each, handler in zip(numbers, before, strict=True):
             signal.signal(each, handler)
