@@ -61,6 +61,16 @@ def test_sixteen_colours_are_the_terminals_own(open_terminal) -> None:
     assert not {"38", "48"} & colours(terminal.raw)
 
 
+def test_the_number_of_colours_can_be_settled(open_terminal, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('colours = "256"\n')
+    terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file), NO_COLOR="1")
+    terminal.wait_for("Start")
+    leave(terminal)
+    assert b"38;5;" in terminal.raw
+    assert b"38;2;" not in terminal.raw
+
+
 def test_256_colours_are_mixed_no_further(open_terminal) -> None:
     terminal = open_terminal(COLORTERM="")
     terminal.wait_for("Start")

@@ -62,16 +62,19 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
     # All of this is slow to import, and comes after the frame that may be shown already.
     import asyncio
 
+    from accel_tui.colours import obey
+    from accel_tui.glyphs import resolve
+    from accel_tui.settings import SettingsError, load
+
+    # Before Textual is imported, which reads the environment then.
+    settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
+
     from rich.console import Console
 
     from accel_tui.app import AccelApp
-    from accel_tui.colours import obey
-    from accel_tui.glyphs import resolve
     from accel_tui.keeping_driver import KeepingDriver
     from accel_tui.nameable import theme_mistakes
-    from accel_tui.settings import SettingsError, load
 
-    settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)
     with asyncio.Runner() as runner:
