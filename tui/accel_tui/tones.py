@@ -48,7 +48,9 @@ def tone(share: float, hue: str, background: Colour, *, dark: bool) -> Colour:
 
 def ink(background: Colour) -> Colour:
     """Black or white, whichever is read better on a colour."""
-    return (0, 0, 0) if _lab(background)[0] > 0.62 else (255, 255, 255)
+    luminance = np.array([0.2126, 0.7152, 0.0722]) @ _linear(background)
+    # Where both have the same contrast, by the Web Content Accessibility Guidelines 2.1.
+    return (0, 0, 0) if luminance > (1.05 * 0.05) ** 0.5 - 0.05 else (255, 255, 255)
 
 
 def shade(share: float) -> str:
@@ -59,7 +61,10 @@ def shade(share: float) -> str:
 
 
 def _lab(colour: Colour) -> npt.NDArray[np.float64]:
-    bent = np.array(colour) / 255
-    linear = np.where(bent > 0.04045, ((bent + 0.055) / 1.055) ** 2.4, bent / 12.92)
-    found: npt.NDArray[np.float64] = _TO_LAB @ np.cbrt(_TO_CONES @ linear)
+    found: npt.NDArray[np.float64] = _TO_LAB @ np.cbrt(_TO_CONES @ _linear(colour))
     return found
+
+
+def _linear(colour: Colour) -> npt.NDArray[np.float64]:
+    bent = np.array(colour) / 255
+    return np.where(bent > 0.04045, ((bent + 0.055) / 1.055) ** 2.4, bent / 12.92)

@@ -29,6 +29,8 @@ LOOK_SECONDS = 0.5
 TABS = {"confusion": "1 Confusion", "pictures": "2 Pictures", "layers": "3 Layers"}
 """What there is to see, by the id of its widget."""
 
+_TAB = "-tab"
+
 
 class InsideScreen(Screen[None]):
     """Looks into a run, and again whenever its engine has validated.
@@ -78,10 +80,15 @@ class InsideScreen(Screen[None]):
         self.directory = directory
         self._stamp: tuple[float, ...] | None = None
 
+    @property
+    def tab(self) -> str:
+        """Which of the three is shown."""
+        return self.query_one(Tabs).active.removesuffix(_TAB) or next(iter(TABS))
+
     def compose(self) -> ComposeResult:
         """Three of which one is shown, and a line of what there is to say of it."""
         yield TopBar(f"Inside {self.directory.name}")
-        yield Tabs(*(Tab(label, id=name) for name, label in TABS.items()))
+        yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in TABS.items()))
         yield Static(id="about", markup=False)
         with ContentSwitcher(initial="confusion"):
             yield ConfusionMap(id="confusion")
@@ -101,12 +108,12 @@ class InsideScreen(Screen[None]):
 
     def action_tab(self, name: str) -> None:
         """Show one of the three."""
-        self.query_one(Tabs).active = name
+        self.query_one(Tabs).active = f"{name}{_TAB}"
 
     def action_next(self) -> None:
         """Show the next of the three."""
         names = list(TABS)
-        self.action_tab(names[(names.index(self.query_one(Tabs).active) + 1) % len(names)])
+        self.action_tab(names[(names.index(self.tab) + 1) % len(names)])
 
     def action_validate(self) -> None:
         """Ask for a validation; the screen of the run tells the answer."""
@@ -132,9 +139,9 @@ class InsideScreen(Screen[None]):
 
     @on(Tabs.TabActivated)
     def _show(self, event: Tabs.TabActivated) -> None:
-        name = event.tab.id or "confusion"
-        self.query_one(ContentSwitcher).current = name
-        self.query_one(f"#{name}").focus()
+        event.stop()
+        self.query_one(ContentSwitcher).current = self.tab
+        self.query_one(f"#{self.tab}").focus()
         self._tell()
 
     @on(Looked)
@@ -153,7 +160,7 @@ class InsideScreen(Screen[None]):
         if not self.is_mounted or self.inside is None:
             words = Content.styled(self.problem, "$text-error")
         else:
-            words = _about(self.inside, self.query_one(Tabs).active, live=self.live)
+            words = _about(self.inside, self.tab, live=self.live)
             if self.problem:
                 words = Content.styled(self.problem, "$text-error")
         about = self.query_one("#about", Static)

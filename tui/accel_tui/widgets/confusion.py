@@ -76,11 +76,15 @@ class ConfusionMap(Lines):
     BINDING_GROUP_TITLE = "Confusion"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Go to another class that examples are of"),
-        Binding("down", "go(1, 0)", show=False, id="confusion.down"),
+        Binding(
+            "down", "go(1, 0)", show=False, id="confusion.down", tooltip="Go to the next class that examples are of"
+        ),
         Binding(
             "left", "go(0, -1)", show=False, id="confusion.left", tooltip="Go to another class that the model says"
         ),
-        Binding("right", "go(0, 1)", show=False, id="confusion.right"),
+        Binding(
+            "right", "go(0, 1)", show=False, id="confusion.right", tooltip="Go to the next class that the model says"
+        ),
         Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Go ten classes up"),
         Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Go ten classes down"),
         Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Go ten classes left"),
@@ -173,7 +177,7 @@ class ConfusionMap(Lines):
             f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
             f"after step {self.step:,}"
         )
-        yield self.line((words, ""), ("   rows: what it is, columns: what is said", "faint"))
+        yield self.line((words, ""), ("   rows: what it is, columns: said", "faint"))
         if self.alone:
             yield from self._list(examined, width, height - 1)
             return
@@ -237,12 +241,9 @@ class ConfusionMap(Lines):
         if not self.has_colours:
             return Segment(text, self.rich_style + Style(bold=right, reverse=place == self.place))
         colour = tones.tone(round(share, 3), tones.RIGHT if right else tones.WRONG, self.ground, dark=self.is_dark)
-        style = Style(
-            color=RichColor.from_rgb(*tones.ink(colour)),
-            bgcolor=RichColor.from_rgb(*colour),
-            reverse=place == self.place,
-            bold=place == self.place,
-        )
+        if here := place == self.place:
+            colour = tones.ink(self.ground)
+        style = Style(color=RichColor.from_rgb(*tones.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)
         return Segment(text, style)
 
     def _words(self, examined: Examined, shown: Layout) -> Strip:
@@ -254,8 +255,8 @@ class ConfusionMap(Lines):
         classes = len(examined.names)
         part = ""
         if shown.rows < classes or shown.columns < classes:
-            rows = f"{self._first[0] + 1} to {self._first[0] + shown.rows}"
-            columns = f"{self._first[1] + 1} to {self._first[1] + shown.columns}"
+            rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
+            columns = f"{self._first[1] + 1}-{self._first[1] + shown.columns}"
             part = f"   rows {rows}, columns {columns} of {classes:,}"
         return self.line((said + share, "right" if row == column else "wrong"), (part, "faint"))
 

@@ -111,10 +111,10 @@ def _sums(table: LayerTable) -> list[Piece]:
     pieces: list[Piece] = [(f"{weights:,} weights, {trained:,} trained", "")]
     if table.flops is None:
         return [*pieces, (f"; operations not counted: {table.reason}", "faint")]
-    pieces.append((f"; {units.flops(table.flops)} a step, gradients included", ""))
+    pieces.append((f"; {units.flops(table.flops)} a step", ""))
     if table.rest:
-        pieces.append((f", {units.percent(table.rest / table.flops)} of it in no layer", "wrong"))
-    return pieces
+        pieces.append((f", {units.percent(table.rest / table.flops)} in no layer", "wrong"))
+    return [*pieces, ("; gradients included", "faint")]
 
 
 def _range(first: int, room: int, count: int) -> str:

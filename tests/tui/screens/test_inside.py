@@ -1,0 +1,219 @@
+"""What a run looks like inside, on screen, of runs that a stand-in for the engine writes."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.events import Outcome
+from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
+from accel_tui.screens import inside
+from accel_tui.screens.inside import InsideScreen
+from accel_tui.screens.run import RunScreen
+from accel_tui.widgets.confusion import ConfusionMap, confused, lay_out
+from accel_tui.widgets.gallery import Gallery
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
+
+LAYERS = LayerTable(
+    (
+        Layer("flatten", "Flatten", 0, (64,), 0, 0, 0.0),
+        Layer("inner", "Sequential", 0, (16,), 2000, 500, 6e6, inner=True),
+        Layer("dense", "Dense", 1, (16,), 1500, 0, 4e6),
+        Layer("dense_1", "Dense", 1, None, 500, 500, 2e6),
+    ),
+    8e6,
+    2e6,
+)
+
+
+def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> Examined:
+    """What a validation might find: class 3 is taken for 5 now and then."""
+    rng = np.random.default_rng(0)
+    counts = np.diag(np.full(classes, 30)).astype(np.int64)
+    counts[3, 5 % classes] += 7
+    counts[1, 0] += 2
+    worst = tuple(
+        Judged(row, 3, 5 % classes if row < wrong else 3, 0.9 - 0.01 * row, 0.01 * (row + 1)) for row in range(64)
+    )
+    pictures = rng.integers(0, 256, (64, 8, 8, channels)).astype(np.uint8)
+    return Examined(int(counts.sum()), tuple(f"name{index}" for index in range(classes)), counts, worst, pictures)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inside, "LOOK_SECONDS", 0.05)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    one = FakeEngine()
+    one.begin().build().train(30)
+    yield one
+    one.close()
+
+
+@asynccontextmanager
+async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InsideScreen), "the screen")
+        await until(pilot, lambda: pilot.app.screen.inside is not None, "what was kept")  # type: ignore[attr-defined]
+        yield pilot
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
+    engine: FakeEngine, size: tuple[int, int]
+) -> None:
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine, size) as pilot:
+        await shows(pilot, "300 of 309 right (97.1%) after step 30", "name3 taken for name5: 7 of 37 (19%)", " 81%")
+        row = next(line for line in text_of(pilot).splitlines() if line.strip().startswith("name3 "))
+        assert re.search(r"\b30\b +7\b +81%", row)
+        await pilot.press("x")
+        await until(pilot, lambda: re.search(r"name3 +81% +19%", text_of(pilot)), "shares")
+        await pilot.press("l")
+        await shows(pilot, "Most confused", "name1 as name0")
+        await pilot.press("l", "up", "left")
+        await shows(pilot, "name2 taken for name4: 0 of 30")
+
+
+async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine) -> None:
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine, WIDE) as pilot:
+        widget = pilot.app.screen.query_one(ConfusionMap)
+        await shows(pilot, "name3 taken for name5")
+        colours = {
+            segment.style.bgcolor.triplet
+            for segment in widget.render_line(2)
+            if segment.style and segment.style.bgcolor and segment.style.bgcolor.triplet
+        }
+        assert len(colours) >= 2
+        text = "".join(segment.text for segment in widget.render_line(2))
+        await pilot.click(ConfusionMap, offset=(text.index("30"), 2))
+        await shows(pilot, "name0 taken for name0: 30 of 30 (100%)")
+
+
+async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> None:
+    engine.writer.keep(examined(100), 30)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "Most confused", "name3 taken for name5", "of 100")
+        await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
+        await shows(pilot, "name99 taken for name99: 30 of 30", "-100, columns 92-100 of 100")
+    assert lay_out(("0",) * 100, 3, 220, 60).cell == 2
+    assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:
+    engine.writer.keep(examined(channels=channels, wrong=40), 30)
+    async with looked_into(engine, size) as pilot:
+        await pilot.press("2")
+        await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, the most wrong first (40 are wrong)", "✗ name3", "name5 90%")
+        await pilot.press("end")
+        await shows(pilot, "to 64 of 64", "✓ name3")
+        await pilot.press("f")
+        await shows(pilot, "1 to ", "of 40, all that is wrong")
+        await pilot.press("right")
+        await hides(pilot, "name5 90%")
+        await pilot.press("left", "minus", "minus", "minus")
+        await until(pilot, lambda: pilot.app.screen.query_one(Gallery).wide == 0, "small pictures")
+        await shows(pilot, "name5 90%")
+
+
+async def test_an_image_is_two_pixels_a_cell_in_its_own_colours(engine: FakeEngine) -> None:
+    found = examined(channels=3)
+    engine.writer.keep(found, 30)
+    async with looked_into(engine, WIDE) as pilot:
+        await pilot.press("2")
+        await shows(pilot, "▀▀▀▀▀▀▀▀")
+        segment = next(iter(pilot.app.screen.query_one(Gallery).render_line(1)))
+        assert segment.style is not None
+        assert found.pictures is not None
+        triplets = [tuple(colour.triplet) for colour in (segment.style.color, segment.style.bgcolor)]  # type: ignore[union-attr, arg-type]
+        # Three cells for a pixel, so that both halves show the first.
+        assert triplets == [tuple(found.pictures[0, 0, 0])] * 2
+
+
+async def test_without_colours_pictures_and_cells_are_shades_of_characters(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine) as pilot:
+        pilot.app.no_color = True
+        await shows(pilot, "name3 taken for name5")
+        await pilot.press("2")
+        await shows(pilot, "✗ name3")
+        assert "▀" not in text_of(pilot)
+        assert re.search(r"[.:\-=+*#%@]{8}", text_of(pilot))
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: tuple[int, int]) -> None:
+    engine.writer.keep(LAYERS, 0)
+    async with looked_into(engine, size) as pilot:
+        await pilot.press("3")
+        await shows(pilot, "flatten  Flatten", "2,000 weights, 500 trained")
+        await shows(pilot, "8.00 MFLOP a step", "25% in no layer")
+        lines = {line.split()[0]: line for line in text_of(pilot).splitlines() if line.split()}
+        assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
+        assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
+        assert re.search(r"16 +2,000 +25% +6.00M +75%", lines["inner"])
+
+
+async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> None:
+    engine.writer.keep(LAYERS, 0)
+    async with looked_into(engine) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, InsideScreen)
+        for wanted in ("pictures", "layers", "confusion"):
+            await pilot.press("w")
+            await until(pilot, lambda wanted=wanted: screen.tab == wanted, wanted)  # type: ignore[misc]
+        await pilot.click("#layers-tab")
+        await shows(pilot, "flatten  Flatten")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+
+
+async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: FakeEngine) -> None:
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "Nothing was validated yet")
+        await pilot.press("v")
+        await until(
+            pilot, lambda: [command.name for command in engine.writer.commands()] == ["validate"], "the command"
+        )
+        engine.writer.keep(examined(), 30)
+        await shows(pilot, "300 of 309 right (97.1%) after step 30")
+
+
+async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
+    engine.writer.keep(Examined(10, ("a", "b"), reason="the model is no classifier"), 30)
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "the model is no classifier")
+        await pilot.press("2")
+        await shows(pilot, "the model is no classifier")
+        await pilot.press("3")
+        await shows(pilot, "This run did not list its layers.")
+        assert not pilot.app.screen.check_action("validate", ())
+
+
+async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
+    found = examined()
+    words = "there is nothing to see: examples of 20 are no images (20 numbers)"
+    engine.writer.keep(Examined(found.examples, found.names, found.counts, found.worst, None, words), 30)
+    async with looked_into(engine) as pilot:
+        await pilot.press("2")
+        await shows(pilot, words, "✗ example 0", "said name5")
