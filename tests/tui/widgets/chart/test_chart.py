@@ -8,9 +8,12 @@ from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
 from accel_tui.curve import Curve
+from accel_tui.marks import Kind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart import ranges
 from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
+from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
 from tui.stand_ins import until
 
@@ -233,3 +236,41 @@ def test_a_late_leap_and_a_slow_fall_are_wholly_on_the_axis() -> None:
     slow = Curve().extend(falling(10_000))
     assert ranges.settled((Series("training", slow),)) == ranges.extremes((Series("training", slow),))
     assert all(np.isnan(ranges.settled(())))
+
+
+async def test_another_lens_is_seen_at_once() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        chart.series = (Series("training", Curve().extend(falling(3000))),)
+        await pilot.pause()
+        seen = {tuple(on_screen(chart))}
+        lenses = (Lens(log=True), *(Lens(smoothing=weight) for weight in SMOOTHINGS[1:]), Lens(log=True, clip=True))
+        for lens in lenses:
+            chart.lens = lens
+            await pilot.pause()
+            assert on_screen(chart) == wanted(chart)
+            seen.add(tuple(on_screen(chart)))
+        assert len(seen) == 1 + len(lenses)
+        chart.lens = PLAIN
+        await pilot.pause()
+        assert tuple(on_screen(chart)) in seen
+
+
+async def test_marks_and_another_scale_are_drawn_with_the_next_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        chart.series = (Series("training", Curve().extend(falling(300))),)
+        await pilot.pause()
+        before = on_screen(chart)
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 1e6)
+        chart.marks = {Kind.EPOCH: Track((50, 100), 1, 2)}
+        chart.scale = epochs([(50, 1)], 50)
+        await pilot.pause()
+        assert on_screen(chart) == before
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
+        await until(pilot, lambda: on_screen(chart) != before, "the next picture")
+        assert on_screen(chart) == wanted(chart)
+        assert on_screen(chart)[-2].count("┴") + on_screen(chart)[-2].count("┼") == 2
+        assert on_screen(chart)[-1].startswith("epoch ")

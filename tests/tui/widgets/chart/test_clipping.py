@@ -77,14 +77,12 @@ def test_only_what_is_in_the_window_is_counted() -> None:
 def test_what_is_hidden_is_told_in_many_words_and_in_few() -> None:
     one = series(noisy(1024, 20.0, 20.0, 20.0))
     assert told((one,), Axis(0, 1024), Axis(0, 12.4), clipped=True) == [
-        "3 above 12.4 of 1,024 hidden",
-        "3 above 12.4 hidden",
+        "3 of 1,024 hidden above 12.4",
+        "3 hidden above 12.4",
         "3 hidden",
     ]
     both = series(noisy(1024, 20.0, -5.0), 8)
-    assert (
-        told((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == "1+ above 12.4 and 1+ below 0 of 1,024 hidden"
-    )
+    assert told((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == "1+ of 1,024 hidden above 12.4, 1+ below 0"
     assert told((series(noisy(100)),), Axis(0, 100), Axis(0, 2), clipped=True) == []
 
 
@@ -93,7 +91,7 @@ def test_what_has_no_logarithm_is_told() -> None:
     axis = axis_of((series(values),), None, Lens(log=True))
     assert isinstance(axis, LogAxis)
     assert 0.5 < axis.low <= values[values > 0].min()
-    assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 at or below 0 of 1,000 hidden"
+    assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 of 1,000 hidden at or below 0"
     nothing = axis_of((series(np.zeros(10)),), None, Lens(log=True))
     assert told((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
 

@@ -9,6 +9,9 @@ from accel_tui.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.draw import View, render
 from accel_tui.widgets.chart.frame import STYLES, Frame
+from accel_tui.widgets.chart.lens import Lens
+from accel_tui.widgets.chart.ranges import axis_of
+from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
 
 GAP = math.nan
@@ -135,3 +138,85 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
     styles = {chr(frame.characters[4, x]): STYLES[frame.styles[4, x]] for x in range(6, 36)}
     assert styles["●"] == "error"
     assert {style for character, style in styles.items() if character not in "●┈"} == {"success"}
+
+
+def through(lens: Lens, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
+    y = axis_of(series, None, lens)
+    steps = max(one.curve.count for one in series)
+    return render(View(columns, rows, Axis(0, steps), y, series, "loss", "waiting", lens=lens))
+
+
+def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counted_hole() -> None:
+    values = [10.0 ** (2 - step / 10) for step in range(41)]
+    values[20] = 0
+    frame = through(Lens(log=True), Series("loss", curve(*values)), columns=47)
+    assert lines(frame) == [
+        "loss (log) ━━ 0.0100     1 hidden at or below 0",
+        " 100 ┤⠉⠒⠒⠤⠤⣀⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │       ⠉⠑⠒⠢⠤⢄⣀⡀",
+        "   1 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈⠈⠉⠒⠒⠤⠄┈⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │                      ⠉⠑⠒⠢⠤⢄⣀",
+        "     │                             ⠉⠉⠒⠒⠤⠤⣀⡀",
+        "0.01 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⠈⠉⠑⠒⠂",
+        "     └┬─────────┬─────────┬─────────┬─────────┬",
+        "      0        10        20        30        40",
+    ]
+
+
+def test_the_raw_line_is_behind_the_smoothed_one_and_dimmer() -> None:
+    noisy = Series("loss", curve(*np.random.default_rng(2).normal(1, 0.3, 60)))
+    frame = through(Lens(smoothing=0.9), noisy)
+    drawn = (frame.characters >= 0x2800) & (frame.characters < 0x2900)
+    styles = {STYLES[style] for style in frame.styles[drawn]}
+    assert styles == {"primary", "primary-band"}
+    plain = through(Lens(), noisy)
+    assert {STYLES[style] for style in plain.styles[(plain.characters >= 0x2800) & (plain.characters < 0x2900)]} == {
+        "primary"
+    }
+    # The smoothed line is in one row or two of the plot from where it has seen some values on.
+    rows = {
+        row
+        for row, column in zip(*drawn.nonzero(), strict=True)
+        if column > 30 and STYLES[frame.styles[row, column]] == "primary"
+    }
+    assert len(rows) <= 3
+
+
+def test_what_lies_beyond_a_clipped_axis_is_at_its_edge_and_counted() -> None:
+    values = np.ones(100)
+    values[::2], values[50] = 0.9, 40
+    frame = through(Lens(clip=True), Series("loss", curve(*values)), columns=70)
+    assert lines(frame)[0] == "loss (clipped) ━━ 1.000" + "1 of 100 hidden above 1.06".rjust(70 - 23)
+    assert frame.characters[1, 6 + 32] != ord(" ")
+
+
+def test_less_is_said_where_there_is_less_room() -> None:
+    values = np.ones(100)
+    values[::2], values[50] = 0.9, 40
+    one = Series("loss", curve(*values))
+    heads = [lines(through(Lens(clip=True), one, columns=columns))[0] for columns in (60, 45, 36, 24, 15)]
+    assert heads == [
+        "loss (clipped) ━━ 1.000           1 of 100 hidden above 1.06",
+        "loss (clipped) ━━ 1.000   1 hidden above 1.06",
+        "loss (clipped) ━━ 1.000     1 hidden",
+        "loss ━━ 1.000   1 hidden",
+        "loss ━━ 1.000",
+    ]
+
+
+def test_many_series_lose_their_values_first_and_then_those_that_do_not_fit() -> None:
+    many = [Series(name, curve(1, 2), style="success") for name in "abcdefgh"]
+    assert (
+        lines(picture(*many, columns=110))[0] == "loss" + "".join(f" ━━ {name} 2.000 " for name in "abcdefgh").rstrip()
+    )
+    assert lines(picture(*many, columns=60))[0] == "loss" + "".join(f" ━━ {name} " for name in "abcdefgh").rstrip()
+    assert lines(picture(*many, columns=41))[0] == "loss ━━ a  ━━ b  ━━ c  ━━ d  ━━ e  +3"
+    assert lines(picture(*many, columns=6))[0] == "loss"
+
+
+def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
+    frame = render(View(40, 9, Axis(0, 20), Axis(0, 2), (FALLING,), "loss", scale=epochs([], 5)))
+    assert lines(frame)[-2:] == [
+        "     └┬────────────────┬───────────────┬",
+        "epoch 0                2               4",
+    ]

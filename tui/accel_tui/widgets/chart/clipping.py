@@ -88,12 +88,14 @@ def told(series: Iterable[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     found = sum((hidden(one, x.low, x.high, low, y.high + apart) for one in series), Hidden())
     sign = "" if found.exact else "+"
     under = f"below {_brief(y.low)}" if clipped else "at or below 0"
-    sides = [(found.above, f"above {_brief(y.high)}"), (found.below, under)]
-    many = [f"{count:,}{sign} {side}" for count, side in sides if count]
-    if not many:
+    counts = [(found.above, f"above {_brief(y.high)}"), (found.below, under)]
+    sides = [(f"{count:,}{sign}", side) for count, side in counts if count]
+    if not sides:
         return []
-    few = f"{found.above + found.below:,}{sign} hidden"
-    return [f"{' and '.join(many)} of {found.of:,} hidden", f"{', '.join(many)} hidden", few]
+    (count, side), *others = sides
+    rest = "".join(f", {count} {side}" for count, side in others)
+    total = f"{found.above + found.below:,}{sign}"
+    return [f"{count} of {found.of:,} hidden {side}{rest}", f"{count} hidden {side}{rest}", f"{total} hidden"]
 
 
 def _brief(value: float) -> str:

@@ -15,6 +15,7 @@ from accel_tui.widgets.chart.axes import Axis, Floats, labels, significant
 from accel_tui.widgets.chart.clipping import told
 from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.lens import PLAIN, Lens
+from accel_tui.widgets.chart.log_axis import positive
 from accel_tui.widgets.chart.marks import draw_marks, words
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
@@ -166,7 +167,7 @@ def _head(frame: Frame, view: View, width: int) -> None:
         left = len(entries) - place
         rest = len(f" +{left - 1}") if many and left > 1 else 0
         if x + _length(entry) + rest > view.columns:
-            entry = [(f" +{left}", "note")] if many else []
+            entry = [(f" +{left}", "note")] if many and x + len(f" +{left}") <= view.columns else []
             left = 1
         for text, style in entry:
             frame.write(x, 0, text, style)
@@ -264,6 +265,8 @@ def _line(plot: Frame, view: View, series: Series, width: int, height: int) -> N
 
 def _resampled(curve: Curve, view: View, width: int) -> tuple[Floats, Floats, Floats]:
     """The lowest, the highest and the mean value of each column of dots, as fractions of the height."""
+    if view.lens.log:
+        curve = positive(curve)
     low, high, mean = (view.y.fraction(values) for values in curve.columns(view.x.low, view.x.high, 2 * width))
     if view.lens.log:
         low[np.isnan(low) & ~np.isnan(high)] = 0  # down to where no logarithm goes

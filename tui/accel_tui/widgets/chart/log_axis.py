@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from accel_tui.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, Floats, labels, value_axis
 
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
@@ -74,6 +75,20 @@ def log_axis(
     low = bounds[0] if bounds[0] and bounds[0] > 0 else low
     high = bounds[1] if bounds[1] and bounds[1] > 0 else high
     return LogAxis(low, high if high > low else 10 * low)
+
+
+def positive(curve: Curve) -> Curve:
+    """A curve without the buckets that have no logarithm; of those that have some values without one, low is 0."""
+    if not (curve.low <= 0).any():
+        return curve
+    known, sound = curve.high > 0, curve.total > 0
+    return replace(
+        curve,
+        low=np.where(known, np.maximum(curve.low, 0), np.nan),
+        high=np.where(known, curve.high, np.nan),
+        total=np.where(sound, curve.total, 0),
+        finite=np.where(sound, curve.finite, 0),
+    )
 
 
 def _round(value: float, *, down: bool) -> float:
