@@ -247,3 +247,15 @@ async def test_a_long_list_is_scrolled_with_the_cursor(made: Callable[..., Path]
         await pilot.press("pageup", "home")
         assert table(pilot).current.id == names[0]  # type: ignore[union-attr]
         await shows(pilot, names[0])
+
+
+async def test_the_cursor_is_seen_without_colours(made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    made(Plan())
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        (segment, *_) = table(pilot).render_line(1)
+        assert segment.style is not None
+        assert segment.style.reverse
+        (segment, *_) = table(pilot).render_line(2)
+        assert segment.style is None or not segment.style.reverse

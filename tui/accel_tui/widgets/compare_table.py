@@ -40,7 +40,7 @@ class CompareTable(ScrollView, can_focus=True):
         & > .compare-table--head { color: $foreground; text-style: bold; }
         & > .compare-table--best { color: $text-success; text-style: bold; }
         & > .compare-table--rule { color: $text-disabled; }
-        &:focus > .compare-table--rule { color: $accent; }
+        &:focus > .compare-table--rule { color: $accent; text-style: bold; }
     """
         + "".join(f"    & > .compare-table--{colour} {{ color: ${colour}; text-style: bold; }}\n" for colour in COLOURS)
         + "}"
