@@ -20,7 +20,7 @@ from typing import Any
 
 BATCH = 32
 
-LAYERS = {"small": 16, "large": 1024}
+LAYERS = {"small": 16, "large": 256}
 """Units of the hidden layers of models whose steps are quick, and less so."""
 
 

@@ -231,10 +231,8 @@ class Fit:
         match self._watch.exception:
             case KeyboardInterrupt():
                 return self._result(Outcome.STOPPED, "interrupted at the keyboard")
-            case SystemExit():
-                return self._result(Outcome.STOPPED, "the script ended itself")
             case None:
-                return self._result(Outcome.FAILED, "an exception ended fit")
+                return self._result(Outcome.FAILED, "an exception, or an exit of the script's own, ended fit")
             case error:
                 words = " ".join(str(error).split())[:500]
                 return self._result(Outcome.FAILED, f"{type(error).__name__}: {words}")

@@ -1,0 +1,79 @@
+"""A script of the user's in a process of its own, however it ends."""
+
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accel_engine import run
+from accel_engine.events import RunEnded
+from accel_engine.run import Status
+
+from .conftest import Read
+
+SCRIPT = """
+import os, sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import keras
+import numpy as np
+from accel_engine import RunRecorder
+
+class End(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch == 1 and sys.argv[1] == "raise":
+            raise ValueError("oh no")
+        if epoch == 1 and sys.argv[1] == "exit":
+            sys.exit(3)
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)], name="tiny")
+model.compile("sgd", "mse")
+model.fit(np.ones((40, 4)), np.ones(40), batch_size=8, epochs=10**6, verbose=0, callbacks=[RunRecorder("mine"), End()])
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("raise", Status.FAILED, "ValueError: oh no"),
+        ("exit", Status.FAILED, "an exception, or an exit of the script's own, ended fit"),
+        ("interrupt", Status.STOPPED, "interrupted at the keyboard"),
+    ],
+)
+def test_the_run_of_a_script_that_ends_early_says_why(
+    script: Path, wait_until: Callable[..., None], how: str, status: Status, reason: str
+) -> None:
+    process = subprocess.Popen([sys.executable, script, how], stderr=subprocess.PIPE, text=True)
+    if how == "interrupt":
+        wait_until(lambda: [each for each in run.list_runs() if each.steps > 10], "steps", timeout=120.0)
+        process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+
+    (summary,) = run.list_runs()
+    read = Read(summary.directory)
+    (ended,) = read.all(RunEnded)
+    assert (read.info.status, ended.reason) == (status, reason)
+    assert ended.steps == len(read.series("loss"))
+    assert read.info.name == "mine"
+    assert read.info.values["data"] == "train.py"
+    assert shlex.split(read.info.script)[1:] == [str(script), how]
+
+
+def test_the_run_of_a_script_that_is_killed_is_lost(script: Path, wait_until: Callable[..., None]) -> None:
+    process = subprocess.Popen([sys.executable, script, "never"])
+    wait_until(lambda: [each for each in run.list_runs() if each.steps > 10], "steps", timeout=120.0)
+    assert run.list_runs()[0].status is Status.RUNNING
+    process.kill()
+    process.wait()
+
+    assert run.list_runs()[0].status is Status.LOST
