@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.plan import DEFAULTS
+from accel_engine import preflight
+from accel_engine.errors import UsageError
+from accel_engine.plan import DEFAULTS, Plan
 from accel_tui import nameable, settings
 from accel_tui.cli import main
 from accel_tui.settings import Settings
@@ -77,13 +79,29 @@ def test_what_holds_is_shown_with_where_it_comes_from(file: Path, capsys: pytest
     assert rows["keys.app.quit"] == ["q", "built", "in"]
 
 
-def test_training_takes_settings_unless_a_file_or_a_flag_says_otherwise(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_training_says_what_is_wrong_with_settings(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.parent.mkdir()
     file.write_text("[plan]\nepochs = 0\n")
     assert main(["train"]) == 2
     assert f"{file}:2: epochs = 0" in capsys.readouterr().err
+
+
+def test_the_command_line_goes_before_a_plan_file_and_that_before_settings(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.parent.mkdir()
+    file.write_text("[plan]\nepochs = 2\nbatch_size = 2\nseed = 2\n")
+    plan_file = tmp_path / "plan.toml"
+    plan_file.write_text("batch_size = 3\nseed = 3\n")
+    asked: list[Plan] = []
+
+    def refuse(plan: Plan, devices: object) -> None:
+        asked.append(plan)
+        raise UsageError("enough is known")
+
+    monkeypatch.setattr(preflight, "check", refuse)
+    assert main(["train", str(plan_file), "--seed", "4"]) == 2
+    assert asked == [Plan(epochs=2, batch_size=3, seed=4)]
 
 
 def test_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
