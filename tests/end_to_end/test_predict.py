@@ -1,0 +1,45 @@
+"""Asking the model of a run what an image file shows, with the installed command."""
+
+import json
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accel_engine import data
+
+
+def bmp(shades: np.ndarray[Any, Any]) -> bytes:
+    """An uncompressed bitmap: three bytes a pixel, rows from the bottom, whose length here divides by four."""
+    rows = np.repeat(shades[::-1, :, np.newaxis], 3, axis=2).tobytes()
+    height, width = shades.shape
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + len(rows), 0, 0, 54) + header + rows
+
+
+def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> None:
+    def run(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([program, *words], capture_output=True, text=True, timeout=240, check=False)
+
+    trained = run("train", "--model", "mlp", "--data", "digits", "--epochs", "10", "--validation", "end")
+    assert trained.returncode == 0, trained.stderr
+    train = data.load("digits", image_size=None, seed=0).train
+    for row in range(4):
+        large = train.x[row][:, :, 0].repeat(4, axis=0).repeat(4, axis=1)
+        (tmp_path / f"{row}.bmp").write_bytes(bmp(large))
+    (tmp_path / "bad.bmp").write_text("no image")
+    files = [str(tmp_path / f"{row}.bmp") for row in range(4)]
+
+    told = run("predict", "last", *files, str(tmp_path / "bad.bmp"), "--top", "1", "--json")
+    assert told.returncode == 1
+    assert "cannot decode the image" in told.stderr
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [line["top"][0]["label"] for line in lines[:4]] == [str(label) for label in train.y[:4]]
+    assert lines[0]["notes"] == ["32x32 pixels were brought to 8x8"]
+    assert lines[4]["top"] == []
+
+    table = run("predict", "last", files[0])
+    assert table.returncode == 0, table.stderr
+    assert table.stdout.splitlines()[0].split() == ["IMAGE", "PROBABILITY", "LABEL"]

@@ -1,0 +1,80 @@
+import json
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.prediction import Choice, Prediction, Predictions
+
+GOOD = Prediction("a.png", (Choice("cat", 0.75), Choice("dog", 0.25)), ("9x9 pixels were brought to 8x8",))
+BAD = Prediction("b.png", problem="cannot decode the image b.png: no image")
+
+
+@pytest.fixture
+def said(monkeypatch, tmp_path, new_run):
+    """Images, a run, and what a stand-in for its model says of them; what it was asked is kept."""
+    new_run().close()
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def answer(*predictions):
+        def ask(directory, images, most):
+            asked.append((directory, [str(path) for path in images], most))
+            return Predictions(22, predictions)
+
+        monkeypatch.setattr("accel_tui.cli.predict.ask", ask)
+        return asked
+
+    return answer
+
+
+def test_the_likeliest_labels_are_a_table_with_what_was_done_to_the_image(run_command, said):
+    asked = said(GOOD)
+    result = run_command("predict last a.png")
+    assert (result.status, result.err) == (0, "")
+    assert [line.split() for line in result.lines[:3]] == [
+        ["IMAGE", "PROBABILITY", "LABEL"],
+        ["a.png", "75.0%", "cat"],
+        ["25.0%", "dog"],
+    ]
+    assert result.lines[-1] == "a.png: 9x9 pixels were brought to 8x8"
+    assert asked[0][1:] == (["a.png"], 3)
+
+
+def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_command, said):
+    asked = said(GOOD, BAD)
+    result = run_command("predict last a.png b.png --top 2 --json")
+    assert result.status == 1
+    first, second = map(json.loads, result.lines)
+    assert (first["image"], first["step"], first["problem"]) == ("a.png", 22, "")
+    assert first["top"] == [{"label": "cat", "probability": 0.75}, {"label": "dog", "probability": 0.25}]
+    assert (second["image"], second["top"], second["problem"]) == ("b.png", [], BAD.problem)
+    assert result.err == f"accel-tui: {BAD.problem}\n"
+    assert asked[0][2] == 2
+
+
+def test_what_is_asked_wrongly_has_the_status_2_and_no_model_is_asked(run_command, said):
+    asked = said()
+    for words, told in (
+        ("predict last c.png", "no such file: c.png"),
+        ("predict last a.png --top 0", "--top"),
+        ("predict last", "image"),
+        ("predict nobody a.png", "nobody"),
+    ):
+        result = run_command(words)
+        assert result.status == 2, words
+        assert told in result.err.lower()
+    assert asked == []
+
+
+def test_a_run_that_cannot_be_asked_has_the_status_1(run_command, said, monkeypatch):
+    said()
+
+    def refuse(*_):
+        raise RunError("run abcd has no checkpoint yet, so there is no model to ask")
+
+    monkeypatch.setattr("accel_tui.cli.predict.ask", refuse)
+    result = run_command("predict last a.png")
+    assert (result.status, result.out) == (1, "")
+    assert result.err == "accel-tui: run abcd has no checkpoint yet, so there is no model to ask\n"
