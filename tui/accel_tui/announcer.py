@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from accel_engine.events import Outcome
 from accel_tui import figures
 from accel_tui.glyphs import to_ascii
 from accel_tui.names import brief
 from accel_tui.settings import Settings
-from accel_tui.state import RunState
+
+if TYPE_CHECKING:
+    from accel_tui.state import RunState  # with NumPy, which the first paint does without
 
 TITLE_SECONDS = 1.0
 """Seconds between two titles, but for the last."""
@@ -43,7 +46,7 @@ class Announcer:
         self._title: str | None = None
         self._told = 0.0
 
-    def show(self, state: RunState) -> None:
+    def show(self, state: "RunState") -> None:
         """Put how far a run is in the title; seldom, since every title may be a redraw of a window's frame."""
         now = self._clock()
         fresh = self._title is None or not state.live or now - self._told >= TITLE_SECONDS
@@ -70,7 +73,7 @@ class Announcer:
             self._title = None
 
 
-def title_of(state: RunState) -> str:
+def title_of(state: "RunState") -> str:
     """How far a run is, in a few words, as in ``accel-tui: mlp 43 % · loss 0.12``."""
     model = brief(str(state.info.values.get("model"))) if state.info else ""
     said = f"accel-tui: {model}"
@@ -104,7 +107,7 @@ def notification(title: str, words: str, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def worth_a_call(state: RunState) -> bool:
+def worth_a_call(state: "RunState") -> bool:
     """Whether an end is news to who is elsewhere; who stopped a run knows."""
     return state.ended is None or state.ended.outcome is not Outcome.STOPPED
 
