@@ -100,9 +100,9 @@ def scale_of(state: RunState, x: X) -> Scale | None:
         return scale.seconds(state.ended_at)
     if x == "epoch":
         track = state.marks.get(Kind.EPOCH, Track())
-        before = state.epoch.epoch - track.count if state.epoch else 0  # epochs that nothing was recorded of
+        before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have counted on
         ended = [(step, before + place * track.every) for place, step in enumerate(track.steps, start=1)]
-        return scale.epochs(ended, state.built.steps_per_epoch if state.built else None)
+        return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
     return None
 
 

@@ -68,14 +68,15 @@ class Scale:
         return [(cell, self.write(number * rung, rung)) for cell, number in found]
 
 
-def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None) -> Scale:
+def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> Scale:
     """Epochs, as far as it is known how long they are.
 
     Args:
         ended: How many steps had been taken when some epochs ended, and which these were, counted from 1; rising.
         steps_per_epoch: The steps of those that have not ended yet, where they are known.
+        before: How many there were before the first step.
     """
-    knots = [(0, 0), *ended]
+    knots = [(0, before), *ended]
     if steps_per_epoch:
         step, epoch = knots[-1]
         knots.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
