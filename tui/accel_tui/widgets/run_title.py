@@ -25,7 +25,7 @@ class RunTitle(RunText):
             return Content("")
         values = info.values
         # A name that is fit for one is the id's second half already.
-        name = values.get("name") if not info.id.endswith(f"-{values.get('name')}") else ""
+        name = info.name if not info.id.endswith(f"-{info.name}") else ""
         trains = f"{brief(str(values.get('model')))} on {brief(str(values.get('data')))}, {values.get('strategy')}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
