@@ -29,8 +29,9 @@ def declared() -> Iterator[tuple[type[DOMNode], Binding]]:
 
 
 @pytest.mark.parametrize(("kind", "binding"), [pytest.param(*each, id=each[1].id) for each in declared()])
-def test_every_binding_has_an_id_and_an_action(kind: type[DOMNode], binding: Binding) -> None:
+def test_every_binding_has_an_id_an_action_and_a_tooltip(kind: type[DOMNode], binding: Binding) -> None:
     place, _, action = binding.action.partition("(")[0].rpartition(".")
     owner = {"": kind, "app": AccelApp, "screen": Screen}[place]
     assert binding.id
+    assert binding.tooltip
     assert hasattr(owner, f"action_{action}")

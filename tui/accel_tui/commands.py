@@ -36,15 +36,15 @@ class KeyCommands(ListedCommands):
     """Whatever a key does on this screen, the palette does too."""
 
     def commands(self) -> Iterator[Command]:
-        """One command for each action that has a description and is possible now."""
+        """One command for each action that is possible now."""
         seen = set()
         for active in self.screen.active_bindings.values():
             binding = active.binding
             # Textual's own have no id: they are other keys for what ours do, and this list itself.
-            if active.enabled and binding.id and binding.description and active.tooltip and binding.action not in seen:
-                seen.add(binding.action)
+            if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:
+                seen.add((binding.action, active.node))
                 yield (
-                    binding.description,
+                    binding.description or active.tooltip,
                     f"{active.tooltip} ({self.app.get_key_display(binding)})",
                     partial(self.app.run_action, binding.action, active.node),
                 )

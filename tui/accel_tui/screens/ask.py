@@ -43,8 +43,8 @@ class AskScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="ask.back", tooltip="Change nothing"),
-        Binding("left,up", "app.focus_previous", show=False, id="ask.previous"),
-        Binding("right,down", "app.focus_next", show=False, id="ask.next"),
+        Binding("left,up", "app.focus_previous", show=False, id="ask.previous", tooltip="The answer before"),
+        Binding("right,down", "app.focus_next", show=False, id="ask.next", tooltip="The next answer"),
     ]
 
     def __init__(self, question: str, detail: str, answers: Sequence[Answer]) -> None:

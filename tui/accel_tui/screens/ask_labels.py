@@ -47,8 +47,8 @@ class AskLabelsScreen(ModalScreen[Change | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="labels.back", tooltip="Change nothing"),
-        Binding("down", "app.focus_next", show=False, id="labels.next"),
-        Binding("up", "app.focus_previous", show=False, id="labels.previous"),
+        Binding("down", "app.focus_next", show=False, id="labels.next", tooltip="Go to the next field"),
+        Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Go to the field before"),
     ]
 
     def __init__(self, question: Question) -> None:

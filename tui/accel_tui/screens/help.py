@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
+from textual.containers import Grid, VerticalScroll
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Static
+from textual.widgets import Label, Static
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-Row = tuple[str, str]
-"""Keys, and what they do."""
+Row = tuple[str, str, str]
+"""Keys, what they do, and how that is called in the settings' table ``keys``."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -42,12 +41,14 @@ class HelpScreen(ModalScreen[None]):
         """A heading and a table for each place."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
-            box.border_subtitle = "esc closes"
+            box.border_subtitle = "settings name the right column below [keys]   esc closes"
             for place, rows in self._places():
                 yield Static(place, classes="place", markup=False)
-                width = max(len(keys) for keys, _ in rows)
-                lines = [Content.assemble((f"{keys:>{width}}", "$accent"), "  ", does) for keys, does in rows]
-                yield Static(Content("\n").join(lines))
+                with Grid(classes="keys"):
+                    for keys, does, name in rows:
+                        yield Label(keys, classes="key", markup=False)
+                        yield Label(does, classes="does", markup=False)
+                        yield Label(name, classes="id", markup=False)
 
     def _places(self) -> Iterator[tuple[str, list[Row]]]:
         seen: set[type] = set()
@@ -62,12 +63,12 @@ class HelpScreen(ModalScreen[None]):
 
     def _rows(self, bindings: Iterable[Binding]) -> list[Row]:
         """A row for each key; of bindings that share one and take turns, the first speaks for all."""
-        rows: dict[str, str] = {}
+        rows: dict[str, Row] = {}
         for binding in bindings:
             declared = self._as_set(binding)
             keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
-            rows.setdefault(keys, declared.tooltip)
-        return list(rows.items())
+            rows.setdefault(keys, (keys, declared.tooltip, binding.id or ""))
+        return list(rows.values())
 
     def _as_set(self, binding: Binding) -> Binding:
         """The binding with the keys that the user has set."""
@@ -76,7 +77,8 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _explained(node: DOMNode) -> Iterator[Binding]:
-    """The bindings of a node's class that say what they do."""
-    for declared in type(node).BINDINGS:
-        if isinstance(declared, Binding) and declared.tooltip:
-            yield declared
+    """The bindings of a node's class, and of those that it is one of, that say what they do."""
+    for kind in type(node).__mro__:
+        for declared in kind.__dict__.get("BINDINGS", ()):
+            if isinstance(declared, Binding) and declared.tooltip:
+                yield declared

@@ -68,7 +68,7 @@ class RunsScreen(Screen[None]):
         Binding("R", "resume", "Resume", id="runs.resume", tooltip="Train on from the run's last checkpoint"),
         Binding("D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all chosen; asks first"),
         # The list's own, for who presses it before the list is there to have the focus.
-        Binding("enter", "open", id="runs.open_early", show=False),
+        Binding("enter", "open", id="runs.open_early", show=False, tooltip="Look at the newest run"),
         Binding("escape", "back", "Back", id="runs.back", tooltip="Choose none, show all runs again, then the plan"),
         Binding("p", "app.show_plan", "Plan", id="runs.to-plan", tooltip="Go to the plan as it was left"),
     ]
