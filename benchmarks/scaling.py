@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,20 @@ class Case:
     devices: int = 1
     workers: int = 1
 
+    def cluster(self, addresses: Sequence[str]) -> dict[str, list[str]]:
+        """Who listens where, as ``TF_CONFIG`` has it: those who are told what to do first."""
+        if self.strategy == "parameter-server":
+            return {"chief": [addresses[0]], "ps": [addresses[1]], "worker": list(addresses[2:])}
+        return {"worker": list(addresses)} if self.workers > 1 else {}
+
+    @property
+    def processes(self) -> int:
+        """How many there are."""
+        return self.workers + 2 * (self.strategy == "parameter-server")
+
+
+SENT = 4096
+"""Examples for the guide's workers under a coordinator, to which they are sent with the graph of their pipeline."""
 
 CASES = {
     "default": Case("default"),
@@ -44,6 +58,7 @@ CASES = {
     "mirrored-4": Case("mirrored", devices=4),
     "central-storage-2": Case("central-storage", devices=2),
     "multi-worker-2": Case("multi-worker", workers=2),
+    "parameter-server-2": Case("parameter-server", workers=2),
 }
 
 
@@ -56,6 +71,10 @@ def serve(side: str, work: str, case: Case) -> None:
     environment.prepare()
     import tensorflow as tf
 
+    task = json.loads(os.environ.get("TF_CONFIG", "{}"))
+    if "ps" in task.get("cluster", {}) and task["task"]["type"] != "chief":
+        spec = tf.train.ClusterSpec(task["cluster"])
+        tf.distribute.Server(spec, task["task"]["type"], task["task"]["index"], protocol="grpc").join()
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * case.devices)
     take = (ours if side == "ours" else guide)(work, case)
@@ -69,6 +88,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     """Set up our loop; what takes a number of steps."""
     from accel_engine.plan import Plan
     from accel_engine.training.assembly import assemble
+    from accel_engine.training.coordinated import CoordinatedLoop
     from accel_engine.training.council import Council
     from accel_engine.training.feed import epoch_order
     from accel_engine.training.loop import Loop
@@ -76,8 +96,11 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     chosen = WORKS[work]
     plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
     assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(case.devices)), None)
-    council = Council(assembly.strategy, assembly.cluster) if assembly.cluster else None
-    loop = Loop(assembly, xla=False, agree=council.follow if council else int)
+    if assembly.coordinated:
+        loop: Loop = CoordinatedLoop(assembly)
+    else:
+        council = Council(assembly.strategy, assembly.cluster) if assembly.cluster else None
+        loop = Loop(assembly, xla=False, agree=council.follow if council else int)
     replicas, batch = assembly.replicas, assembly.schedule.per_replica_batch
 
     def take(steps: int) -> None:
@@ -120,16 +143,28 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     def distributed_step(inputs: Any) -> Any:
         return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step, args=(inputs,)), axis=None)
 
-    pipeline = (
-        tf.data.Dataset.from_tensor_slices((examples, dataset.train.y))
-        .shuffle(len(examples), seed=0)
-        .batch(chosen.batch, drop_remainder=True)
-        .repeat()
-        .prefetch(tf.data.AUTOTUNE)
-    )
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    batches = iter(strategy.experimental_distribute_dataset(pipeline.with_options(options)))
+    def pipeline() -> Any:
+        return _pipeline(examples, dataset.train.y[: len(examples)], chosen.batch)
+
+    if case.strategy == "parameter-server":
+        examples = examples[:SENT]
+        coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+        sources = iter(
+            coordinator.create_per_worker_dataset(lambda: strategy.experimental_distribute_dataset(pipeline()))
+        )
+
+        @tf.function
+        def worker_step(source: Any) -> Any:
+            return strategy.run(step, args=(next(source),))
+
+        def take_apart(steps: int) -> None:
+            taken = [coordinator.schedule(worker_step, args=(sources,)) for _ in range(steps)]
+            coordinator.join()
+            sum(loss.fetch() for loss in taken)
+
+        return take_apart
+
+    batches = iter(strategy.experimental_distribute_dataset(pipeline()))
 
     def take(steps: int) -> None:
         total = 0.0
@@ -140,18 +175,28 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     return take
 
 
+def _pipeline(x: Any, y: Any, batch: int) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    pipeline = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x), seed=0).batch(batch, drop_remainder=True)
+    return pipeline.repeat().prefetch(tf.data.AUTOTUNE).with_options(options)
+
+
 class Side:
     """One process for each worker of a case."""
 
     def __init__(self, side: str, work: str, name: str) -> None:
-        workers = CASES[name].workers
+        case = CASES[name]
         with contextlib.ExitStack() as stack:
-            sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(workers)]
+            sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(case.processes)]
             addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in sockets]
+        cluster = case.cluster(addresses)
+        tasks = [(role, index) for role, known in cluster.items() for index in range(len(known))] or [("worker", 0)]
         self._processes = []
-        for index in range(workers):
-            task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-            cluster = {"TF_CONFIG": json.dumps(task)} if workers > 1 else {}
+        for role, index in tasks:
+            task = {"cluster": cluster, "task": {"type": role, "index": index}}
             self._processes.append(
                 subprocess.Popen(
                     [sys.executable, __file__, "--serve", side, "--work", work, "--case", name],
@@ -159,17 +204,18 @@ class Side:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     text=True,
-                    env=os.environ | cluster,
+                    env=os.environ | ({"TF_CONFIG": json.dumps(task)} if cluster else {}),
                 )
             )
+        self._asked = self._processes[:1] if "chief" in cluster else self._processes
 
     def rate(self, steps: int) -> float:
         """Take steps; return how many a second."""
-        for process in self._processes:
+        for process in self._asked:
             assert process.stdin
             process.stdin.write(f"{steps}\n")
             process.stdin.flush()
-        lines = [process.stdout.readline() for process in self._processes if process.stdout]
+        lines = [process.stdout.readline() for process in self._asked if process.stdout]
         if not all(lines):
             raise SystemExit("a side has died: run it by hand with --serve to see why")
         return steps / max(map(float, lines))
