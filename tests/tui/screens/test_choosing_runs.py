@@ -1,5 +1,7 @@
 """Finding, ordering, choosing, labelling and deleting runs on their screen."""
 
+import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -259,3 +261,25 @@ async def test_the_cursor_is_seen_without_colours(made: Callable[..., Path], mon
         assert segment.style.reverse
         (segment, *_) = table(pilot).render_line(2)
         assert segment.style is None or not segment.style.reverse
+
+
+async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_one_begins(
+    made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written_last, newest = made(Plan(seed=1)), made(Plan(seed=2))
+    connection = connect(written_last)
+    connection.execute("UPDATE meta SET value = value WHERE key = 'created'")
+    connection.close()
+    os.utime(newest / "run.db", (1000.0, 1000.0))
+    monkeypatch.setattr(runs_table, "FIRST", 1)
+    ready, listing = threading.Event(), RunsTable.listing
+    look = listing.look
+    monkeypatch.setattr(listing, "look", lambda most=None: (most or ready.wait()) and look(most))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        try:
+            await open_runs(pilot)
+            assert shown(pilot) == [written_last.name]
+        finally:
+            ready.set()
+        await until(pilot, lambda: shown(pilot) == [newest.name, written_last.name], "all runs")
+        await until(pilot, lambda: table(pilot).current.directory == newest, "the first run")  # type: ignore[union-attr]
