@@ -120,3 +120,10 @@ def test_a_day_of_eight_busy_gpus_stays_small() -> None:
             }
             size += len(packer.pack(Sample(float(second), f"gpu:{index}", readings)))
     assert size / 300 * 86400 < 60e6
+
+
+def test_only_readings_that_are_wanted_are_read() -> None:
+    packer, unpacker = SamplePacker(), SampleUnpacker(frozenset({"utilization"}))
+    for sample in (gpu(0.0, 10.0), gpu(1.0, 20.0), gpu(1.0 + WHOLE_EVERY, 30.0)):
+        read = unpacker.unpack(sample.time, sample.device, packer.pack(sample))
+        assert read.readings == {"utilization": sample.readings["utilization"]}
