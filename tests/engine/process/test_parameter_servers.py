@@ -10,13 +10,14 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PhaseChanged, RunEnded, Warned
+from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PhaseChanged, Warned
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.parts import parts_of
 from accel_engine.run.reader import answer
 from accel_engine.run.writer import reopen
+from engine.process.record import last, read
 
 ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)
 """A hundred steps of a model with batch normalization and dropout."""
@@ -24,18 +25,6 @@ ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)
 SERVED = ALONE.replace(strategy="parameter-server", local_workers=1)
 
 Wait = Callable[..., None]
-
-
-def read(directory: Path) -> tuple[tuple[Event, ...], np.ndarray]:
-    with closing(run.RunReader(directory)) as reader:
-        update = reader.poll()
-    return update.events, np.concatenate([chunk.series["loss"] for chunk in update.chunks] or [[]])
-
-
-def last(directory: Path) -> RunEnded:
-    event = read(directory)[0][-1]
-    assert isinstance(event, RunEnded), event
-    return event
 
 
 def said(directory: Path, kind: type[Event]) -> list[Event]:

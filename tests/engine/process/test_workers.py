@@ -10,12 +10,13 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import Event, LearningRateChanged, Outcome, Phase, PhaseChanged, RunEnded
+from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.reader import answer
 from accel_engine.run.writer import reopen
+from engine.process.record import last, read
 
 ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")
 """A hundred steps."""
@@ -23,18 +24,6 @@ ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validatio
 TOGETHER = ALONE.replace(strategy="multi-worker", local_workers=2)
 
 Wait = Callable[..., None]
-
-
-def read(directory: Path) -> tuple[tuple[Event, ...], np.ndarray]:
-    with closing(run.RunReader(directory)) as reader:
-        update = reader.poll()
-    return update.events, np.concatenate([chunk.series["loss"] for chunk in update.chunks] or [[]])
-
-
-def last(directory: Path) -> RunEnded:
-    event = read(directory)[0][-1]
-    assert isinstance(event, RunEnded), event
-    return event
 
 
 def worker_of(directory: Path) -> Path:
