@@ -245,6 +245,7 @@ class RunCharts(ChartKeys):
 
     def action_choose(self) -> None:
         """Ask which charts are to be shown."""
+        self.full = False
         self.post_message(self.Choosing(self._panels, tuple(panel.id for panel in self.shown)))
 
 
