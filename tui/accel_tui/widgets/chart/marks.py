@@ -10,7 +10,7 @@ from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 
 GLYPHS = {
     Kind.EPOCH: "┴",
-    Kind.XLA: "»",
+    Kind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
     Kind.CHECKPOINT: "◆",
     Kind.RATE_DOWN: "▼",
     Kind.RATE_UP: "▲",
