@@ -82,9 +82,10 @@ def _work(graph: Any, outputs: Collection[int] | None = None, *, inside_loop: bo
             total[name] += measure(operation)
         elif names := _CALLS.get(kind):
             called = [_function(operation, attribute) for attribute in names]
-            works: list[Counter[str]] = [_work(each, used, inside_loop=inside_loop, within=f"{name}/") for each in called]
+            works = [_work(each, used, inside_loop=inside_loop, within=f"{name}/") for each in called]
             # Of branches, the one that does the work is nearly always the larger one.
-            total += max(works, key=lambda work: work.total())
+            largest = max(works, key=Counter.total)
+            total += largest
         elif kind in _LOOPS:
             turn = _work(_function(operation, "body"), inside_loop=True, within=f"{name}/")
             if turn and inside_loop:
