@@ -1,0 +1,121 @@
+"""A walk over the screens: what has the keys is always seen, and tab leads to all that can have them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from accel_tui.commands import KeyCommands
+from accel_tui.settings import Settings
+from accel_tui.theme import DARK, LIGHT
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, text_of, until
+
+PLACES = {
+    "plan": ((), "finished"),
+    "runs": (("r",), "finished"),
+    "help of the plan": (("question_mark",), "esc closes"),
+    "run": (("r", "enter"), "Info"),
+    "run with its log": (("r", "enter", "l"), "/ search"),
+}
+"""The keys that lead to each screen, and what is seen there."""
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[FakeEngine]:
+    engine = FakeEngine().begin().build().train(150)
+    engine.end()
+    (engine.directory / "log.txt").write_text("begun\nended\n")
+    yield engine
+    engine.close()
+
+
+@asynccontextmanager
+async def at(place: str) -> AsyncIterator[Pilot[None]]:
+    keys, seen = PLACES[place]
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        for key in keys:
+            shown = pilot.app.screen
+            await pilot.press(key)
+            if key in ("r", "enter", "question_mark"):
+                await until(pilot, lambda shown=shown: pilot.app.screen is not shown, "another screen")
+            if key == "r":
+                await shows(pilot, "finished")
+        await shows(pilot, seen)
+        yield pilot
+
+
+async def quiet(pilot: Pilot[None]) -> None:
+    screen = pilot.app.screen
+    await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the frame")
+
+
+def picture(widget: Widget) -> object:
+    """What is seen where a widget is, colours too, but for the cursor that blinks."""
+    region = widget.region
+    rows = widget.screen._compositor.render_strips()[region.y : region.bottom]
+    return [list(row.crop(region.x, region.right)) for row in rows]
+
+
+@pytest.mark.parametrize("theme", [DARK.name, LIGHT.name])
+@pytest.mark.parametrize("place", PLACES)
+async def test_what_has_the_keys_is_seen(engine: FakeEngine, place: str, theme: str) -> None:
+    async with at(place) as pilot:
+        pilot.app.theme = theme
+        screen = pilot.app.screen
+        unseen = []
+        for widget in screen.focus_chain:
+            screen.set_focus(None)
+            await quiet(pilot)
+            without = picture(widget)
+            screen.set_focus(widget)
+            await quiet(pilot)
+            if picture(widget) == without:
+                unseen.append(widget)
+        assert screen.focus_chain
+        assert not unseen
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_tab_goes_through_all_that_can_have_the_keys(engine: FakeEngine, place: str) -> None:
+    async with at(place) as pilot:
+        screen = pilot.app.screen
+        chain = screen.focus_chain
+        screen.set_focus(chain[0])
+        gone = []
+        for _ in chain:
+            assert screen.focused
+            gone.append(screen.focused)
+            await pilot.press("tab")
+        assert gone == chain
+        assert screen.focused is chain[0]
+        await pilot.press("shift+tab")
+        assert screen.focused is chain[-1]
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_the_palette_has_whatever_keys_do(engine: FakeEngine, place: str) -> None:
+    async with at(place) as pilot:
+        screen = pilot.app.screen
+        for widget in screen.focus_chain:
+            screen.set_focus(widget)
+            offered = " ".join(about for _, about, _ in KeyCommands(screen).commands())
+            for active in screen.active_bindings.values():
+                if active.binding.id and active.enabled:
+                    assert active.tooltip in offered
+
+
+async def test_help_shows_keys_as_they_are_set_and_what_they_are_called_in_settings() -> None:
+    app = StubApp()
+    app.settings = Settings(keys={"plan.copy": "ctrl+x"})
+    app.set_keymap(dict(app.settings.keys))
+    async with app.run_test(size=(120, 60)) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("question_mark")
+        await shows(pilot, "plan.copy")
+        line = next(line for line in text_of(pilot).splitlines() if "plan.copy" in line)
+        assert "^x" in line
+        assert "F5" not in line
