@@ -35,7 +35,6 @@ COMMANDS = {
     "settings": ("accel_tui.cli.settings:settings", "Say where settings are and what they come to; begin a file."),
     "demo": ("accel_tui.cli.demo:demo", "Show what acceleration does here, in two minutes."),
     "completion": ("accel_tui.cli.completion:completion", "Teach a shell to complete what is typed."),
-    "demo": ("accel_tui.cli.demo:demo", "Show what acceleration does here, in two minutes."),
     "models": ("accel_tui.cli.catalogue:models", "List the models that can be named."),
     "data": ("accel_tui.cli.catalogue:data", "List the datasets that can be named."),
     "strategies": ("accel_tui.cli.catalogue:strategies", "List the strategies, and which fit this machine."),
