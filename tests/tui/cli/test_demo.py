@@ -1,9 +1,11 @@
+import io
 import json
 import os
 import signal
 import subprocess
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -13,6 +15,7 @@ from accel_engine.events import Outcome
 from accel_engine.run import Status
 from accel_tui.cli import demo
 from tui.cli.conftest import Engine
+from tui.fake_engine import FakeEngine
 
 ACTS = 5
 
@@ -143,3 +146,21 @@ def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):
     monkeypatch.setattr(launch, "installation", lambda: launch.Installation(problem="no TensorFlow: pip install it"))
     assert "pip install it" in run_command("demo").err
     assert run.list_runs() == []
+
+
+def test_on_a_terminal_one_line_tells_of_the_way_that_trains(new_run, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    stage = demo._Stage(stream, lambda: 80, "2/5 XLA")
+    engine = new_run()
+    engine.begin()
+    FakeEngine.chunk(engine, [0.5] * 10, seconds=1.0, at=100.0)
+    FakeEngine.chunk(engine, [0.5] * 10, seconds=1.0, at=101.0)
+    stage.share = 0.5
+    with closing(run.RunReader(engine.directory)) as reader:
+        stage.show(reader.poll())
+    engine.end()
+    painted = stream.buffer.getvalue().decode()
+    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10 steps/s  accuracy 0.500"
+    stage.clear()
+    assert stream.buffer.getvalue().decode().endswith("\r\x1b[K")
