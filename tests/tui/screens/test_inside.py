@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,16 @@ async def test_without_colours_pictures_and_cells_are_shades_of_characters(
         await shows(pilot, "✗ name3")
         assert "▀" not in text_of(pilot)
         assert re.search(r"[.:\-=+*#%@]{8}", text_of(pilot))
+
+
+async def test_where_there_is_only_ascii_pictures_are_shades_too(engine: FakeEngine) -> None:
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine) as pilot:
+        assert isinstance(pilot.app, StubApp)
+        pilot.app.settings = replace(pilot.app.settings, glyphs="ascii")
+        await pilot.press("2")
+        await shows(pilot, "✗ name3")  # which the canvas puts into ASCII
+        assert "▀" not in text_of(pilot)
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])

@@ -164,10 +164,10 @@ class Gallery(Lines):
     def _picture(self, examined: Examined, index: int, columns: int, lines: int) -> list[Strip]:
         assert examined.pictures is not None  # noqa: S101 (there is a page of words else)
         pixels = _solid(examined.pictures[index], self.ground)
-        if self.app.no_color:
-            strips = _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
-        else:
+        if self.has_blocks:
             strips = _halves(_scaled(pixels, columns, 2 * lines))
+        else:
+            strips = _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
         return [*strips, *self._caption(examined, examined.worst[index], columns)]
 
     def _caption(self, examined: Examined, judged: Judged, columns: int) -> Iterator[Strip]:

@@ -1,7 +1,7 @@
 """What widgets have in common that put a page together line by line and keep it until it has to be another."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -10,6 +10,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accel_tui.tones import Colour
+
+if TYPE_CHECKING:
+    from accel_tui.app import AccelApp
 
 Piece = tuple[str, str]
 """Text, and the name of the component that it is styled as; of no component when empty."""
@@ -76,6 +79,11 @@ class Lines(Widget, can_focus=True):
     def has_colours(self) -> bool:
         """Whether shades of colours can be told apart on this terminal."""
         return not self.app.no_color and self.app.console.color_system != "standard"
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether half a cell can have a colour of its own on this terminal."""
+        return not self.app.no_color and cast("AccelApp", self.app).settings.glyphs != "ascii"
 
     @property
     def is_dark(self) -> bool:
