@@ -27,6 +27,9 @@ POLL_SECONDS = 0.25
 BUSY_SECONDS = 0.05
 """Likewise while there are more each time."""
 
+AT_ONCE = 200
+"""How many lines are handed over together: a key may come between two such parts."""
+
 NOTHING = "nothing logged yet"
 
 _ASKED = {"search": "search", "filter": "only lines with"}
@@ -198,8 +201,8 @@ class LogView(Widget):
     def _follow(self, logs: Logs, hidden: threading.Event) -> None:
         while not hidden.is_set():
             lines = [] if is_covered(self.screen) else logs.read()
-            if lines:
-                self.post_message(self.Grown(lines, hidden))
+            for start in range(0, len(lines), AT_ONCE):
+                self.post_message(self.Grown(lines[start : start + AT_ONCE], hidden))
             hidden.wait(BUSY_SECONDS if lines else POLL_SECONDS)
 
     @work(thread=True, exit_on_error=False, group="log-older")
