@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -68,6 +69,16 @@ def lay_out(names: tuple[str, ...], number: int, width: int, height: int) -> Lay
     elif len(names) * cell <= room:
         cell = max(cell, min((room - LIST_WIDTH) // len(names), max(map(len, names)) + 1))
     return Layout(name, cell, max(1, min(len(names), room // cell)), max(1, min(len(names), height)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    """What cells are painted with, which takes long to ask for each."""
+
+    plain: Style
+    coloured: bool
+    ground: tones.Colour
+    dark: bool
 
 
 class ConfusionMap(Lines):
@@ -187,10 +198,14 @@ class ConfusionMap(Lines):
             shown = lay_out(examined.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
+        paint = _Paint(self.rich_style, self.has_colours, self.ground, self.is_dark)
         beside = list(self._list(examined, width - shown.width - 3, height - 2))
         if width - shown.width - 3 < LIST_WIDTH:
             beside = []
-        lines = [self._heads(examined, shown, columns), *(self._row(examined, shown, row, columns) for row in rows)]
+        lines = [
+            self._heads(examined, shown, columns),
+            *(self._row(examined, shown, row, columns, paint) for row in rows),
+        ]
         for index in range(height - 2):
             line = lines[index] if index < len(lines) else Strip.blank(0)
             if index < len(beside):
@@ -217,34 +232,34 @@ class ConfusionMap(Lines):
         ]
         return self.line((" " * shown.name, ""), *pieces, (" right", "faint"))
 
-    def _row(self, examined: Examined, shown: Layout, row: int, columns: range) -> Strip:
+    def _row(self, examined: Examined, shown: Layout, row: int, columns: range, paint: "_Paint") -> Strip:
         assert examined.counts is not None  # noqa: S101 (there is no page else)
         counts = examined.counts[row]
         total = int(counts.sum())
         name = f"{fitted(examined.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
+        here = counts[columns.start : columns.stop].tolist()
         head = Segment(name, self.styled("head" if row == self.place[0] else "faint"))
-        cells = [self._cell(int(counts[column]), total, shown, (row, column)) for column in columns]
+        cells = [
+            self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
+        ]
         share = f"{counts[row] / total:>5.0%} " if total else "    - "
         return Strip([head, *cells, Segment(share, self.styled("faint"))])
 
-    def _cell(self, count: int, total: int, shown: Layout, place: tuple[int, int]) -> Segment:
+    def _cell(self, count: int, total: int, shown: Layout, place: tuple[int, int], paint: "_Paint") -> Segment:
         share = count / total if total else 0.0
         text = ""
         if shown.cell > _HEAT_WIDTH:
             text = "" if not count else f"{share:.0%}" if self.shares else figures.compact(count)
-        elif not self.has_colours:
+        elif not paint.coloured:
             text = tones.shade(share) * _HEAT_WIDTH
         text = f"{text:>{shown.cell - 1}} " if len(text) < shown.cell else text[: shown.cell]
         if place == self.place and text.isspace():
             text = "[]" if shown.cell == _HEAT_WIDTH else f"{'[]':>{shown.cell - 1}} "
         right = place[0] == place[1]
-        if not self.has_colours:
-            return Segment(text, self.rich_style + Style(bold=right, reverse=place == self.place))
-        colour = tones.tone(round(share, 3), tones.RIGHT if right else tones.WRONG, self.ground, dark=self.is_dark)
-        if here := place == self.place:
-            colour = tones.ink(self.ground)
-        style = Style(color=RichColor.from_rgb(*tones.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)
-        return Segment(text, style)
+        here = place == self.place
+        if not paint.coloured:
+            return Segment(text, paint.plain + Style(bold=right, reverse=here))
+        return Segment(text, _style(round(share, 2) or share, paint, right=right, here=here))
 
     def _words(self, examined: Examined, shown: Layout) -> Strip:
         assert examined.counts is not None  # noqa: S101 (there is no page else)
@@ -270,6 +285,14 @@ class ConfusionMap(Lines):
         for pair in pairs:
             name = fitted(pair_name(examined, pair), room)
             yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{units.percent(pair[3]):>6}", "faint"))
+
+
+@lru_cache(1 << 12)
+def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
+    colour = tones.tone(share, tones.RIGHT if right else tones.WRONG, paint.ground, dark=paint.dark)
+    if here:
+        colour = tones.ink(paint.ground)
+    return Style(color=RichColor.from_rgb(*tones.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)
 
 
 def pair_name(examined: Examined, pair: tuple[int, int, int, float]) -> str:

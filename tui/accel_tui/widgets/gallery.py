@@ -214,10 +214,14 @@ def _scaled(pixels: npt.NDArray[Any], width: int, height: int) -> Pixels:
     return scaled
 
 
+@lru_cache(1 << 16)
+def _colour(value: int) -> RichColor:
+    return RichColor.from_rgb(value >> 16, value >> 8 & 255, value & 255)
+
+
 @lru_cache(1 << 14)
 def _pair(top: int, bottom: int) -> Segment:
-    colours = (RichColor.from_rgb(value >> 16, value >> 8 & 255, value & 255) for value in (top, bottom))
-    return Segment("▀", Style(color=next(colours), bgcolor=next(colours)))
+    return Segment("▀", Style.from_color(_colour(top), _colour(bottom)))
 
 
 def _halves(pixels: Pixels) -> list[Strip]:
