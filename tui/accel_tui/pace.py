@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,17 +25,18 @@ class Pace:
         recent: Steps and seconds of the last warm chunks.
         ended: When the last chunk ended, in seconds since the Unix epoch.
         cold_from: The first chunk that starts at this time or later is cold; ``None`` once it was seen.
+        rate: Steps a second, or ``None`` before there was a warm chunk.
     """
 
     recent: tuple[tuple[int, float], ...] = ()
     ended: float = -math.inf
     cold_from: float | None = -math.inf
+    rate: float | None = field(init=False)
 
-    @property
-    def rate(self) -> float | None:
-        """Steps a second, or ``None`` before there was a warm chunk."""
+    def __post_init__(self) -> None:
         seconds = sum(taken for _, taken in self.recent)
-        return sum(steps for steps, _ in self.recent) / seconds if seconds > 0 else None
+        rate = sum(steps for steps, _ in self.recent) / seconds if seconds > 0 else None
+        object.__setattr__(self, "rate", rate)
 
     def restarted(self, time: float) -> "Pace":
         """The pace of an engine that has taken up the run at this time: not known yet."""

@@ -22,6 +22,11 @@ class RunFacts(RunText):
     }
     """
 
+    def parts(self, state: RunState) -> tuple[object, ...]:
+        """What is told."""
+        rare = (state.info, state.built, state.xla, state.work, state.devices, state.met, state.checkpoint)
+        return *rare, state.learning_rate
+
     def words(self, state: RunState) -> Content:
         """A line for each fact that is known."""
         facts: list[tuple[str, str]] = []

@@ -175,10 +175,11 @@ class RunCharts(ChartKeys):
         self._tell()
 
     def _draw(self) -> None:
-        scale = scale_of(self.state, self.lens.x)
+        around = (scale_of(self.state, self.lens.x), self.state.marks, self.lens)
         for panel in self.shown:
             chart = self._made[panel.id]
-            chart.scale, chart.marks, chart.lens = scale, self.state.marks, self.lens
+            if any(new is not old for new, old in zip(around, (chart.scale, chart.marks, chart.lens), strict=True)):
+                chart.scale, chart.marks, chart.lens = around
             chart.series = series_of(self.state, panel)
 
     def _label(self) -> None:
@@ -195,8 +196,10 @@ class RunCharts(ChartKeys):
 
     def _look(self) -> None:
         bounds = self.window.bounds(self.state.step)
-        for chart in self._made.values():
-            chart.window = bounds
+        for panel in self.shown:
+            chart = self._made[panel.id]
+            if chart.window != bounds:
+                chart.window = bounds
         self.part = part_of(bounds, 2 * self._widest, self.state.throughput.width)
         self._tell()
 

@@ -18,6 +18,7 @@ class RunText(Static):
     """What is told; bind it with ``data_bind``."""
 
     _hidden = True
+    _parts: tuple[object, ...] = ()
 
     def on_show(self) -> None:
         """Say what is known by now."""
@@ -38,8 +39,19 @@ class RunText(Static):
 
     def tell(self) -> None:
         """Show the state in words, if they are others than those on screen."""
-        if not self._hidden and (words := self.words(self.state)) != self.content:
+        if self._hidden:
+            return
+        parts = self.parts(self.state)
+        if parts and parts == self._parts:
+            return
+        self._parts = parts
+        if (words := self.words(self.state)) != self.content:
             self.update(words, layout=self.styles.is_auto_height)
+
+    def parts(self, state: RunState) -> tuple[object, ...]:
+        """All that the words are made of; nothing where they go by the clock, too."""
+        del state
+        return ()
 
     def words(self, state: RunState) -> Content:
         """Put the state into words."""
