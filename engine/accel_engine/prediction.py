@@ -3,12 +3,15 @@
 import json
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import RunError
 from accel_engine.launch import spawn
+from accel_engine.run import RunReader
+from accel_engine.run.home import latest_checkpoint
 
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TPU_LOAD_LIBRARY": "0"}
 """What keeps the process off accelerators, where the run may still be training."""
@@ -69,6 +72,13 @@ def predict(directory: Path, images: Sequence[Path], most: int) -> Predictions:
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run's model cannot be asked; why.
     """
+    with closing(RunReader(directory)) as reader:
+        if reader.info().script:
+            raise RunError(
+                f"run {directory.name} is a script's, which alone keeps its model: there are no checkpoints"
+            )
+    if not latest_checkpoint(directory):
+        raise RunError(f"run {directory.name} has no checkpoint yet, so there is no model to ask")
     reply = _ask("--predict", directory, {"images": [str(path.absolute()) for path in images], "most": most})
     return Predictions(
         reply["step"],

@@ -27,6 +27,11 @@ from accel_engine.training.loop import scaled
 def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
     """Load the model and show it each image.
 
+    Args:
+        directory: A run's that has a checkpoint.
+        images: Files.
+        most: How many classes to tell of each.
+
     Returns:
         The fields of :class:`accel_engine.prediction.Predictions`, of plain values.
 
@@ -34,8 +39,6 @@ def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
         AccelError: The run has no model that images could be shown to.
     """
     step = latest_checkpoint(directory)
-    if not step:
-        raise RunError(f"run {directory.name} has no checkpoint yet, so there is no model to ask")
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().values)
     intake = read(directory).intake or intake_of(data.load(plan.data, image_size=plan.image_size, seed=plan.seed))
