@@ -12,13 +12,18 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.run import RunReader, RunWriter, Update
+from accel_engine.run.listing import summarize
+from accel_engine.run.schema import connect
 from accel_engine.run.writer import create_recorded
+from accel_tui.cli import main
 from accel_tui.cli.wording import worded
 from accel_tui.screens.run import RunScreen
 from accel_tui.starting import resume
 from accel_tui.state import RunState, fold
 from accel_tui.widgets.facts import RunFacts
+from accel_tui.widgets.outcome import RunOutcome
 from accel_tui.widgets.phase_line import progress
+from accel_tui.widgets.run_detail import RunDetail
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 
@@ -97,3 +102,26 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
     assert not screen.check_action("take_up", ())
     with pytest.raises(RunError, match=r"start that again \(python train.py --fast\)"):
         resume(directory, None)
+
+
+async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with closing(connect(directory)) as connection:
+        connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
+    with closing(RunReader(directory)) as reader:
+        state = fold(RunState(info=reader.info()), reader.poll())
+        watched = main(["watch", directory.name, "--plain"])
+    screen = RunScreen(directory)
+    screen.set_reactive(RunScreen.state, state)
+    assert not screen.check_action("take_up", ())
+    detail, outcome = RunDetail(), RunOutcome()
+    detail.tell(summarize(directory))
+    told = (str(detail.content), outcome.words(state).plain, capfd.readouterr().err)
+    for words in told:
+        assert "script" in words
+        assert "python train.py --fast" in words
+        assert "died without a word" in words
+        assert "checkpoint" not in words
+        assert "--resume" not in words
+    assert watched == 1

@@ -60,7 +60,7 @@ def follow(reader: RunReader, view: View, interrupts: Interrupts | None = None) 
         say(_loss(info, steps))
     elif info.status is Status.FAILED and ended:
         say(_failure(info, ended))
-    elif info.status is Status.STOPPED and interrupts:
+    elif info.status is Status.STOPPED and interrupts and not info.script:
         say(f"go on with: accel-tui train --resume {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
 
@@ -71,6 +71,11 @@ def _failure(info: RunInfo, ended: RunEnded) -> str:
 
 
 def _loss(info: RunInfo, steps: int) -> str:
+    if info.script:
+        return (
+            f"the script of run {info.id} died without a word after step {steps:,}\n"
+            f"It alone knows how to go on; start it again: {info.script}"
+        )
     log = info.directory / "log.txt"
     last_words: list[str] = []
     if not steps and log.is_file():

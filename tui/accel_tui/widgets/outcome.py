@@ -85,6 +85,11 @@ def results(metrics: Mapping[str, float]) -> str:
 
 
 def _lost(state: RunState) -> Content:
+    if state.info and state.info.script:
+        return Content.assemble(
+            (f"Lost: the script died without a word, at step {state.step:,}", "bold"),
+            f"\nIt alone knows how to go on: start it again ({state.info.script}).",
+        )
     saved = state.checkpoint
     rest = (
         f"R goes on from the checkpoint at step {saved.step:,}."

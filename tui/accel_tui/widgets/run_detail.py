@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_engine.run import RunSummary, Status
+from accel_engine.run import RunInfo, RunSummary, Status
 
 
 class RunDetail(Static):
@@ -44,11 +44,17 @@ def _detail(run: RunSummary | None) -> Content:
         )
     ]
     if info.status is Status.LOST:
-        lost = "Lost: its engine died without a word. R goes on from its last checkpoint."
-        lines.append(Content.styled(lost, "$text-error"))
+        lines.append(Content.styled(_lost(info), "$text-error"))
     elif run.reason:
         lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))
     again = ("$ " + plan.command(), "") if plan else ("its plan cannot be read on this machine", "$text-warning")
-    if run.info.script:
-        again = (f"$ {run.info.script}", "")
+    if info.script:
+        again = (f"$ {info.script}", "")
     return Content("\n").join([*lines, Content.assemble(again), where])
+
+
+def _lost(info: RunInfo) -> str:
+    if info.script:
+        return "Lost: its script died without a word, and alone knows how to go on: start that again."
+    onwards = " R goes on from its last checkpoint." if info.plan else ""
+    return f"Lost: its engine died without a word.{onwards}"
