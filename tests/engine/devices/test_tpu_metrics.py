@@ -12,8 +12,8 @@ import grpc
 import pytest
 
 from accel_engine.devices import tpu_metrics
-from accel_engine.protobuf import MalformedError, Message, text_field
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, METRICS, RuntimeMetrics, decode
+from accel_engine.protobuf import MalformedError, Message, text_field
 from tpu_runtime.stand_in import GIB, Runtime, response
 
 
