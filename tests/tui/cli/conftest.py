@@ -58,14 +58,20 @@ class Engine(FakeEngine):
         with closing(RunReader(directory)) as reader:
             super().__init__(Plan.from_mapping(reader.info().values), directory=directory, pid=pid)
         self.steps_per_epoch = STEPS
+        self.told = 0.0
 
     def begin(self, first_step: int = 0) -> "Engine":
         super().begin(first_step)
         self.build()
+        self.told = time.time()
         return self
 
     def chunk(self, loss: npt.ArrayLike, accuracy: npt.ArrayLike | None = None, **_: float) -> None:
-        super().chunk(loss, accuracy, seconds=0.01, at=time.time() - 0.01)  # the end comes soon, and not before it
+        # It ends now, as the end of all may come soon, and began neither before the engine nor within the one before.
+        now = time.time()
+        began = max(self.told, now - 0.01)
+        super().chunk(loss, accuracy, seconds=now - began, at=began)
+        self.told = now
 
     def epoch(self, number: int, loss: float = 0.25) -> None:
         self.chunk([loss] * STEPS)
