@@ -62,6 +62,10 @@ def test_help_needs_neither_textual_nor_tensorflow() -> None:
     assert imported_with(["accel_tui.cli"]).isdisjoint({*HEAVY, "textual"})
 
 
+def test_completing_what_is_typed_needs_no_numpy() -> None:
+    assert "numpy" not in imported_with(["accel_tui.cli.train", "accel_tui.cli.watch", "accel_tui.cli.completing"])
+
+
 LATE = {
     "numpy",
     "psutil",

@@ -32,11 +32,11 @@ def status_of(directory):
 
 
 def test_every_field_of_the_plan_has_a_flag_with_its_meaning(run_command):
-    told = " ".join(run_command("train --help").out.split())
+    told = "".join(run_command("train --help").out.split())  # lines may end within a word
     for name, spec in SPECS.items():
-        assert f"{flag(name)} " in told
-        assert spec.doc in told
-        assert ", ".join(spec.choices) in told
+        assert flag(name) in told
+        assert spec.doc.replace(" ", "") in told
+        assert ",".join(spec.choices) in told
 
 
 def test_flags_make_the_plan(engines, run_command):

@@ -5,12 +5,14 @@ import shutil
 from typing import TextIO
 
 from accel_tui.cli.following import View
-from accel_tui.cli.progress import Bar, Log
-from accel_tui.cli.wire import JsonLines
 
 
 def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> View:
     """Choose a view: JSON lines or a log where they are asked for, else a bar on a terminal and a log elsewhere."""
+    # What follows imports NumPy, for which neither help nor the completion of what is typed need wait.
+    from accel_tui.cli.progress import Bar, Log
+    from accel_tui.cli.wire import JsonLines
+
     if as_json:
         return JsonLines(stream)
     if plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
