@@ -2,6 +2,7 @@
 
 import atexit
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         self._name = name
         self._fit: Fit | None = None
         self._live = False
-        atexit.register(self._leave)
+        _RECORDERS.add(self)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begin the run, or go on with it."""
@@ -102,3 +103,13 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         if self._fit and self._live:
             self._fit.end_without_word()
         self._live = False
+
+
+_RECORDERS: weakref.WeakSet[RunRecorder] = weakref.WeakSet()
+"""Those that are still there: one that is done with is not kept for the end of the script, nor is its model."""
+
+
+@atexit.register
+def _leave_all() -> None:
+    for recorder in list(_RECORDERS):
+        recorder._leave()  # noqa: SLF001 (this is its own module)

@@ -87,8 +87,9 @@ class Scribe:
         self._thread.start()
 
     def tell(self, said: Steps | Event | Answer) -> None:
-        """Have something written; after a :class:`RunEnded` nothing more is."""
-        self._told.put(said)
+        """Have something written; after a :class:`RunEnded`, and where writing has failed, nothing more is."""
+        if self._thread.is_alive():
+            self._told.put(said)
 
     def finish(self, ended: RunEnded) -> None:
         """End the run and wait until that is written."""
@@ -99,8 +100,9 @@ class Scribe:
         try:
             self._write()
         except (sqlite3.Error, RunError) as error:
-            warnings.warn(f"the run is no longer recorded, training goes on: {error}", RuntimeWarning, stacklevel=2)
             self._writer.close()
+            self._mailbox.post(Command(0, time.time(), "", "resume"))  # nobody could end a pause any more
+            warnings.warn(f"the run is no longer recorded, training goes on: {error}", RuntimeWarning, stacklevel=2)
         finally:
             self._sampler.stop()
 

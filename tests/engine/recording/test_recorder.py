@@ -1,7 +1,10 @@
 """What a recorder writes of a real ``fit``."""
 
+import gc
+import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +21,8 @@ from accel_engine.events import (
     LearningRateChanged,
     ModelBuilt,
     Outcome,
+    Phase,
+    PhaseChanged,
     RunEnded,
     RunStarted,
     Validated,
@@ -25,7 +30,7 @@ from accel_engine.events import (
 )
 from accel_engine.recording import fit as fitting
 from accel_engine.recording import recovery
-from accel_engine.run import Status, request
+from accel_engine.run import RunWriter, Status, request
 from accel_engine.run.parts import resumable
 from accel_engine.run.reader import answer
 
@@ -264,6 +269,43 @@ def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) ->
     assert paused == resumed
     with pytest.raises(RunError, match="script"):
         resumable(read.info.directory)
+
+
+def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
+    wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder, model, broken = RunRecorder(), tiny(), threading.Event()
+
+    def stop(*_: Any) -> None:
+        model.stop_training = broken.is_set()
+
+    def refuse(*_: Any) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def ask() -> None:
+        wait_until(lambda: recorder.directory and Read(recorder.directory).update.chunks, "steps")
+        assert recorder.directory
+        request(recorder.directory, "pause")
+        wait_until(lambda: Read(recorder.directory).all(PhaseChanged)[-1].phase is Phase.PAUSED, "the pause")
+        broken.set()
+        monkeypatch.setattr(RunWriter, "heartbeat", refuse)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    with pytest.warns(RuntimeWarning, match="no longer recorded, training goes on: disk I/O error"):
+        train(model, recorder, epochs=10**6, callbacks=[recorder, keras.callbacks.LambdaCallback(on_epoch_end=stop)])
+    asking.join()
+
+
+def test_what_is_done_with_is_not_kept() -> None:
+    def work() -> list[weakref.ref[Any]]:
+        recorder, model = RunRecorder(), tiny()
+        train(model, recorder)
+        return [weakref.ref(recorder), weakref.ref(model)]
+
+    left = work()
+    gc.collect()
+    assert [reference() for reference in left] == [None, None]
 
 
 def test_evaluating_by_itself_records_nothing() -> None:
