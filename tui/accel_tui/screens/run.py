@@ -329,8 +329,17 @@ class RunScreen(SpotScreen):
 
     def action_details(self) -> None:
         """Show or hide the details, which are there by default where there is room."""
-        for widget in (self.query_one("#details"), self.query_one(RunCharts)):
-            widget.toggle_class("-toggled")  # as above
+        self.query_one("#details").toggle_class("-toggled")  # as above
+        self._make_room()
+
+    def on_resize(self) -> None:
+        """See whether there is room for details beside the charts."""
+        self.call_after_refresh(self._make_room)
+
+    def _make_room(self) -> None:
+        """Show details in place of the charts where both do not fit."""
+        taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
+        self.query_one(RunCharts).display = not taken
 
     def action_inside(self) -> None:
         """Look inside the run."""
