@@ -9,11 +9,14 @@ from accel_tui.widgets.facts import RunFacts
 def test_what_a_step_computes_and_what_the_devices_could() -> None:
     def said(**values: object) -> list[str]:
         work = WorkCounted.parse({"time": 1.0, **values})
-        return [" ".join(line.split()) for line in RunFacts().words(RunState(work=work)).plain.splitlines()]
+        lines = RunFacts().words(RunState(work=work)).plain.splitlines()
+        assert max(map(len, lines)) <= 41  # which there is room for beside the charts
+        return [" ".join(line.split()) for line in lines]
 
     assert said(flops=7.7575e9, peak=312e12, source="NVIDIA A100 datasheet, bfloat16") == [
         "operations 7.76 GFLOP a step",
-        "peak 312 TFLOP/s, NVIDIA A100 datasheet, bfloat16",
+        "peak 312 TFLOP/s, NVIDIA A100",
+        "datasheet, bfloat16",
     ]
     assert said(flops=7.7575e9, peak=None, reason="no peak is known") == [
         "operations 7.76 GFLOP a step",

@@ -156,7 +156,8 @@ class CompareCharts(ChartKeys):
             if place < shown:
                 name = names[(self.first + place) % len(names)]
                 marked = self.has_focus and chart.id == self.marked and shown > 1
-                chart.title = f"{_MARK} {name}" if marked else name
+                title = name.replace("_", " ")
+                chart.title = f"{_MARK} {title}" if marked else title
                 chart.format = figures.compact if name == RATE else significant
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
                 chart.lens, chart.window = self.lens, bounds
@@ -169,7 +170,7 @@ class CompareCharts(ChartKeys):
         at = self.cursor
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
-            Item("follow", "end", "end", on=self.window.follows),
+            Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
             Item(f"step {at.step:,}" if at else "cursor", "cursor", "v", on=bool(at and at.stays)),
             Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
             Item("fill", "fill", "f", on=self.full, spare=True),

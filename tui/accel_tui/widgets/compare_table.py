@@ -73,12 +73,11 @@ class CompareTable(ScrollView, can_focus=True):
         self._label = max(len(row.label) for row in rows) + 1
         screen, sides = self.screen, comparison.sides
         room = screen.size.width * (1 if screen.has_class("-narrow") else _SHARE)
-        share = int(room - self._label - 1) // len(sides) - _GAP
-        most = max(_NARROWEST, share)
-        self._widths = [
-            max(_NARROWEST, min(most, max([len(side.title) + 4, *(len(row.texts[at]) for row in rows if row.texts)])))
+        wanted = [
+            max([_NARROWEST, len(side.title) + 4, *(len(row.texts[at]) for row in rows if row.texts)])
             for at, side in enumerate(sides)
         ]
+        self._widths = _shares(wanted, int(room) - self._label - 1 - _GAP * len(sides))
         self.virtual_size = Size(self._label + sum(self._widths) + _GAP * len(sides), len(self._rows) + 1)
         self.refresh()
 
@@ -117,3 +116,12 @@ class CompareTable(ScrollView, can_focus=True):
 
     def _style(self, part: str) -> Style:
         return self.get_component_rich_style(f"compare-table--{part}")
+
+
+def _shares(wanted: list[int], room: int) -> list[int]:
+    """What each column gets: what it wants, or as much as the widest of the others."""
+    widths = list(wanted)
+    for taken, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        widths[at] = max(_NARROWEST, min(wanted[at], room // (len(wanted) - taken)))
+        room -= widths[at]
+    return widths

@@ -124,7 +124,7 @@ def detail(meter: Meter | None, width: int) -> Content:
     if meter is None:
         return Content("")
     parts = _details(meter)
-    cores = _cores(meter, width - len(_INDENT) - sum(part.cell_length + 3 for part in parts))
+    cores = _cores(meter, width - len(f"{_INDENT}cores ") - sum(part.cell_length + 3 for part in parts))
     if cores:
         parts.insert(0, cores)
     return Content.assemble(_INDENT, Content("   ").join(parts)).truncate(width, ellipsis=True)
@@ -277,4 +277,4 @@ def _cores(meter: Meter, room: int) -> Content:
     together = -(-len(loads) // room)
     groups = (loads[first : first + together] for first in range(0, len(loads), together))
     busiest = [max((load for load in group if load is not None), default=None) for group in groups]
-    return Content.styled(mini(busiest, len(busiest)), "$accent 70%")
+    return Content.assemble(("cores ", "$text-muted"), (mini(busiest, len(busiest)), "$accent 70%"))

@@ -1,6 +1,8 @@
 """What the plan came to."""
 
+import textwrap
 import time
+from collections.abc import Iterator
 
 from textual.content import Content
 
@@ -10,7 +12,8 @@ from accel_tui.state import RunState
 from accel_tui.widgets.run_text import RunText
 from accel_tui.workers import means_of, whereabouts
 
-_LABEL = 15
+_LABEL, _VALUE = 15, 26
+"""Cells of the two columns, which together are what the screen of a run has room for beside its charts."""
 
 
 class RunFacts(RunText):
@@ -48,8 +51,16 @@ class RunFacts(RunText):
         if not facts:
             return Content.styled("not built yet", "$text-muted")
         return Content("\n").join(
-            Content.assemble((f"{label:<{_LABEL}}", "$text-muted"), value) for label, value in facts
+            Content.assemble((f"{label if first else '':<{_LABEL}}", "$text-muted"), line)
+            for label, value in facts
+            for first, line in _lines(value)
         )
+
+
+def _lines(value: str) -> Iterator[tuple[bool, str]]:
+    """The lines of a value, which stay beside its label, and whether each is the first."""
+    for number, line in enumerate(textwrap.wrap(value, _VALUE) or [""]):
+        yield not number, line
 
 
 def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:

@@ -207,7 +207,7 @@ class RunCharts(ChartKeys):
         step = self.cursor and words_of_step(self.cursor.step, self._bucket, self.state)
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
-            Item("follow", "end", "end", on=self.window.follows),
+            Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
             *([Item(shown, spare=True)] if (shown := window.words(self.window, self.state.step)) else []),
             Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.stays)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),

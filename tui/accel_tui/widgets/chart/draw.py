@@ -137,7 +137,7 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, *, steps: bool) -> _Sca
     if columns < gutter + 12:
         gutter = 0
     if gutter and height:
-        _value_axis(frame, y, height, gutter, ticks, texts)
+        _value_axis(frame, y, height, gutter, zip(ticks, texts, strict=True), lines=height - bool(foot))
     if foot:
         _foot(frame, height + 1, gutter)
         if steps:
@@ -185,9 +185,7 @@ def _notes(view: View) -> list[str]:
     """What is not drawn of the curves: gaps, and what is beyond the value axis; in many words and in few."""
     gaps = sum(series.curve.gaps for series in view.series)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
-    if not (view.lens.log or view.lens.clip):
-        return [gap]
-    beyond = told(view.series, view.x, view.y, clipped=view.lens.clip)
+    beyond = told(view.series, view.x, view.y, clipped=view.lens.clip or not view.lens.log)
     return [", ".join(filter(None, (words, gap))) for words in beyond] if beyond else [gap]
 
 
@@ -215,14 +213,18 @@ def _latest(series: Series) -> float:
     return series.points[-1][1] if series.points else math.nan
 
 
-def _value_axis(frame: Frame, axis: Axis, height: int, gutter: int, ticks: list[float], texts: list[str]) -> None:
+def _value_axis(
+    frame: Frame, axis: Axis, height: int, gutter: int, ticks: Iterable[tuple[float, str]], *, lines: int
+) -> None:
+    """Write labels and, in so many rows, lines across the plot: in a last row, the line below it is near enough."""
     for y in range(1, height + 1):
         frame.write(gutter - 1, y, "│", "axis")
-    rows = raster.dot_rows(axis.fraction(np.array(ticks)), height) // 4
-    for row, text in zip(rows.tolist(), texts, strict=True):
+    for value, text in ticks:
+        row = int(raster.dot_rows(axis.fraction(np.array([value])), height)[0]) // 4
         frame.write(gutter - 2 - len(text), row + 1, text, "label")
         frame.write(gutter - 1, row + 1, "┤", "axis")
-        frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
+        if row < lines:
+            frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
 
 
 def _foot(frame: Frame, y: int, gutter: int) -> None:
