@@ -131,7 +131,7 @@ class WarmEngine:
         Raises:
             RunError: It has ended.
         """
-        from accel_engine.run.writer import hand_over  # slow to import, and not before there is a run
+        from accel_engine.run.making import hand_over  # slow to import, and not before there is a run
 
         hand_over(directory, self.pid)
         self._set(EngineState.HANDED_OVER)
@@ -201,7 +201,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
-    from accel_engine.run.writer import hand_over  # see above
+    from accel_engine.run.making import hand_over  # see above
 
     try:
         log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -10,7 +10,8 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import EngineState, Installation, WarmEngine, installation, start, versions
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
-from accel_engine.run.writer import RunWriter, hand_over
+from accel_engine.run.making import hand_over
+from accel_engine.run.writer import RunWriter
 
 QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
 

@@ -7,7 +7,7 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.prediction import predict
 from accel_engine.run import create
-from accel_engine.run.writer import create_recorded
+from accel_engine.run.making import create_recorded
 
 RECORDED = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 

@@ -6,8 +6,8 @@ from contextlib import closing
 
 from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.plan import Plan
+from accel_engine.run.making import create_worker
 from accel_engine.run.schema import connect
-from accel_engine.run.writer import create_worker
 from tui.fake_engine import FakeEngine
 
 PLAN = Plan(model="mlp", strategy="multi-worker", epochs=4)

@@ -13,8 +13,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.run import RunReader, RunWriter, Update
 from accel_engine.run.listing import summarize
+from accel_engine.run.making import create_recorded
 from accel_engine.run.schema import connect
-from accel_engine.run.writer import create_recorded
 from accel_tui.cli import main
 from accel_tui.cli.wording import worded
 from accel_tui.screens.run import RunScreen

@@ -10,8 +10,8 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
+from accel_engine.run.making import reopen
 from accel_engine.run.parts import resumable
-from accel_engine.run.writer import reopen
 
 RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """How a run stands that can be resumed: it ended before its plan did."""

@@ -17,7 +17,7 @@ from accel_engine import strategies
 from accel_engine.cluster import LOCAL, Cluster
 from accel_engine.launch import start
 from accel_engine.plan import Plan
-from accel_engine.run.writer import create_worker
+from accel_engine.run.making import create_worker
 
 JOIN_SECONDS = 180.0
 """How long the others may take to come, unless ``ACCEL_TUI_JOIN_SECONDS`` says otherwise."""

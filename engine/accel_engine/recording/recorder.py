@@ -10,7 +10,7 @@ import keras
 
 from accel_engine.recording import describing, script
 from accel_engine.recording.fit import Fit
-from accel_engine.run.writer import create_recorded
+from accel_engine.run.making import create_recorded
 
 
 class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]

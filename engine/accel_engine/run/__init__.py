@@ -7,11 +7,12 @@ and, once trained, ``model.keras``.
 from accel_engine.run.home import home, runs_directory
 from accel_engine.run.labels import Labels
 from accel_engine.run.listing import RunList, RunSummary, find, list_runs
+from accel_engine.run.making import create, reopen
 from accel_engine.run.reader import Command, RunReader, request
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
 from accel_engine.run.update import Chunk, Update
-from accel_engine.run.writer import RunWriter, create, reopen
+from accel_engine.run.writer import RunWriter
 
 __all__ = [
     "SCHEMA_VERSION",

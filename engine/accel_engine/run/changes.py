@@ -1,10 +1,12 @@
 """What of a plan may change when its run goes on from a checkpoint."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.plan import DEFAULTS, Plan, flag
+from accel_engine.run.status import RunInfo, Status
 
 CHANGEABLE = frozenset(
     {
@@ -52,3 +54,21 @@ def check_changes(before: Mapping[str, Any], plan: Plan) -> None:
                 f"the run was trained with {trained!r} and has a checkpoint of that; "
                 f"start a new run, or change only {changeable}",
             )
+
+
+def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
+    """Refuse a plan that leaves a run nothing to train.
+
+    Args:
+        info: The run as it ended.
+        plan: The plan that it is to go on with.
+        trained: The epochs by its last checkpoint, of the one that it was in a part.
+
+    Raises:
+        PlanError: It has trained as many epochs, or more.
+    """
+    if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
+        raise PlanError("epochs", plan.epochs, "were trained already; ask for more to go on")
+    if trained > plan.epochs:
+        reached = math.ceil(trained)
+        raise PlanError("epochs", plan.epochs, f"are past already: its checkpoint is of epoch {reached}; ask for more")

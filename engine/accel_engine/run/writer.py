@@ -1,30 +1,21 @@
-"""Writing a run: its making, and everything that its engine says."""
+"""Writing everything that a run's engine says."""
 
-import json
 import os
 import re
-import secrets
 import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from accel_engine.devices.reading import Sample
-from accel_engine.errors import PlanError, RunError
 from accel_engine.events import Event, RunStarted, to_json
-from accel_engine.plan import Plan
-from accel_engine.run.changes import check_changes
-from accel_engine.run.home import WORKERS, latest_checkpoint, make_private, runs_directory
+from accel_engine.run.making import process_start, put, refuse_taken
 from accel_engine.run.reader import Command
 from accel_engine.run.samples import SamplePacker
-from accel_engine.run.schema import DATABASE, INSIDE, SPANS, SUMMARY, connect, initialize, series_columns, transaction
-from accel_engine.run.status import Status, read_info
+from accel_engine.run.schema import INSIDE, SPANS, SUMMARY, connect, series_columns, transaction
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
     import numpy as np
@@ -32,127 +23,10 @@ if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
 
     from accel_engine.run.inside import Seen
 
-_ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
-"""Letters and digits that are not mistaken for one another."""
-
 PATIENCE_SECONDS = 60.0
 """How long an engine waits while somebody else holds the file locked, before its run fails."""
 
 _SERIES_NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def create(plan: Plan) -> Path:
-    """Make a new run's directory, waiting for an engine.
-
-    Returns:
-        The directory; its name is the run's id: four random letters and digits, then what it trains.
-
-    Raises:
-        RunError: The place for runs cannot be written.
-    """
-    plan = plan.absolute()
-    directory = _new(plan.title)
-    _make(directory, plan.to_json())
-    return directory
-
-
-def create_recorded(values: Mapping[str, object], script: str) -> Path:
-    """Make a new run's directory for what a script of the user's trains, which is not for an engine.
-
-    Args:
-        values: What of a plan's fields is known of it.
-        script: The command line that trains it.
-
-    Raises:
-        RunError: The place for runs cannot be written.
-    """
-    directory = _new(str(values["name"] or f"{values['model']} on {values['data']}"))
-    _make(directory, json.dumps(values), script=script)
-    log = directory / "log.txt"
-    log.touch(mode=0o600)
-    log.write_text(f"what the script prints is where it was started: {script}\n")
-    return directory
-
-
-def _new(title: str) -> Path:
-    """A directory that is not there yet."""
-    parent = runs_directory()
-    make_private(parent)
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower().replace(" on ", "-")).strip("-")[:32]
-    while True:
-        # The first of an id is a letter, so that no id looks like a number.
-        code = secrets.choice(_ALPHABET[:22]) + "".join(secrets.choice(_ALPHABET) for _ in range(3))
-        directory = parent / f"{code}-{slug}".strip("-")
-        if not any(parent.glob(f"{code}*")):
-            return directory
-
-
-def create_worker(run: Path, place: str, plan: Plan) -> Path:
-    """Make, or let go on, the part of a run that a worker other than the chief writes: a run of its own within.
-
-    Args:
-        run: The chief's.
-        place: The worker's, by :attr:`accel_engine.cluster.Cluster.place`.
-        plan: What all of them train.
-
-    Raises:
-        RunError: It cannot be written.
-        PlanError: Its checkpoint does not go with the plan.
-    """
-    directory = run / WORKERS / place
-    if (directory / DATABASE).is_file():
-        reopen(directory, plan)
-    else:
-        make_private(directory.parent)
-        _make(directory, plan.absolute().to_json())
-    return directory
-
-
-def _make(directory: Path, plan: str, **meta: object) -> None:
-    make_private(directory)
-    try:
-        # Under another name until it is complete: a listing meanwhile must not meet half a run.
-        unfinished = directory / f"{DATABASE}.new"
-        with closing(initialize(unfinished)) as connection:
-            now = time.time()
-            _put(connection, plan=plan, created=now, pending=now, host=socket.gethostname(), **meta)
-        unfinished.rename(directory / DATABASE)
-    except (OSError, sqlite3.Error) as error:
-        raise RunError(f"cannot write the run {directory}: {error}") from error
-
-
-def hand_over(directory: Path, pid: int) -> None:
-    """Note which process is to train the run, so that its death is seen even before its first word.
-
-    Raises:
-        RunError: The run cannot be written, or another process has it.
-    """
-    with _writing(directory) as connection:
-        _refuse_taken(connection, directory, pid)
-        _put(connection, pid=pid, pid_started=_process_start(pid), host=socket.gethostname())
-        # Not when the process was quicker and has begun already: then the run waits for nothing.
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'pending'", (time.time(),))
-
-
-def reopen(directory: Path, plan: Plan) -> None:
-    """Let an ended or lost run wait for an engine again, with a plan that may differ.
-
-    Without a checkpoint it begins anew, and the plan may be any.
-
-    Raises:
-        RunError: It is being trained at this moment, or cannot be written.
-        PlanError: Its checkpoint does not go with the plan, or has nothing left of it to train.
-    """
-    plan = plan.absolute()
-    with _writing(directory) as connection:
-        info = read_info(connection, directory)
-        if info.status.live:
-            raise RunError(f"run {directory.name} is being trained already")
-        if latest_checkpoint(directory):
-            check_changes(info.values, plan)
-            if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
-                raise PlanError("epochs", plan.epochs, "were trained already; ask for more to go on")
-        _put(connection, plan=plan.to_json(), pending=time.time(), pid=None)
 
 
 class RunWriter:
@@ -183,14 +57,14 @@ class RunWriter:
             RunError: Another process has it.
         """
         with self._lock, transaction(self._connection):
-            _refuse_taken(self._connection, self.directory, pid, os.getpid())
+            refuse_taken(self._connection, self.directory, pid, os.getpid())
             for statement in (*SUMMARY, INSIDE):
                 self._connection.execute(statement)
             pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
-            _put(
+            put(
                 self._connection,
                 pid=pid,
-                pid_started=_process_start(pid),
+                pid_started=process_start(pid),
                 host=socket.gethostname(),
                 heartbeat=time.time(),
                 pending=None,
@@ -283,7 +157,7 @@ class RunWriter:
     def heartbeat(self) -> None:
         """Say that the engine lives."""
         with self._lock:
-            _put(self._connection, heartbeat=time.time())
+            put(self._connection, heartbeat=time.time())
 
     def commands(self) -> list[Command]:
         """The commands that wait for an answer, oldest first."""
@@ -339,39 +213,7 @@ class RunWriter:
         self._series = (*self._series, name)
 
 
-def _refuse_taken(connection: sqlite3.Connection, directory: Path, *mine: int) -> None:
-    info = read_info(connection, directory)
-    if info.status.live and info.pid is not None and info.pid not in mine:
-        raise RunError(f"run {directory.name} is being trained by process {info.pid} already")
-
-
 def _step(connection: sqlite3.Connection) -> int:
     """How many steps the run has taken."""
     row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
     return int(row[0]) if row else 0
-
-
-@contextmanager
-def _writing(directory: Path) -> Iterator[sqlite3.Connection]:
-    """One transaction of somebody who is not the run's engine."""
-    try:
-        with closing(connect(directory)) as connection, transaction(connection):
-            yield connection
-    except sqlite3.Error as error:
-        raise RunError(f"cannot write the run {directory.name}: {error}") from error
-
-
-def _put(connection: sqlite3.Connection, **values: object) -> None:
-    """Set keys of ``meta``; ``None`` removes one."""
-    for key, value in values.items():
-        if value is None:
-            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-        else:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-def _process_start(pid: int) -> float:
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return 0.0

@@ -8,6 +8,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.changes import CHANGEABLE, check_changes
 from accel_engine.run.home import CHECKPOINTS
+from accel_engine.run.schema import connect
 
 PLAN = Plan(model="mlp")
 """What a run was trained with."""
@@ -41,6 +42,12 @@ OTHERS = {
 """Another value for every field."""
 
 
+def save(directory: Path, step: int) -> None:
+    """Put there what marks a checkpoint."""
+    (directory / CHECKPOINTS).mkdir()
+    (directory / CHECKPOINTS / f"step-{step}.index").touch()
+
+
 @pytest.mark.parametrize("field", PLAN.to_mapping())
 def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
     changed = PLAN.replace(**{field: OTHERS[field]})
@@ -60,9 +67,7 @@ def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> N
 
 
 def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(ended: Path) -> None:
-    checkpoint = ended / CHECKPOINTS / "step-7.index"
-    checkpoint.parent.mkdir()
-    checkpoint.touch()
+    save(ended, 7)
     with closing(RunReader(ended)) as reader:
         plan = reader.info().plan
     assert plan is not None
@@ -70,6 +75,20 @@ def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(
         reopen(ended, plan.replace(batch_size=32))
 
     reopen(ended, plan.replace(epochs=99))
+
+
+@pytest.mark.parametrize(("step", "epochs", "epoch"), [(164, 1, 2), (200, 1, 2), (301, 3, 4)])
+def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step: int, epochs: int, epoch: int) -> None:
+    save(directory, step)
+    with closing(connect(directory)) as connection:
+        connection.execute(
+            "INSERT INTO event (time, kind, body) VALUES (1, 'model_built', '{\"steps_per_epoch\": 100}')"
+        )
+        connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
+    with pytest.raises(PlanError, match=f"are past already: its checkpoint is of epoch {epoch}; ask for more"):
+        reopen(directory, Plan(epochs=epochs))
+
+    reopen(directory, Plan(epochs=epoch))  # be it only for the last validation
 
 
 def test_a_run_without_a_checkpoint_begins_anew_with_any_plan(ended: Path) -> None:

@@ -12,8 +12,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find, list_runs
+from accel_engine.run.making import create_worker
 from accel_engine.run.parts import link, parts_of, path_of, resumable
-from accel_engine.run.writer import create_worker
 
 PLAN = Plan(strategy="multi-worker")
 ADDRESSES = ("node1:2222", "node2:2222")

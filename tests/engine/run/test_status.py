@@ -12,9 +12,9 @@ import pytest
 
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunReader, RunWriter, Status
+from accel_engine.run.making import hand_over
 from accel_engine.run.schema import connect
 from accel_engine.run.status import SILENCE_SECONDS, START_SECONDS, is_alive
-from accel_engine.run.writer import hand_over
 
 ENGINE = """
 import os, signal, sys

@@ -19,9 +19,9 @@ from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
+from accel_engine.run.making import hand_over, reopen
 from accel_engine.run.reader import answer
 from accel_engine.run.schema import DATABASE, connect
-from accel_engine.run.writer import hand_over, reopen
 
 
 def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None:
