@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from accel_engine import launch
 from accel_engine.devices.reading import Device, Inventory
@@ -109,6 +110,15 @@ async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
         await pilot.press("enter", "up", "up", "tab")
         assert field(pilot, "optimizer").picker.value == "lion"
         assert field(pilot, "learning_rate").picker.input.has_focus
+
+
+async def test_a_list_begins_below_the_text() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "xla", "")
+        await pilot.press("enter")
+        picker = field(pilot, "xla").picker
+        below = picker.input.region.offset + (0, 1)
+        await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.offset == below, "the list")
 
 
 async def test_arrows_walk_through_the_fields() -> None:
@@ -308,9 +318,11 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Train this plan", "Open the list of choices", "Change between dark and light", "^p")
+        await shows(pilot, "Train this plan", "Open the list of choices")
+        await pilot.press("end")
+        await shows(pilot, "Change between dark and light", "^p")
         await pilot.press("escape")
-        await hides(pilot, "Train this plan")
+        await hides(pilot, "Change between dark and light")
 
 
 async def test_the_palette_fills_fields_in() -> None:

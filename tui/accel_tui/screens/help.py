@@ -2,20 +2,62 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Grid, VerticalScroll
+from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.dom import DOMNode
+from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Label, Static
+from textual.widget import Widget
+from textual.widgets import Static
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
 Row = tuple[str, str, str]
 """Keys, what they do, and how that is called in the settings' table ``keys``."""
+
+_KEYS = 14  # cells that keys have, at least
+_GAP = "  "
+
+
+class KeyRows(Widget):
+    """What the keys of one place do. It is one widget: three for each key take a third of a second to lay out.
+
+    Args:
+        rows: What is told of the keys.
+    """
+
+    DEFAULT_CSS = "KeyRows { height: auto; }"
+
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as there are when sentences are broken to fit."""
+        del container, viewport
+        return len(self._lines(width))
+
+    def render(self) -> Content:
+        """The keys, right-aligned, a sentence, and the name in the settings."""
+        return Content("\n").join(self._lines(self.size.width))
+
+    def _lines(self, width: int) -> list[Content]:
+        names = max(len(name) for _, _, name in self._rows)
+        room = max(width - _KEYS - names - 2 * len(_GAP), 1)
+        lines = []
+        for keys, does, name in self._rows:
+            space = " " * (_KEYS - cell_len(keys))
+            for at, part in enumerate(wrap(does, room)):
+                first = ((space + keys, "$accent"), (name, "$text-disabled")) if at == 0 else (" " * _KEYS, "")
+                lines.append(Content.assemble(first[0], f"{_GAP}{part:<{room}}{_GAP}", first[1]))
+        return lines
 
 
 class HelpScreen(ModalScreen[None]):
@@ -38,17 +80,13 @@ class HelpScreen(ModalScreen[None]):
         self._about = about
 
     def compose(self) -> ComposeResult:
-        """A heading and a table for each place."""
+        """A heading and what keys do, for each place."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
-            box.border_subtitle = "settings name the right column below [keys]   esc closes"
+            box.border_subtitle = r"settings name the right column below \[keys]   esc closes"
             for place, rows in self._places():
                 yield Static(place, classes="place", markup=False)
-                with Grid(classes="keys"):
-                    for keys, does, name in rows:
-                        yield Label(keys, classes="key", markup=False)
-                        yield Label(does, classes="does", markup=False)
-                        yield Label(name, classes="id", markup=False)
+                yield KeyRows(rows)
 
     def _places(self) -> Iterator[tuple[str, list[Row]]]:
         seen: set[type] = set()
