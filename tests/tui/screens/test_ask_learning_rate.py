@@ -51,3 +51,14 @@ async def test_escape_changes_nothing() -> None:
         app.push_screen(AskLearningRateScreen(None), answers.append)
         await pilot.press("1", "escape")
         assert answers == [None]
+
+
+async def test_clicks_are_as_good_as_the_keys_that_are_named() -> None:
+    app = App[None]()
+    answers: list[float | None] = []
+    async with app.run_test() as pilot:
+        for text, place in (("1e-2", 2), ("1", 20)):  # enter sets 0.01, esc changes nothing
+            app.push_screen(AskLearningRateScreen(1e-3), answers.append)
+            await pilot.press(*text)
+            await pilot.click("#verdict", offset=(place, 0))
+        assert answers == [pytest.approx(1e-2), None]

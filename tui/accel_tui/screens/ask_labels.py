@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
@@ -15,7 +16,7 @@ from accel_engine.errors import UsageError
 from accel_engine.run import Labels
 from accel_engine.run.labels import name, note, tagged, tags
 
-HINT = "enter keeps all of it, esc changes nothing"
+HINT = "[@click=screen.keep]enter keeps all of it[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
 
 Change = Labels | tuple[str, ...]
 """The labels of a run as they are to be, or changes of the tags of several, as in ``+paper -old``."""
@@ -72,7 +73,7 @@ class AskLabelsScreen(ModalScreen[Change | None]):
                 yield Input(labels.note, id="note", compact=True)
                 yield Label("Tags", classes="label")
                 yield Input(" ".join(labels.tags), placeholder="paper baseline", id="tags", compact=True)
-            yield Label(HINT, id="verdict", markup=False)
+            yield Label(HINT, id="verdict")
 
     def _change(self) -> Change:
         fields = {field.id: field.value for field in self.query(Input)}
@@ -89,13 +90,14 @@ class AskLabelsScreen(ModalScreen[Change | None]):
             self._change()
         except UsageError as error:
             verdict.set_classes("wrong")
-            verdict.update(str(error))
+            verdict.update(Content(str(error)))
         else:
             verdict.set_classes("")
             verdict.update(HINT)
 
     @on(Input.Submitted)
-    def _submit(self) -> None:
+    def action_keep(self) -> None:
+        """Return what is in the fields, if it will do."""
         try:
             self.dismiss(self._change())
         except UsageError:

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
@@ -15,7 +16,7 @@ from accel_engine.errors import UsageError
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
 
-HINT = "enter sets it, esc changes nothing"
+HINT = "[@click=screen.set]enter sets $rate[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
 
 
 def parse_rate(text: str, current: float | None) -> float:
@@ -67,7 +68,7 @@ class AskLearningRateScreen(ModalScreen[float | None]):
             yield Label("Learning rate", classes="question")
             yield Label(f"It is {now}. The next step is taken with:", classes="detail")
             yield Input(placeholder="1e-4, x0.5, /10", id="rate", compact=True)
-            yield Label(HINT, id="verdict", markup=False)
+            yield Label(_hint(None), id="verdict")
 
     @on(Input.Changed, "#rate")
     def _judge(self, event: Input.Changed) -> None:
@@ -76,14 +77,20 @@ class AskLearningRateScreen(ModalScreen[float | None]):
             rate = parse_rate(event.value, self._current) if event.value.strip() else None
         except UsageError as error:
             verdict.set_classes("wrong")
-            verdict.update(str(error))
+            verdict.update(Content(str(error)))
         else:
             verdict.set_classes("")
-            verdict.update(HINT if rate is None else f"enter sets {rate:.4g}, esc changes nothing")
+            verdict.update(_hint(rate))
 
     @on(Input.Submitted, "#rate")
-    def _submit(self, event: Input.Submitted) -> None:
+    def action_set(self) -> None:
+        """Return what is in the field, if it will do."""
         try:
-            self.dismiss(parse_rate(event.value, self._current))
+            self.dismiss(parse_rate(self.query_one("#rate", Input).value, self._current))
         except UsageError:
             self.app.bell()
+
+
+def _hint(rate: float | None) -> Content:
+    """What keys and clicks do."""
+    return Content.from_markup(HINT, rate="it" if rate is None else f"{rate:.4g}")
