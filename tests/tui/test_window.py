@@ -31,6 +31,13 @@ def test_a_window_that_follows_a_short_run_begins_with_it() -> None:
     assert Window(800).bounds(5) == (0, 800)
 
 
+@pytest.mark.parametrize("window", [Window(FOLLOWED), Window(FOLLOWED, 0)])
+def test_zooming_into_a_run_that_is_shorter_than_the_window(window: Window) -> None:
+    assert window.zoomed(150, 0.5) == Window(75)
+    assert window.zoomed(150, 0.5, around=0) == Window(75, 0)
+    assert window.zoomed(150, 2) == Window()
+
+
 def test_zooming_elsewhere_keeps_the_middle() -> None:
     window = Window(1000, 5000)
     assert window.zoomed(STEPS, 0.5) == Window(500, 5250)

@@ -48,6 +48,8 @@ class Window:
             around: The step that stays where it is; when left out, about the middle does, or the end if the end is
                 there now.
         """
+        if self.span is not None and self.span >= steps:  # a window that is longer than the run shows all of it
+            return Window().zoomed(steps, factor, around)
         shown = steps if self.span is None else self.span
         span = max(NARROWEST, round(shown * factor))
         if span >= steps:
