@@ -115,6 +115,13 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
     assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
 
 
+async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
+    engine.writer.keep(Examined(0, (), np.zeros((0, 0), np.int64), ()), 30)
+    async with looked_into(engine) as pilot:
+        await pilot.press("down", "x", "l", "2", "right", "1")
+        await shows(pilot, "Nothing was validated")
+
+
 @pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:

@@ -189,7 +189,7 @@ def _about(inside: Inside, tab: str, *, live: bool) -> Content:
     """What there is to say above one of the three."""
     if tab == "layers":
         return Content("") if inside.layers else Content.styled(_nothing("layers", live=live), "$text-muted")
-    if inside.examined is None:
+    if inside.examined is None or not (inside.examined.names or inside.examined.reason):
         return Content.styled(_nothing("validation", live=live), "$text-muted")
     shown = inside.examined.counts if tab == "confusion" else inside.examined.worst or None
     return Content(inside.examined.reason if shown is None else "")

@@ -144,7 +144,7 @@ class ConfusionMap(Lines):
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""
         if (examined := self.examined) and examined.counts is not None:
-            last = len(examined.counts) - 1
+            last = max(len(examined.counts) - 1, 0)
             row, column = self.place
             self.place = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
@@ -180,7 +180,7 @@ class ConfusionMap(Lines):
     def page(self, width: int, height: int) -> Iterator[Strip]:
         """A line of words, the heads of columns, rows, and what the cursor is at."""
         examined = self.examined
-        if examined is None or examined.counts is None or height < 4:
+        if examined is None or examined.counts is None or not examined.counts.size or height < 4:
             return
         counts = examined.counts
         right = int(np.trace(counts))

@@ -85,7 +85,8 @@ class Gallery(Lines):
 
     def action_turn(self, pages: int) -> None:
         """Turn pages."""
-        self.turned = min(max(self.turned + pages, 0), self._pages - 1)
+        last = self._pages - 1  # fewer than were turned, where there is more room now or less is wrong
+        self.turned = min(max(min(self.turned, last) + pages, 0), last)
 
     def action_filter(self) -> None:
         """Show only what is wrong, or all."""
