@@ -97,9 +97,9 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
-        await shows(pilot, "▼   begun")
+        await shows(pilot, "▼begun")
         await pilot.press("S")
-        await shows(pilot, "▲   begun")
+        await shows(pilot, "▲begun")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.press("o")
         await shows(pilot, "status▲")

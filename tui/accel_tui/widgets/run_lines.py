@@ -60,7 +60,7 @@ class RunLines:
             # The arrow stands in the gap, so that the longest title has its place beside it.
             if column.right:
                 segments[-1] = Segment(segments[-1].text[:-1])
-                segments.append(Segment(arrow + cell(column.title, width, right=True), look))
+                segments.append(Segment(cell(arrow + column.title, width + 1, right=True), look))
                 segments.append(Segment(" " * GAP))
             else:
                 segments.append(Segment((column.title + arrow).ljust(width + 1), look))
