@@ -17,6 +17,9 @@ TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
 
 RATE_TAG, LEARNING_RATE_TAG = "steps_per_second", "learning_rate"
 
+OWN = "step/"
+"""Before the name of a series that is called as one of these two, of a ``train_step`` of the user's."""
+
 
 class RunLog:
     """Writes what a run holds, and on being asked again what has come since.
@@ -71,7 +74,8 @@ class RunLog:
     def _add_steps(self, piece: Piece) -> None:
         file = self._file(TRAIN)
         for name, values in piece.series.items():
-            file.add(name, piece.times, piece.steps, values.astype(np.float32))
+            tag = OWN + name if name in (RATE_TAG, LEARNING_RATE_TAG) else name
+            file.add(tag, piece.times, piece.steps, values.astype(np.float32))
         rates = piece.rates
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
         file.add(RATE_TAG, piece.times[changed], piece.steps[changed], rates[changed].astype(np.float32))

@@ -71,6 +71,17 @@ def test_every_step_and_every_validation_is_there(writer: RunWriter, log: RunLog
     assert not (tmp_path / "events" / "devices").exists()
 
 
+def test_a_series_of_the_users_that_is_called_as_one_of_every_run_has_a_tag_of_its_own(
+    writer: RunWriter, log: RunLog, tmp_path: Path
+) -> None:
+    writer.event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5))
+    writer.chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "learning_rate": [0.25, 0.125]})
+    log.extend()
+    found = scalars(tmp_path / "events" / "train")
+    assert found["learning_rate"] == [(0, 0.5)]
+    assert found["step/learning_rate"] == [(0, 0.25), (1, 0.125)]
+
+
 def test_what_comes_later_is_added(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
     log.extend()
     assert not (tmp_path / "events").exists()
