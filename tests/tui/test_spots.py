@@ -33,7 +33,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
 class SeenApp(StubApp):
     """Paints on a canvas of the test's; a headless app paints nowhere."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path | None = None) -> None:
         super().__init__(directory)
         self.seen = Canvas()
 
@@ -68,6 +68,18 @@ async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:
         for keys in (("i",), ("l",), ("plus", "plus", "left"), ("question_mark",), ("escape",)):
             await pilot.press(*keys)
             await until(pilot, app.is_whole, f"all that {keys} changes")
+
+
+async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: FakeEngine) -> None:
+    app = SeenApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("down")
+        await until(pilot, app.is_whole, "the field")
+        await pilot.press("enter")
+        await until(pilot, lambda: "One hidden layer" in "\n".join(_text(app.seen).values()), "the list to be painted")
+        await pilot.press("escape")
+        await until(pilot, app.is_whole, "the form to be painted without it")
 
 
 async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

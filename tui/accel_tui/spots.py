@@ -6,8 +6,8 @@ begins or ends, and needs few of the pieces. How it keeps its spots is private t
 
 from collections.abc import Iterator
 
-from textual._compositor import ChopsUpdate, Compositor
-from textual.geometry import Region
+from textual._compositor import ChopsUpdate, Compositor, CompositorMap, ReflowResult
+from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.strip import Strip
@@ -31,6 +31,21 @@ class SpotScreen(Screen[None]):
 
 class SpotCompositor(Compositor):
     """Asks the widget on top of each spot for just that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._laid_out: CompositorMap = {}
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lay out, and mark what is elsewhere than it was painted.
+
+        Textual compares with what it was asked last. Where a new widget is may have been asked before it was ever
+        painted, and the list of a field then stayed unseen.
+        """
+        self._full_map = self._laid_out
+        result = super().reflow(parent, size)
+        self._laid_out = self._full_map
+        return result
 
     def render_partial_update(self) -> ChopsUpdate | None:
         """Put the spots together."""

@@ -117,7 +117,7 @@ async def test_a_list_begins_below_the_text() -> None:
         await fill(pilot, "xla", "")
         await pilot.press("enter")
         picker = field(pilot, "xla").picker
-        below = picker.input.region.offset + (0, 1)
+        below = picker.input.region.bottom_left
         await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.offset == below, "the list")
 
 

@@ -252,7 +252,7 @@ class Picker(Widget):
         if not self.query(OptionList):  # which most fields never need
             listed = OptionList(compact=True)
             listed.can_focus = False
-            self.mount(listed)
+            self.mount(listed, before=self.input)  # after it, the list would begin where the field ends
         self.listed.set_options(options)
         values = [choice.value for choice in choices]
         possible = [index for index, choice in enumerate(choices) if choice.possible]
