@@ -1,5 +1,6 @@
 """Validation images as the terminal can show them, the most wrong first, with what the model says of each."""
 
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 
@@ -27,11 +29,13 @@ _WORDS = 2  # lines below a picture
 _SOME = 8  # pictures that a page should have
 _HUGE = 3  # cells for a pixel
 
+_AT_ONCE = 0.004  # seconds for pictures before keys are looked at; to paint them takes as long again
+
 Pixels = npt.NDArray[np.uint8]
 
 
 class Gallery(Lines):
-    """Pages of pictures."""
+    """Pages of pictures, which come a few at a time: a large page takes a fifth of a second."""
 
     BINDING_GROUP_TITLE = "Pictures"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,6 +68,12 @@ class Gallery(Lines):
     """Which of :data:`WIDTHS` pictures have; ``None`` for what fits them."""
 
     _pages = 1
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+        self._drawn: dict[int, list[Strip]] = {}
+        self._drawn_for: object = None
+        self._missing: dict[int, Region] = {}
+        super().__init__(id=id)
 
     def watch_examined(self) -> None:
         """Show what is new."""
@@ -117,13 +127,40 @@ class Gallery(Lines):
         columns, lines = self._tile(examined.pictures, width, height - 1)
         across = max(1, (width + GAP) // (columns + GAP))
         down = max(1, height // (lines + _WORDS + 1))
-        here = self._turn(examined, chosen, across * down)
-        yield here[0]
-        for first in range(0, len(here[1]), across):
-            tiles = [self._picture(examined, index, columns, lines) for index in here[1][first : first + across]]
+        head, here = self._turn(examined, chosen, across * down)
+        yield head
+        made_for = (examined, columns, lines, self.ground, self.has_blocks, self.is_dark)
+        if made_for != self._drawn_for:
+            self._drawn, self._drawn_for = {}, made_for
+        self._missing = {
+            index: Region(place % across * (columns + GAP), 1 + place // across * (lines + _WORDS + 1), columns, lines)
+            for place, index in enumerate(here)
+            if index not in self._drawn
+        }
+        if self._missing:
+            self.call_later(self._draw_some, examined, self._drawn)
+        empty = [Strip.blank(columns, self.rich_style)] * lines
+        for first in range(0, len(here), across):
+            tiles = [
+                [*self._drawn.get(index, empty), *self._caption(examined, examined.worst[index], columns)]
+                for index in here[first : first + across]
+            ]
             for parts in zip(*tiles, strict=True):
                 yield Strip.join([part.adjust_cell_length(columns + GAP, self.rich_style) for part in parts])
             yield Strip.blank(0)
+
+    def _draw_some(self, examined: Examined, drawn: dict[int, list[Strip]]) -> None:
+        """Draw pictures that the page lacks, as many as can be done at once; the page asks for the others."""
+        until = time.perf_counter() + _AT_ONCE
+        regions = []
+        while drawn is self._drawn and self._missing and time.perf_counter() < until:
+            index = next(iter(self._missing))
+            region = self._missing.pop(index)
+            drawn[index] = self._picture(examined, index, region.width, region.height)
+            regions.append(region)
+        if regions:
+            self._page = None
+            self.refresh(*regions)
 
     def _turn(self, examined: Examined, chosen: list[int], room: int) -> tuple[Strip, list[int]]:
         """The words above a page, and what is on it."""
@@ -166,10 +203,8 @@ class Gallery(Lines):
         assert examined.pictures is not None  # noqa: S101 (there is a page of words else)
         pixels = _solid(examined.pictures[index], self.ground)
         if self.has_blocks:
-            strips = _halves(_scaled(pixels, columns, 2 * lines))
-        else:
-            strips = _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
-        return [*strips, *self._caption(examined, examined.worst[index], columns)]
+            return _halves(_scaled(pixels, columns, 2 * lines))
+        return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
 
     def _caption(self, examined: Examined, judged: Judged, columns: int) -> Iterator[Strip]:
         name = "right" if judged.right else "wrong"
