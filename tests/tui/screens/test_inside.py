@@ -115,6 +115,14 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
     assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
 
 
+async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
+    async with looked_into(engine) as pilot:
+        await pilot.press("q")
+        await shows(pilot, "What shall become of it?")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InsideScreen), "staying")
+
+
 async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
     engine.writer.keep(Examined(0, (), np.zeros((0, 0), np.int64), ()), 30)
     async with looked_into(engine) as pilot:

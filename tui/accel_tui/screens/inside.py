@@ -49,6 +49,7 @@ class InsideScreen(Screen[None]):
         Binding("w", "next", "Next tab", id="inside.next", tooltip="Show the next of the three"),
         Binding("v", "validate", "Validate", id="inside.validate", tooltip="Have a run that goes on validated now"),
         Binding("escape", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
+        Binding("q", "quit", "Quit", id="inside.quit", tooltip="Leave; asks what becomes of a run that goes on"),
     ]
 
     inside: reactive[Inside | None] = reactive(None, repaint=False, init=False)
@@ -118,6 +119,10 @@ class InsideScreen(Screen[None]):
     def action_validate(self) -> None:
         """Ask for a validation; the screen of the run tells the answer."""
         self._request()
+
+    async def action_quit(self) -> None:
+        """Leave the program, as from the screen of the run, which is below."""
+        await self.app.run_action("quit", self.app.screen_stack[-2])
 
     def watch_inside(self) -> None:
         """Show what is new."""
