@@ -19,7 +19,6 @@ from accel_engine.events import (
     RunEnded,
     Validated,
     Warned,
-    XlaTried,
 )
 from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
@@ -73,6 +72,7 @@ class Trainer:
     _saving: Saving
     _obeying: Obeying
     _loop: Loop
+    _choice: xla.Choice
     _validation: Validation | None
     _utilization: Utilization | None = None
     _council: Council | None = None
@@ -105,7 +105,6 @@ class Trainer:
         self._warm = False
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._diverged = False
-        self._may_try_xla = False
 
     def train(self) -> RunEnded:
         """Train to the end, whichever it is, and return the event that ends the run."""
@@ -208,56 +207,25 @@ class Trainer:
                     self._obeying.obey()
                 if self._utilization:
                     self._utilization.look(self._timed_seconds, self._rate)
-                if self._may_try_xla and self._is_trial_due():
-                    self._try_xla(order)
+                if self._choice.is_due(self._timed_seconds, self._rate):
+                    self._loop = self._choice.tried(self._loop, order)
                     break  # the loop that goes on may be another
 
     def _choose_loop(self) -> None:
         """Take the way that the plan asks for, or that an earlier run of the kind found the faster."""
         assembly = self._assembly
-        self._may_try_xla = xla.may_try(assembly)
-        rates = xla.remembered(assembly) if self._may_try_xla else None
-        use_xla = self._plan.xla == "on" or assembly.on_tpu
-        if rates is not None:
-            self._may_try_xla = False
-            use_xla = rates.pays and self._is_long(rates.plain)
-        self._progress.enter(Phase.TRACING, "compiling with XLA" if use_xla else "")
+        self._choice = xla.Choice(assembly, self._progress)
+        compiled = self._choice.compiled
+        self._progress.enter(Phase.TRACING, "compiling with XLA" if compiled else "")
         if assembly.coordinated:
             self._loop = CoordinatedLoop(assembly)
         else:
-            self._loop = Loop(assembly, xla=use_xla, agree=self._council.follow if self._council else int)
+            self._loop = Loop(assembly, xla=compiled, agree=self._council.follow if self._council else int)
         with layers.marked(assembly.model):
             graph = self._loop.trace(self._order(0))
         self._utilization = Utilization(assembly, self._progress, self._hardware)
         self._run.keep(layers.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
-        if rates is not None:
-            self._tell_trial(rates, remembered=True)
-
-    def _is_trial_due(self) -> bool:
-        return self._timed_seconds >= xla.SETTLED_SECONDS and self._is_long(self._rate)
-
-    def _is_long(self, rate: float) -> bool:
-        """Whether what is left takes long enough, at this many steps a second, for compiling to pay."""
-        steps_left = self._plan.epochs * self._assembly.schedule.steps_per_epoch - self._progress.step
-        return rate > 0 and steps_left / rate > xla.WORTHWHILE_SECONDS
-
-    def _try_xla(self, order: npt.NDArray[np.int32]) -> None:
-        self._may_try_xla = False
-        self._progress.enter(Phase.TRACING, "trying XLA")
-        self._loop, rates = xla.try_both(self._assembly, self._loop, order)
-        xla.remember(self._assembly, rates)
-        self._tell_trial(rates, remembered=False)
-        self._progress.enter(Phase.TRAINING)
-
-    def _tell_trial(self, rates: xla.Rates, *, remembered: bool) -> None:
-        self._progress.say(
-            XlaTried,
-            step=self._progress.step,
-            xla=self._loop.xla,
-            plain=rates.plain,
-            compiled=rates.compiled,
-            remembered=remembered,
-        )
+        self._choice.tell_remembered()
 
     @property
     def _rate(self) -> float:

@@ -18,10 +18,12 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import models
+from accel_engine.events import Phase, XlaTried
 from accel_engine.models import UserModel
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.kept import keep, recall
 from accel_engine.training.loop import Loop
+from accel_engine.training.progress import Progress
 
 SETTLED_SECONDS = 1.0
 """Training before a trial, so that the plain rate is known."""
@@ -51,6 +53,63 @@ class Rates:
     def pays(self) -> bool:
         """Whether XLA is the faster way."""
         return self.compiled > self.plain
+
+
+class Choice:
+    """Which way a run trains: with XLA or without.
+
+    Args:
+        assembly: What is trained.
+        progress: Where the run stands.
+
+    Attributes:
+        compiled: Whether the run begins with XLA: as the plan says, or as a trial of an earlier run found.
+    """
+
+    def __init__(self, assembly: Assembly, progress: Progress) -> None:
+        self._assembly = assembly
+        self._progress = progress
+        self._open = may_try(assembly)
+        self._remembered = remembered(assembly) if self._open else None
+        self.compiled = assembly.plan.xla == "on" or assembly.on_tpu
+        if self._remembered is not None:
+            self._open = False
+            self.compiled = self._remembered.pays and self._is_long(self._remembered.plain)
+
+    def tell_remembered(self) -> None:
+        """Say what is known from an earlier run, if anything is."""
+        if self._remembered is not None:
+            self._tell(self._remembered, compiled=self.compiled, remembered=True)
+
+    def is_due(self, seconds: float, rate: float) -> bool:
+        """Whether it is time to try both ways.
+
+        Args:
+            seconds: Of training so far.
+            rate: Steps a second.
+        """
+        return self._open and seconds >= SETTLED_SECONDS and self._is_long(rate)
+
+    def tried(self, plain: Loop, order: npt.NDArray[np.int32]) -> Loop:
+        """Try both ways once and for all, and give the loop to go on with; see :func:`try_both`."""
+        self._open = False
+        self._progress.enter(Phase.TRACING, "trying XLA")
+        faster, rates = try_both(self._assembly, plain, order)
+        remember(self._assembly, rates)
+        self._tell(rates, compiled=faster.xla, remembered=False)
+        self._progress.enter(Phase.TRAINING)
+        return faster
+
+    def _is_long(self, rate: float) -> bool:
+        """Whether what is left takes long enough, at this many steps a second, for compiling to pay."""
+        steps_left = self._assembly.plan.epochs * self._assembly.schedule.steps_per_epoch - self._progress.step
+        return rate > 0 and steps_left / rate > WORTHWHILE_SECONDS
+
+    def _tell(self, rates: Rates, *, compiled: bool, remembered: bool) -> None:
+        step, plain = self._progress.step, rates.plain
+        self._progress.say(
+            XlaTried, step=step, xla=compiled, plain=plain, compiled=rates.compiled, remembered=remembered
+        )
 
 
 def may_try(assembly: Assembly) -> bool:
@@ -112,7 +171,7 @@ def _kind(assembly: Assembly) -> str:
         assembly.dataset.classes,
         assembly.schedule.per_replica_batch,
     ]
-    kind += [plan.policy, plan.optimizer, assembly.devices, tf.__version__, keras.__version__]
+    kind += [plan.policy, plan.optimizer, plan.gradient_norm, assembly.devices, tf.__version__, keras.__version__]
     kind.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(kind)
 
