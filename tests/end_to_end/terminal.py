@@ -127,6 +127,12 @@ class Terminal:
             return "\n".join(line.rstrip() for line in self._screen.display)
 
     @property
+    def cells(self) -> list[list[pyte.screens.Char]]:
+        """What stands in each cell of the screen, with its colours, row by row."""
+        with self._news:
+            return [[row[column] for column in range(self._screen.columns)] for row in map(self._screen.buffer.__getitem__, range(self._screen.lines))]
+
+    @property
     def raw(self) -> bytes:
         """Everything that the program has written so far."""
         with self._news:

@@ -190,6 +190,13 @@ def test_what_lies_beyond_a_clipped_axis_is_at_its_edge_and_counted() -> None:
     assert frame.characters[1, 6 + 32] != ord(" ")
 
 
+def test_first_steps_that_a_long_run_leaves_beyond_its_axis_are_counted_quietly() -> None:
+    one = Series("loss", curve(*np.full(10, 9.0), *np.linspace(1, 0.5, 990)))
+    frame = picture(one, columns=60, y=axis_of((one,), None, Lens()))
+    assert lines(frame)[0].endswith(" 10 of 1,000 hidden above 1.6")
+    assert STYLES[frame.styles[0, -1]] == "note"
+
+
 def test_less_is_said_where_there_is_less_room() -> None:
     values = np.ones(100)
     values[::2], values[50] = 0.9, 40

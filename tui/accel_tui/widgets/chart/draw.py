@@ -175,7 +175,8 @@ def _head(frame: Frame, view: View, width: int) -> None:
         if left == 1:
             break
     note = next((note for note in notes if x + len(note) < view.columns), "")
-    frame.write(view.columns - len(note), 0, note, "warning")
+    asked = view.lens.log or view.lens.clip or any(series.curve.gaps for series in view.series)
+    frame.write(view.columns - len(note), 0, note, "warning" if asked else "note")
     if view.explains and not note:
         key = words(view.marks, view.x, width, view.columns - x - 1)
         frame.write(view.columns - len(key), 0, key, "note")

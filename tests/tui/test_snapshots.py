@@ -1,0 +1,189 @@
+"""The screens that matter most, as whole pages of text, compared with those of ``snapshots/``.
+
+Where a change is meant, write them anew, and read what git shows of it:
+
+    ACCEL_TUI_SNAPSHOTS=write .venv/bin/pytest tests/tui/test_snapshots.py
+"""
+
+import difflib
+import os
+import random
+import re
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine import launch
+from accel_engine.events import Outcome
+from accel_engine.launch import Installation
+from accel_engine.plan import Plan
+from accel_engine.run import RunList, making
+from accel_engine.run.inside import Examined, Judged
+from accel_engine.run.labels import retag
+from accel_tui.screens.compare import CompareScreen
+from accel_tui.widgets import top_bar
+from accel_tui.widgets.runs_table import RunsTable
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, text_of, until
+
+FOLDER = Path(__file__).with_name("snapshots")
+WRITE = os.environ.get("ACCEL_TUI_SNAPSHOTS") == "write"
+
+SMALL, WIDE = (80, 24), (120, 40)
+
+BEGINNING = 1_800_000_000.0
+"""When the clock stands still at first, in seconds since the Unix epoch."""
+
+SETTLED = 100
+"""Looks of 10 ms that a page has to stay as it is before it is written."""
+
+
+class Clock:
+    """What all take for the time."""
+
+    def __init__(self) -> None:
+        self.now = BEGINNING
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """A clock that stands still, and names that are always the same."""
+    one, draw = Clock(), random.Random(0)
+    monkeypatch.setattr(time, "time", one.time)
+    monkeypatch.setattr(socket, "gethostname", lambda: "lab")
+    monkeypatch.setattr(making, "secrets", SimpleNamespace(choice=draw.choice))
+    monkeypatch.setattr(top_bar, "__version__", "0.0.0")
+    monkeypatch.setattr(RunsTable, "listing", RunList())
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield one
+    monkeypatch.undo()
+    time.tzset()
+
+
+def trained(clock: Clock, plan: Plan, steps: int = 300, *, outcome: Outcome | None = None) -> FakeEngine:
+    """A run of some epochs, begun a minute after what was before it."""
+    clock.now += 60
+    engine = FakeEngine(plan)
+    engine.begin().build()
+    for epoch in range(steps // engine.steps_per_epoch):
+        engine.train(engine.steps_per_epoch)
+        clock.now = engine.now
+        engine.end_epoch(loss=0.9 / (epoch + 1), accuracy=0.8 + 0.03 * epoch)
+    engine.sample()
+    if outcome:
+        engine.end(outcome, "the loss became NaN" if outcome is Outcome.FAILED else "")
+    return engine
+
+
+@pytest.fixture
+def runs(clock: Clock) -> Iterator[dict[str, FakeEngine]]:
+    """A few runs; the last goes on."""
+    made = {
+        "flat": trained(clock, Plan(model="mlp", name="flat", epochs=3), outcome=Outcome.FINISHED),
+        "steep": trained(clock, Plan(name="steep", epochs=3, learning_rate=0.1), 200, outcome=Outcome.FAILED),
+        "gentle": trained(clock, Plan(name="gentle", epochs=3, learning_rate=1e-4), outcome=Outcome.FINISHED),
+        "live": trained(clock, Plan(name="live", epochs=5, batch_size=32)),
+    }
+    retag(made["flat"].directory, ["paper"])
+    made["live"].writer.keep(_examined(), 300)
+    yield made
+    for engine in made.values():
+        engine.close()
+
+
+def _examined() -> Examined:
+    counts = np.diag(np.full(10, 34)).astype(np.int64)
+    counts[3, 5] += 7
+    counts[8, 1] += 2
+    worst = tuple(Judged(row, 3, 5, 0.9 - 0.01 * row, 0.01 * (row + 1)) for row in range(7))
+    names = tuple(str(digit) for digit in range(10))
+    return Examined(int(counts.sum()), names, counts, worst, None, "there are no pictures of these")
+
+
+@asynccontextmanager
+async def opened(run: FakeEngine | None, size: tuple[int, int]) -> AsyncIterator[Pilot[None]]:
+    async with StubApp(run and run.directory).run_test(size=size) as pilot:
+        yield pilot
+
+
+def page(pilot: Pilot[None]) -> str:
+    """What is on screen, without what is another in every test: the process, and where its home is."""
+    lines = (line.rstrip() for line in text_of(pilot).splitlines())
+    shown = (re.sub(r" *\blab, process \d+$", "  lab, process 1", line) for line in lines)
+    return "\n".join(re.sub(r"^ /\S+", " /HOME", line) for line in shown) + "\n"
+
+
+async def looks_as_before(pilot: Pilot[None], name: str) -> None:
+    """Compare the screen with the page of this name, once it is like it; or write that page."""
+    path = FOLDER / f"{name}.txt"
+    if WRITE:
+        seen: list[str] = []
+
+        def settled() -> bool:
+            seen.append(page(pilot))
+            return len(seen) > SETTLED and len(set(seen[-SETTLED:])) == 1
+
+        await until(pilot, settled, "a screen that stays as it is")
+        path.write_text(seen[-1], encoding="utf-8")
+        return
+    before = path.read_text(encoding="utf-8")
+    with suppress(pytest.fail.Exception):
+        await until(pilot, lambda: page(pilot) == before, name)
+    now = page(pilot)
+    if now != before:
+        told = difflib.unified_diff(before.splitlines(), now.splitlines(), f"snapshots/{name}.txt", "now", lineterm="")
+        pytest.fail("\n".join(["the screen has changed; if that is meant, see the head of this file", *told]), False)
+
+
+async def test_plan(runs: dict[str, FakeEngine]) -> None:
+    async with opened(None, WIDE) as pilot:
+        await shows(pilot, "14 layers", "live")
+        await looks_as_before(pilot, "plan-120x40")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_run(runs: dict[str, FakeEngine], size: tuple[int, int]) -> None:
+    async with opened(runs["live"], size) as pilot:
+        await shows(pilot, "training", "validation")
+        await looks_as_before(pilot, f"run-{size[0]}x{size[1]}")
+
+
+async def test_run_that_failed(runs: dict[str, FakeEngine]) -> None:
+    async with opened(runs["steep"], WIDE) as pilot:
+        await shows(pilot, "the loss became NaN")
+        await looks_as_before(pilot, "run-failed-120x40")
+
+
+async def test_list_of_runs(runs: dict[str, FakeEngine]) -> None:
+    async with opened(None, WIDE) as pilot:
+        await pilot.press("r")
+        await shows(pilot, "gentle", "/ finds")
+        await looks_as_before(pilot, "runs-120x40")
+
+
+async def test_runs_side_by_side(runs: dict[str, FakeEngine]) -> None:
+    async with opened(None, WIDE) as pilot:
+        await shows(pilot, "14 layers")
+        pilot.app.push_screen(CompareScreen([runs[name].directory for name in ("flat", "steep", "gentle")]))
+        await shows(pilot, "Compare 3 runs", "steep")
+        await looks_as_before(pilot, "compare-120x40")
+
+
+async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
+    async with opened(runs["live"], WIDE) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("w")
+        await shows(pilot, "3 taken for 5")
+        await looks_as_before(pilot, "inside-120x40")
