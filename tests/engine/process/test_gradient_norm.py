@@ -5,7 +5,6 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from accel_engine import run
 from accel_engine.launch import start
@@ -28,14 +27,15 @@ def norms(directory: Path) -> np.ndarray:
         return np.concatenate([chunk.series["gradient_norm"] for chunk in reader.poll().chunks])
 
 
-@pytest.mark.parametrize(("strategy", "workers"), [("multi-worker", 2), ("parameter-server", 1)])
-def test_several_processes_tell_the_norm_that_one_does(
-    engines: list["subprocess.Popen[str]"], home: Path, strategy: str, workers: int
-) -> None:
-    alone, together = run.create(ALONE), run.create(ALONE.replace(strategy=strategy, local_workers=workers))
-    for directory in (alone, together):
+def test_several_processes_tell_the_norm_that_one_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+    alone, *together = (
+        run.create(ALONE.replace(strategy=strategy, local_workers=workers))
+        for strategy, workers in (("default", 0), ("multi-worker", 2), ("parameter-server", 1))
+    )
+    for directory in (alone, *together):
         engines.append(start(directory))
         assert engines[-1].wait(120) == 0
 
     assert len(norms(alone)) == 20
-    np.testing.assert_allclose(norms(together), norms(alone), rtol=1e-4)
+    for directory in together:
+        np.testing.assert_allclose(norms(directory), norms(alone), rtol=1e-4)
