@@ -84,6 +84,9 @@ class RunsScreen(Screen[None]):
         runs: tuple[RunSummary, ...]
         contents: tuple[Contents, ...]
 
+    class Written(Message):
+        """Runs were changed."""
+
     def __init__(self) -> None:
         super().__init__()
         self.table = RunsTable(choosing=True)
@@ -202,7 +205,11 @@ class RunsScreen(Screen[None]):
                 act()
             except AccelError as error:
                 self.app.notify(str(error), severity="error", markup=False)
-        self.app.call_from_thread(self.table.look)
+        self.post_message(self.Written())
+
+    @on(Written)
+    def _look_again(self) -> None:
+        self.table.look()
 
     @on(RunsTable.Compared)
     def _compare_chosen(self, event: RunsTable.Compared) -> None:
@@ -247,7 +254,10 @@ class RunsScreen(Screen[None]):
     @on(RunsTable.Turned)
     def _describe(self) -> None:
         self.query_one(RunDetail).tell(self.table.current)
-        everything, shown, chosen = len(self.table.runs or ()), len(self.table.shown), len(self.table.chosen)
+        if self.table.runs is None:
+            self.query_one("#found", Label).update("looking for runs…")
+            return
+        everything, shown, chosen = len(self.table.runs), len(self.table.shown), len(self.table.chosen)
         counts = [f"{shown:,} of " * bool(self.table.filter) + f"{everything:,} run{'s' * (everything != 1)}"]
         self.query_one("#found", Label).update(", ".join(counts + [f"{chosen} chosen"] * bool(chosen)))
         self.refresh_bindings()
