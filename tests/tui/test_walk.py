@@ -3,11 +3,15 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import numpy as np
 import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
 from accel_tui.commands import KeyCommands
+from accel_tui.screens.help import KeyRows
+from accel_tui.screens.run import RunScreen
 from accel_tui.settings import Settings
 from accel_tui.theme import DARK, LIGHT
 from tui.fake_engine import FakeEngine
@@ -19,17 +23,32 @@ PLACES = {
     "help of the plan": (("question_mark",), "esc closes"),
     "run": (("r", "enter"), "Info"),
     "run with its log": (("r", "enter", "l"), "/ search"),
+    "help of the run": (("r", "enter", "question_mark"), "esc closes"),
+    "choice of charts": (("r", "enter", "a"), "Which charts?"),
+    "confusion": (("r", "enter", "w"), "7 of 7 right"),
+    "pictures": (("r", "enter", "w", "2"), "the most wrong first"),
+    "layers": (("r", "enter", "w", "3"), "1,500 weights"),
+    "comparison": (("r", "space", "space", "c"), "results"),
+    "question": (("r", "D"), "This cannot be undone"),
+    "labels": (("r", "e"), "enter keeps"),
 }
 """The keys that lead to each screen, and what is seen there."""
 
+LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "a")
+"""The keys that lead to another screen."""
+
 
 @pytest.fixture
-async def engine() -> AsyncIterator[FakeEngine]:
-    engine = FakeEngine().begin().build().train(150)
-    engine.end()
-    (engine.directory / "log.txt").write_text("begun\nended\n")
-    yield engine
-    engine.close()
+def engine() -> FakeEngine:
+    for _ in range(2):
+        engine = FakeEngine().begin().build().train(150)
+        counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
+        engine.writer.keep(Examined(7, ("cat", "dog"), counts, (Judged(0, 1, 0, 0.9, 0.1),), pictures), 150)
+        engine.writer.keep(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
+        engine.end()
+        (engine.directory / "log.txt").write_text("begun\nended\n")
+        engine.close()
+    return engine
 
 
 @asynccontextmanager
@@ -40,7 +59,7 @@ async def at(place: str) -> AsyncIterator[Pilot[None]]:
         for key in keys:
             shown = pilot.app.screen
             await pilot.press(key)
-            if key in ("r", "enter", "question_mark"):
+            if key in LEADING:
                 await until(pilot, lambda shown=shown: pilot.app.screen is not shown, "another screen")
             if key == "r":
                 await shows(pilot, "finished")
@@ -106,6 +125,15 @@ async def test_the_palette_has_whatever_keys_do(engine: FakeEngine, place: str) 
             for active in screen.active_bindings.values():
                 if active.binding.id and active.enabled:
                     assert active.tooltip in offered
+
+
+async def test_a_click_on_a_key_in_help_does_what_it_does(engine: FakeEngine) -> None:
+    async with at("help of the run") as pilot:
+        rows = pilot.app.screen.query(KeyRows).first()
+        lines = str(rows.render()).splitlines()
+        await pilot.click(rows, offset=(20, next(y for y, line in enumerate(lines) if "run.log" in line)))
+        await shows(pilot, "/ search")
+        assert isinstance(pilot.app.screen, RunScreen)
 
 
 async def test_help_shows_keys_as_they_are_set_and_what_they_are_called_in_settings() -> None:

@@ -188,7 +188,7 @@ class ConfusionMap(Lines):
             f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
             f"after step {self.step:,}"
         )
-        yield self.line((words, ""), ("   rows: what it is, columns: said", "faint"))
+        yield self.line((words, "title"), ("   rows: what it is, columns: said", "faint"))
         if self.alone:
             yield from self._list(examined, width, height - 1)
             return

@@ -173,7 +173,7 @@ class Gallery(Lines):
             return self.line(("Nothing is wrong.", "right"), (" f shows what the model is least sure of.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
         about = f" ({wrong} are wrong), after step {self.step:,}"
-        return self.line((words, ""), (f"{about}   below: what it is, what is said", "faint")), here
+        return self.line((words, "title"), (f"{about}   below: what it is, what is said", "faint")), here
 
     def _fitting(self) -> int:
         """Which of :data:`WIDTHS` is taken: the largest of which a page has some, and that pixels are not huge in."""

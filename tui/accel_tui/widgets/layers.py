@@ -68,7 +68,7 @@ class LayerList(Lines):
         name = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
         bar = min(_BAR, width - name - _NUMBERS)
         head = f"{fitted('LAYER', name)} {'OUTPUT':>14} {'WEIGHTS':>12} {'TRAINED':>8} {'A STEP':>6} {'SHARE':>5}"
-        yield self.line((head, "faint"))
+        yield self.line((head, "title"))
         room = height - 2
         first = min(self.first, max(0, len(names) - room))
         for layer, told in list(zip(table.layers, names, strict=True))[first : first + room]:

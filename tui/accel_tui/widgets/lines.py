@@ -22,6 +22,7 @@ class Lines(Widget, can_focus=True):
     """A page of lines, made when it is shown, for its size, and anew whenever :meth:`again` is called."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "lines--title",
         "lines--faint",
         "lines--head",
         "lines--right",
@@ -32,6 +33,8 @@ class Lines(Widget, can_focus=True):
     DEFAULT_CSS = """
     Lines {
         height: 1fr;
+        & > .lines--title { color: $foreground; }
+        &:focus > .lines--title { color: $accent; text-style: bold; }
         & > .lines--faint { color: $text-muted; }
         & > .lines--head { color: $primary; text-style: bold; }
         & > .lines--right { color: $success; }
