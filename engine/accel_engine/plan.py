@@ -297,7 +297,7 @@ def read_values(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the plan {path}: {error}") from error
+        raise UsageError(f"cannot read the plan {path}: {getattr(error, 'strerror', None) or error}") from error
     try:
         if path.suffix == ".json":
             values = json.loads(text)

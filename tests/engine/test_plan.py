@@ -186,7 +186,7 @@ def test_broken_plan_file_is_told_with_its_path(tmp_path: Path, name: str, conte
 
 
 def test_missing_plan_file_is_told_with_its_path(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere\.toml"):
+    with pytest.raises(UsageError, match=r"nowhere\.toml: No such file or directory$"):
         read_values(tmp_path / "nowhere.toml")
     with pytest.raises(UsageError):
         read_values(tmp_path)

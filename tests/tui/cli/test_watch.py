@@ -4,6 +4,7 @@ import threading
 import pytest
 
 from accel_engine.events import Outcome, WorkersMet
+from accel_tui.cli.wording import means
 
 
 @pytest.fixture
@@ -123,3 +124,7 @@ def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_
     lines = [json.loads(line) for line in run_command("watch last --json").lines]
     (met,) = [line for line in lines if line["event"] == "workers_met"]
     assert (met["workers"], met["reduction"]) == (list(workers), "ring")
+
+
+def test_the_loss_comes_first_whatever_order_a_script_has_its_metrics_in() -> None:
+    assert means({"accuracy": 0.5, "loss": 0.25, "mae": 1.5}) == "loss 0.2500  accuracy 0.500  mae 1.5000"

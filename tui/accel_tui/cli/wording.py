@@ -93,8 +93,9 @@ def epoch_of(epoch: int, state: RunState) -> str:
 
 
 def means(metrics: Mapping[str, float]) -> str:
-    """``loss 0.2310  accuracy 0.931``."""
-    return "  ".join(f"{name.replace('_', ' ')} {number(value, name)}" for name, value in metrics.items())
+    """``loss 0.2310  accuracy 0.931``: the loss first, so that a word before it is read as said of it."""
+    ordered = sorted(metrics.items(), key=lambda item: item[0] != "loss")  # Keras' own logs are in another order
+    return "  ".join(f"{name.replace('_', ' ')} {number(value, name)}" for name, value in ordered)
 
 
 def number(value: float, name: str = "") -> str:
