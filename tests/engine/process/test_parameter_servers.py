@@ -37,7 +37,7 @@ def kill(directory: Path, name: str) -> None:
 
 
 def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
-    alone, served = run.create(ALONE), run.create(SERVED)
+    alone, served = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, SERVED))
     for directory in (alone, served):
         engines.append(start(directory))
         assert engines[-1].wait(120) == 0, last(directory)
@@ -45,6 +45,7 @@ def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen
     losses = read(served)[1]
     assert len(losses) == 100
     np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
+    np.testing.assert_allclose(read(served, "gradient_norm")[1], read(alone, "gradient_norm")[1], rtol=1e-2)
     for name, value in last(alone).metrics.items():
         assert last(served).metrics[name] == pytest.approx(value, abs=1e-3), name
     assert (served / "model.keras").is_file()

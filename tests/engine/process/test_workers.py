@@ -37,7 +37,7 @@ def ask(directory: Path, wait_until: Wait, *command: object) -> None:
 
 
 def test_two_workers_train_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
-    alone, together = run.create(ALONE), run.create(TOGETHER)
+    alone, together = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, TOGETHER))
     engines.append(start(alone))
     assert engines[-1].wait(120) == 0
     engines.append(start(together))
@@ -46,6 +46,7 @@ def test_two_workers_train_what_one_process_does(engines: list["subprocess.Popen
     losses = read(together)[1]
     assert len(losses) == 100
     np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
+    np.testing.assert_allclose(read(together, "gradient_norm")[1], read(alone, "gradient_norm")[1], rtol=1e-2)
     worker = worker_of(together)
     np.testing.assert_array_equal(read(worker)[1], losses)
     with closing(run.RunReader(worker)) as reader:
