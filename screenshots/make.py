@@ -1,49 +1,34 @@
 """Makes the pictures of this folder: the real screens, showing real runs that are trained for the purpose.
 
 Run it from the project's directory: ``.venv/bin/python screenshots/make.py [NAME...]``. It trains in a temporary
-directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``SHOTS``.
+directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``SHOTS`` and ``TERMINALS``.
 """
 
 import asyncio
 import os
-import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from textual.pilot import Pilot
 
-from accel_engine import launch
-from accel_engine.plan import Plan
-from accel_engine.run import RunReader, Status, create, list_runs, request
+from accel_engine.run import request
 from accel_tui.app import AccelApp
+from cells import GROUND, of_screen, of_terminal
+from svg import Row, draw
+from trained import PATIENCE, Runs, status, train, wait
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+from end_to_end.terminal import Terminal  # noqa: E402
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
-
-PATIENCE = 180.0
-"""Seconds to wait for anything before giving up."""
-
-MODEL_THAT_RAISES = """
-def build():
-    raise ValueError("a model of the user's own may fail too")
-"""
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The directories of the runs that the pictures show."""
-
-    finished: Path
-    failed: Path
-    live: Path
+Size = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -52,126 +37,167 @@ class Shot:
 
     Attributes:
         opens: The run that it opens on; the form when left out.
-        shows: Words that are there when the screen is complete.
-        keys: What is pressed before.
-        sizes: Sizes in the dark theme; the first size is also made in the light one when ``light``.
-        light: Whether to make a light one.
+        steps: Names of keys that are pressed, and texts in angle brackets that are waited for.
+        sizes: Sizes in the dark theme.
+        light: Sizes in the light one.
     """
 
     opens: Callable[[Runs], Path] | None
-    shows: tuple[str, ...]
-    keys: tuple[str, ...] = ()
-    sizes: tuple[tuple[int, int], ...] = (MEDIUM,)
-    light: bool = False
+    steps: tuple[str, ...]
+    sizes: tuple[Size, ...] = (MEDIUM,)
+    light: tuple[Size, ...] = ()
 
+
+INSIDE = ("<Finished>", "w")
 
 SHOTS = {
-    "plan": Shot(None, ("layers",), sizes=(MEDIUM, SMALL, LARGE), light=True),
-    "run-live": Shot(lambda runs: runs.live, ("validation",), sizes=(MEDIUM, SMALL, LARGE), light=True),
-    "run-finished": Shot(lambda runs: runs.finished, ("Finished",)),
-    "run-failed": Shot(lambda runs: runs.failed, ("Failed",)),
-    "runs": Shot(None, ("finished", "failed"), keys=("r",), sizes=(MEDIUM, SMALL), light=True),
-    "help": Shot(lambda runs: runs.live, ("closes",), keys=("question_mark",), sizes=(SMALL,)),
+    "plan": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "run-building": Shot(lambda runs: runs.building, ("<building>",), (SMALL,)),
+    "run-live": Shot(lambda runs: runs.live, ("<validation>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "run-views": Shot(lambda runs: runs.live, ("<validation>", "y", "m", "m", "x", "v", "shift+left")),
+    "run-chart": Shot(
+        lambda runs: runs.compared[1], ("<Finished>", "f", "m", "v", *["shift+left"] * 4), light=(SMALL,)
+    ),
+    "run-choice": Shot(lambda runs: runs.live, ("<validation>", "a", "<Which charts>"), (SMALL,)),
+    "run-log": Shot(lambda runs: runs.failed, ("<Failed>", "slash", *"error", "enter")),
+    "run-finished": Shot(lambda runs: runs.finished, ("<Finished>",)),
+    "run-failed": Shot(lambda runs: runs.failed, ("<Failed>",), (SMALL,)),
+    "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "runs-filter": Shot(None, ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
+    "compare": Shot(
+        None,
+        ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
+        (SMALL, MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
+    "inside-confusion": Shot(lambda runs: runs.finished, (*INSIDE, "<right>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "inside-pictures": Shot(lambda runs: runs.finished, (*INSIDE, "2", "<most wrong>"), (MEDIUM,)),
+    "inside-layers": Shot(lambda runs: runs.finished, (*INSIDE, "3", "<FLOP>"), (SMALL,)),
+    "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
+    "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Keep this theme>"), (SMALL,)),
 }
+"""What is pictured of the app itself."""
+
+EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<No run>"), (SMALL,))}
+"""What is pictured before there is a run."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The installed program in a terminal of its own, told to show itself in another way.
+
+    Attributes:
+        words: Its command, but for a run.
+        opens: The run to add.
+        settings: The settings file.
+        environment: Variables to set.
+        waits: Words that are there when it can be pictured.
+    """
+
+    words: tuple[str, ...]
+    waits: str
+    opens: Callable[[Runs], Path] | None = None
+    settings: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+    size: Size = SMALL
+
+
+TERMINALS = {
+    "run-live-ascii": Told(("watch",), "validation", lambda runs: runs.live, 'glyphs = "ascii"'),
+    "run-live-nocolour": Told(("watch",), "validation", lambda runs: runs.live, environment=(("NO_COLOR", "1"),)),
+    "run-live-16colours": Told(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
+    "run-live-contrast": Told(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
+    "demo": Told(("demo", "--seconds", "60"), "The runs are kept", size=(100, 24)),
+}
+"""What is pictured of the installed program in a terminal."""
 
 
 def main() -> None:
     """Train, then picture what was asked for, or everything."""
-    wanted = sys.argv[1:] or list(SHOTS)
+    wanted = sys.argv[1:] or [*EMPTY_SHOTS, *SHOTS, *TERMINALS]
     home = Path(tempfile.gettempdir()) / "accel-tui"  # always the same, because pictures show it
     home.mkdir(mode=0o700)
-    os.environ["ACCEL_TUI_HOME"] = str(home)
+    os.environ |= {"ACCEL_TUI_HOME": str(home), "ACCEL_TUI_SETTINGS": os.devnull, "COLORTERM": "truecolor"}
     try:
+        for name in wanted:
+            if name in EMPTY_SHOTS:
+                asyncio.run(picture(name, EMPTY_SHOTS[name], None))
         runs = train(home)
         for name in wanted:
-            asyncio.run(picture(name, SHOTS[name], runs))
-        request(runs.live, "stop_now")
+            if name in SHOTS:
+                asyncio.run(picture(name, SHOTS[name], runs))
+        for name in wanted:
+            if name in TERMINALS and TERMINALS[name].opens:
+                picture_terminal(name, TERMINALS[name], runs, home)
+        request(runs.live, "stop_now")  # what is measured from here on needs the whole machine
         wait(lambda: not status(runs.live).live, "the live run to end")
+        for name in wanted:
+            if name in TERMINALS and not TERMINALS[name].opens:
+                picture_terminal(name, TERMINALS[name], runs, home)
     finally:
-        for process in psutil.Process().children():
+        for process in psutil.Process().children(recursive=True):
             process.kill()
         shutil.rmtree(home)
 
 
-def train(home: Path) -> Runs:
-    """Train what the pictures show."""
-    mine = home / "my_model.py"
-    mine.write_text(MODEL_THAT_RAISES)
-    failed = begin(Plan(model=f"{mine}:build", name="my-own"))
-    wait(lambda: not status(failed).live, "the failed run")
-    finished = begin(Plan(name="first-try"))
-    wait(lambda: not status(finished).live, "the finished run")
-    live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one"))
-    wait(lambda: validations(live) >= 20, "the live run")
-    return Runs(finished, failed, live)
-
-
-def begin(plan: Plan) -> Path:
-    """Start a run."""
-    directory = create(plan)
-    launch.start(directory)
-    return directory
-
-
-def status(directory: Path) -> Status:
-    """How a run stands."""
-    with closing(RunReader(directory)) as reader:
-        return reader.info().status
-
-
-def validations(directory: Path) -> int:
-    """How often a run was validated."""
-    with closing(RunReader(directory)) as reader:
-        return sum(event.kind() == "validated" for event in reader.poll().events)
-
-
-def wait(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {what}: {[(run.id, run.status) for run in list_runs()]}")
-        time.sleep(0.1)
-
-
-async def picture(name: str, shot: Shot, runs: Runs) -> None:
+async def picture(name: str, shot: Shot, runs: Runs | None) -> None:
     """Open the app and picture one screen in its sizes and themes."""
-    app = AccelApp(open_run=shot.opens(runs) if shot.opens else None)
+    app = AccelApp(open_run=shot.opens(runs) if shot.opens and runs else None)
     app.animation_level = "none"
-    async with app.run_test(size=shot.sizes[0], notifications=False) as pilot:
-        await press(pilot, shot.keys)
-        await shown(app, pilot.pause, shot.shows)
-        for size in shot.sizes:
-            await pilot.resize_terminal(*size)
-            await pilot.pause(1.5)  # two samples of the devices, and whatever the new size set off
-            save(app, f"{name}-dark-{size[0]}x{size[1]}")
-        if shot.light:
-            await pilot.resize_terminal(*shot.sizes[0])
-            app.action_toggle_theme()
-            await pilot.pause(1.5)
-            save(app, f"{name}-light-{shot.sizes[0][0]}x{shot.sizes[0][1]}")
+    first = (*shot.sizes, *shot.light)[0]
+    async with app.run_test(size=first, notifications=False) as pilot:
+        await pilot.pause(1.0)
+        for step in shot.steps:
+            if step.startswith("<"):
+                await shown(pilot, step.strip("<>"))
+            else:
+                await pilot.press(step)
+        for theme, sizes in (("dark", shot.sizes), ("light", shot.light)):
+            if sizes and theme == "light":
+                app.theme = "accel-light"
+            for size in sizes:
+                await pilot.resize_terminal(*size)
+                await pilot.pause(1.5)  # two samples of the devices, and whatever the new size set off
+                save(rows_of(app), app.theme_variables["background"], f"{name}-{theme}-{size[0]}x{size[1]}")
 
 
-async def press(pilot: Pilot[None], keys: tuple[str, ...]) -> None:
-    """Press keys, once the app is there."""
-    await pilot.pause(1.0)
-    if keys:
-        await pilot.press(*keys)
-
-
-async def shown(app: AccelApp, pause: Callable[[float], Awaitable[None]], words: tuple[str, ...]) -> None:
-    """Wait until all words are on the screen."""
+async def shown(pilot: Pilot[None], words: str) -> None:
+    """Wait until words are on the screen."""
     deadline = time.monotonic() + PATIENCE
-    while not all(word in app.export_screenshot() for word in words):
+    while words not in text_of(rows_of(pilot.app)):
         if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {words} on the screen")
-        await pause(0.2)
+            raise SystemExit(f"waited in vain for {words!r} on the screen:\n{text_of(rows_of(pilot.app))}")
+        await pilot.pause(0.2)
 
 
-def save(app: AccelApp, name: str) -> None:
-    """Write the screen as an SVG that fetches no font from anywhere."""
+def rows_of(app: object) -> list[Row]:
+    """The cells of the screen."""
+    return of_screen(app.screen._compositor.render_strips())  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def text_of(rows: Sequence[Row]) -> str:
+    """The characters of the screen."""
+    return "\n".join("".join(character for character, _ in row) for row in rows)
+
+
+def picture_terminal(name: str, told: Told, runs: Runs, home: Path) -> None:
+    """Run the installed program in a terminal, and picture that."""
+    settings = home / "settings.toml"
+    settings.write_text(told.settings)
+    variables = {"ACCEL_TUI_SETTINGS": str(settings), "LANG": "C.UTF-8", **dict(told.environment)}
+    run = [str(told.opens(runs))] if told.opens else []
+    columns, lines = told.size
+    program = Path(sys.executable).with_name("accel-tui")
+    with Terminal([program, *told.words, *run], columns=columns, rows=lines, environment=variables) as terminal:
+        terminal.wait_for(told.waits, timeout=PATIENCE)
+        time.sleep(2.0)  # as above
+        save(of_terminal(terminal.cells), GROUND, f"{name}-{columns}x{lines}")
+
+
+def save(rows: Sequence[Row], ground: str, name: str) -> None:
+    """Write a picture."""
     path = HERE / f"{name}.svg"
-    path.write_text(re.sub(r"@font-face \{.*?\}", "", app.export_screenshot(title="accel-tui"), flags=re.DOTALL))
+    path.write_text(draw(rows, ground))
     print(path.name)
 
 
