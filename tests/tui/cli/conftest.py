@@ -38,6 +38,12 @@ class Outcomes:
         return self.out.splitlines()
 
 
+@pytest.fixture(autouse=True)
+def _locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every character, wherever the tests run."""
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+
 @pytest.fixture
 def run_command(capfd: pytest.CaptureFixture[str]) -> Callable[[str], Outcomes]:
     """Run the words of a command line in this process."""

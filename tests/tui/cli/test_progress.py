@@ -107,9 +107,11 @@ def test_the_bar_fits_any_terminal(follower, colourless, width):
     assert len(stream.getvalue().rpartition("\n")[2]) < width
 
 
-def test_a_terminal_without_unicode_gets_a_bar_of_ascii(follower, colourless):
+@pytest.mark.parametrize(("encoding", "locale"), [("ascii", "C.UTF-8"), ("utf-8", "C")])
+def test_a_terminal_without_unicode_gets_a_bar_of_ascii(follower, colourless, monkeypatch, encoding, locale):
+    monkeypatch.setenv("LC_ALL", locale)
     engine, reader = follower
-    stream = Stream(encoding="ascii")
+    stream = Stream(encoding=encoding)
     engine.begin()
     engine.chunk([1.0, 1.0])
     Bar(stream, lambda: 80).show(reader.poll())

@@ -1,10 +1,12 @@
 """``accel-tui demo``: the same model on each device and strategy that is there, and the speed-up as bars."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,7 @@ from accel_tui import demonstration
 from accel_tui.cli.progress import Bar, Line
 from accel_tui.cli.wording import number
 from accel_tui.demonstration import TAG, WARM_UP, Act, Agreement, Result
+from accel_tui.glyphs import has_unicode
 
 EPILOG = """\b
 Examples:
@@ -221,21 +224,23 @@ def _ending(acts: Sequence[Act], results: Sequence[Result]) -> Iterator[str]:
         yield "\nNothing was measured."
         return
     first = next(result for result in results if result.rate)
-    full = "\u2588" if "utf" in (sys.stdout.encoding or "").lower() else "#"
+    full = "\u2588" if has_unicode(os.environ, sys.stdout.encoding or "") else "#"
     yield ""
-    yield from demonstration.bars(results, min(shutil.get_terminal_size((80, 24)).columns, 120), full)
-    yield (
-        f"\nSteps a second of the same model on the same data, {first.act.plan.batch_size} examples a step over all "
-        f"devices, as measured here and now;\nthe first {WARM_UP:g} s of training are left out. "
+    width = min(shutil.get_terminal_size((80, 24)).columns, 120)
+    yield from demonstration.bars(results, width, full)
+    words = (
+        f"Steps a second of the same model on the same data, {first.act.plan.batch_size} examples a step over all "
+        f"devices, as measured here and now; the first {WARM_UP:g} s of training are left out. "
         f"The last column is the speed-up over '{first.act.title}'."
     )
+    yield f"\n{textwrap.fill(words, width)}"
     if len(results) < len(acts):
         yield f"Not measured: {', '.join(act.title for act in acts[len(results) :])}."
     found = demonstration.agreement(results)
     if found is None:
         yield "There are too few steps to compare what was learned."
     else:
-        yield _agreed(found)
+        yield textwrap.fill(_agreed(found), width)
     yield f"The runs are kept, with the tag {TAG}: accel-tui runs"
 
 
@@ -245,7 +250,7 @@ def _agreed(found: Agreement) -> str:
     if found.accuracies[low] == found.accuracies[high]:
         return f"{lead} {found.accuracies[low]:.3f} for all."
     span = f"{found.accuracies[low]:.3f} ({low}) to {found.accuracies[high]:.3f} ({high})"
-    return f"{lead}\n{span}: {'the same' if found.alike else 'not the same'} within {demonstration.ALIKE}."
+    return f"{lead} {span}: {'the same' if found.alike else 'not the same'} within {demonstration.ALIKE}."
 
 
 def _wire(results: Sequence[Result]) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from accel_engine.errors import UsageError
 from accel_engine.registry import suggestion
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.table import NARROWEST
+from accel_tui.glyphs import has_unicode
 
 EPILOG = """\b
 Examples:
@@ -96,7 +97,7 @@ class _Text:
         self._column = max(map(len, names))
         self._in_place = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._has_colour = self._in_place and not os.environ.get("NO_COLOR")
-        self._has_unicode = "utf" in (sys.stdout.encoding or "").lower()
+        self._has_unicode = has_unicode(os.environ, sys.stdout.encoding or "")
         self._width = min(WIDTH, _terminal_width()) if self._in_place else WIDTH
 
     def all(self, reports: Iterator[Report]) -> Iterator[Report]:

@@ -11,6 +11,7 @@ from accel_engine.run import RunInfo, Update
 from accel_tui import units
 from accel_tui.cli.durations import duration
 from accel_tui.cli.wording import epoch_of, means, worded
+from accel_tui.glyphs import has_unicode
 from accel_tui.state import RunState, fold
 
 EVERY = 5.0
@@ -82,7 +83,7 @@ class Bar(Log):
         self._width = width
         self._painted = ""
         self._has_colour = not os.environ.get("NO_COLOR")
-        self._has_unicode = "utf" in (stream.encoding or "").lower()
+        self._has_unicode = has_unicode(os.environ, stream.encoding or "")
 
     def clear(self) -> None:
         """Take the bar away; it comes back with what is shown next."""
