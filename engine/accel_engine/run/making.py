@@ -51,8 +51,11 @@ def create_recorded(values: Mapping[str, object], script: str) -> Path:
     directory = _new(str(values["name"] or f"{values['model']} on {values['data']}"))
     _make(directory, json.dumps(values), script=script)
     log = directory / "log.txt"
-    log.touch(mode=0o600)
-    log.write_text(f"what the script prints is where it was started: {script}\n")
+    try:
+        log.touch(mode=0o600)
+        log.write_text(f"what the script prints is where it was started: {script}\n")
+    except OSError as error:
+        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     return directory
 
 
