@@ -85,7 +85,7 @@ def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
     assert not any(engines.environments[1:])
     bars = [line for line in result.lines if "\u2588" in line]
     assert [line.split()[-1] for line in bars] == ["1.00x", "2.00x", "3.00x", "4.00x", "5.00x"]
-    assert "the training accuracy of the last 100 of these is 0.500 for all." in result.out
+    assert "the training accuracy of the last 100 of these is 0.500 for all." in " ".join(result.out.split())
     runs = run.list_runs()
     assert len(runs) == ACTS
     assert {each.info.labels.tags for each in runs} == {("demo",)}
