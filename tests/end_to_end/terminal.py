@@ -130,7 +130,8 @@ class Terminal:
     def cells(self) -> list[list[pyte.screens.Char]]:
         """What stands in each cell of the screen, with its colours, row by row."""
         with self._news:
-            return [[row[column] for column in range(self._screen.columns)] for row in map(self._screen.buffer.__getitem__, range(self._screen.lines))]
+            rows = [self._screen.buffer[line] for line in range(self._screen.lines)]
+            return [[row[column] for column in range(self._screen.columns)] for row in rows]
 
     @property
     def raw(self) -> bytes:
