@@ -74,6 +74,7 @@ def engines(monkeypatch):
     monkeypatch.setattr("accel_tui.cli.demo.detect", lambda: Inventory((Device("cpu:0", "cpu", "A CPU", cores=2),)))
     monkeypatch.setattr(demo, "WARM_UP", 0.0)
     monkeypatch.setattr(demo, "INTERVAL", 0.01)
+    monkeypatch.setattr(demo, "GRACE", 1000.0)
     return stand_in
 
 
@@ -138,8 +139,15 @@ def test_an_interrupt_shows_what_is_done_and_leaves_no_engine(run_command, engin
     result = run_command("demo --seconds 2")
     assert result.status == 130
     assert [line.split()[-1] for line in result.lines if "\u2588" in line] == ["1.00x", "2.00x"]
-    assert "Not measured: XLA, bfloat16, CPU in two, mirrored." in result.lines
+    assert "Not measured: XLA, bfloat16, CPU in two, mirrored (interrupted)." in result.lines
     assert engines.running == 0
+
+
+def test_no_further_way_is_begun_when_the_time_is_over(run_command, monkeypatch):
+    monkeypatch.setattr(demo, "GRACE", 0.0)
+    result = run_command("demo --seconds 1")
+    assert result.status == 0
+    assert "Not measured: all 2 cores, XLA, bfloat16, CPU in two, mirrored (1 s were too few)." in result.lines
 
 
 def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):

@@ -44,6 +44,9 @@ LEAST = 3.0
 PATIENCE = 60.0
 """Seconds beyond its share after which an act is given up that has taken no step."""
 
+GRACE = 1.5
+"""How many times as long as it may take is taken before no further act is begun."""
+
 LEAVING_SECONDS = 10.0
 """How long an engine that was told to stop is waited for."""
 
@@ -71,6 +74,8 @@ def demo(seconds: float, as_json: bool) -> int:
     deadline = time.monotonic() + seconds
     with _interruptible() as interrupted:
         for index, act in enumerate(acts):
+            if results and time.monotonic() - deadline > (GRACE - 1) * seconds:  # starts took all of it
+                break
             title = f"{index + 1}/{len(acts)} {act.title}"
             share = max(deadline - time.monotonic(), 0.0) / (len(acts) - index)
             least = min(LEAST, seconds / len(acts))
@@ -83,7 +88,7 @@ def demo(seconds: float, as_json: bool) -> int:
         for entry in _wire(results):
             click.echo(json.dumps(entry))
     else:
-        for line in _ending(acts, results):
+        for line in _ending(acts, results, "interrupted" if interrupted.is_set() else f"{seconds:g} s were too few"):
             click.echo(line)
     return INTERRUPTED if interrupted.is_set() else int(not any(result.rate for result in results))
 
@@ -219,7 +224,8 @@ def _said(result: Result) -> str:
     return f"{result.rate:,.1f} steps/s over {result.seconds:.1f} s (run {result.run})"
 
 
-def _ending(acts: Sequence[Act], results: Sequence[Result]) -> Iterator[str]:
+def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterator[str]:
+    """The bars, what they mean, and why some are missing where they are."""
     if not any(result.rate for result in results):
         yield "\nNothing was measured."
         return
@@ -235,7 +241,7 @@ def _ending(acts: Sequence[Act], results: Sequence[Result]) -> Iterator[str]:
     )
     yield f"\n{textwrap.fill(words, width)}"
     if len(results) < len(acts):
-        yield f"Not measured: {', '.join(act.title for act in acts[len(results) :])}."
+        yield f"Not measured: {', '.join(act.title for act in acts[len(results) :])} ({why})."
     found = demonstration.agreement(results)
     if found is None:
         yield "There are too few steps to compare what was learned."
