@@ -69,7 +69,7 @@ class LensKeys(Vertical):
                 spare=not lens.smoothing,
             ),
             Item("clipped" if lens.clip else "clip", "clip", "o", on=lens.clip, spare=not lens.clip),
-            Item(f"by {lens.x}", "x", "x", on=lens.x != PLAIN.x, spare=lens.x == PLAIN.x),
+            Item(f"by {lens.x}", "x", "x", on=lens.x != PLAIN.x, spare=True),  # the axis says it too
         ]
         return tuple(sorted(items, key=lambda item: not item.on))
 
