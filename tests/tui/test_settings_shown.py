@@ -104,12 +104,13 @@ async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) ->
 async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
     app = SettledApp(Settings(glyphs="ascii"))
     async with app.run_test(size=(110, 36)) as pilot:
+
+        def painted() -> str:
+            news = app._canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
+            assert news.isascii()
+            return news
+
         await shows(pilot, "▶ Start")
-        painted = app._canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
-        assert painted.isascii()
-        assert "> Start" in painted
+        await until(pilot, lambda: "> Start" in painted(), "the form in ASCII")
         await pilot.press("f1")
-        await shows(pilot, "─ Keys ─")
-        painted = app._canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
-        assert painted.isascii()
-        assert "+- " in painted
+        await until(pilot, lambda: "+- " in painted(), "help in ASCII")

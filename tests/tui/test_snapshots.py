@@ -29,6 +29,7 @@ from accel_engine.run.inside import Examined, Judged
 from accel_engine.run.labels import retag
 from accel_tui.screens.compare import CompareScreen
 from accel_tui.widgets import top_bar
+from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
@@ -120,6 +121,9 @@ async def opened(run: FakeEngine | None, size: tuple[int, int]) -> AsyncIterator
 
 def page(pilot: Pilot[None]) -> str:
     """What is on screen, without what is another in every test: the process, and where its home is."""
+    for chart in pilot.app.screen.query(Chart):
+        chart._view = None  # axes keep to what they were while a run was read, be that in one piece or in several
+        chart._repaint()
     lines = (line.rstrip() for line in text_of(pilot).splitlines())
     shown = (re.sub(r" *\blab, process \d+$", "  lab, process 1", line) for line in lines)
     return "\n".join(re.sub(r"^ /\S+", " /HOME", line) for line in shown) + "\n"

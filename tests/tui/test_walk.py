@@ -79,8 +79,13 @@ def picture(widget: Widget) -> object:
     return [list(row.crop(region.x, region.right)) for row in rows]
 
 
-@pytest.mark.parametrize("theme", [DARK.name, LIGHT.name])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("place", "theme"),
+    [
+        *((place, DARK.name) for place in PLACES),
+        *((place, LIGHT.name) for place in ("plan", "run with its log", "pictures")),
+    ],
+)
 async def test_what_has_the_keys_is_seen(engine: FakeEngine, place: str, theme: str) -> None:
     async with at(place) as pilot:
         pilot.app.theme = theme
@@ -99,7 +104,7 @@ async def test_what_has_the_keys_is_seen(engine: FakeEngine, place: str, theme: 
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_tab_goes_through_all_that_can_have_the_keys(engine: FakeEngine, place: str) -> None:
+async def test_tab_goes_through_all_and_the_palette_has_whatever_keys_do(engine: FakeEngine, place: str) -> None:
     async with at(place) as pilot:
         screen = pilot.app.screen
         chain = screen.focus_chain
@@ -113,13 +118,7 @@ async def test_tab_goes_through_all_that_can_have_the_keys(engine: FakeEngine, p
         assert screen.focused is chain[0]
         await pilot.press("shift+tab")
         assert screen.focused is chain[-1]
-
-
-@pytest.mark.parametrize("place", PLACES)
-async def test_the_palette_has_whatever_keys_do(engine: FakeEngine, place: str) -> None:
-    async with at(place) as pilot:
-        screen = pilot.app.screen
-        for widget in screen.focus_chain:
+        for widget in chain:
             screen.set_focus(widget)
             offered = " ".join(about for _, about, _ in KeyCommands(screen).commands())
             for active in screen.active_bindings.values():

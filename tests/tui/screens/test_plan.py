@@ -359,9 +359,9 @@ async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
 async def test_what_is_typed_after_a_click_replaces_the_text() -> None:
     app = StubApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "Start")
+        await shows(pilot, "AMD EPYC")  # which takes its line, so that the form is where it stays
         picker = app.screen.query_one("#model", Picker)
         await pilot.click("#model")
-        await until(pilot, lambda: picker.is_open, "the list")
+        await until(pilot, lambda: picker.is_open and picker.input.has_focus, "the list")
         await pilot.press(*"mlp", "enter")
         await until(pilot, lambda: picker.value == "mlp", "the choice")
