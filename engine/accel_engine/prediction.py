@@ -74,9 +74,7 @@ def predict(directory: Path, images: Sequence[Path], most: int) -> Predictions:
     """
     with closing(RunReader(directory)) as reader:
         if reader.info().script:
-            raise RunError(
-                f"run {directory.name} is a script's, which alone keeps its model: there are no checkpoints"
-            )
+            raise RunError(f"run {directory.name} is a script's, which alone keeps its model: there are no checkpoints")
     if not latest_checkpoint(directory):
         raise RunError(f"run {directory.name} has no checkpoint yet, so there is no model to ask")
     reply = _ask("--predict", directory, {"images": [str(path.absolute()) for path in images], "most": most})
