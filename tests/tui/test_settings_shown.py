@@ -9,6 +9,7 @@ from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui import settings as user
 from accel_tui.app import AccelApp
+from accel_tui.canvas import Canvas
 from accel_tui.painting import pieces
 from accel_tui.settings import Settings, Source
 from accel_tui.widgets.plan_form import PlanForm
@@ -106,9 +107,11 @@ async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
     async with app.run_test(size=(110, 36)) as pilot:
 
         def painted() -> str:
-            news = app._canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
-            assert news.isascii()
-            return news
+            canvas = Canvas()
+            canvas.spell = app._canvas.spell
+            whole = canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
+            assert whole.isascii()
+            return whole
 
         await shows(pilot, "▶ Start")
         await until(pilot, lambda: "> Start" in painted(), "the form in ASCII")

@@ -118,19 +118,20 @@ async def test_a_step_through_the_form_paints_two_fields(monkeypatch: pytest.Mon
         asked.add(self)
         return render_lines(self, crop)
 
+    def fields() -> set[str | None]:
+        return {widget.id for widget in asked if isinstance(widget, Field)}
+
     app = StubApp()
     async with app.run_test(size=(110, 36)) as pilot:
-        await shows(pilot, "Start")
-        screen = app.screen
-        app.screen.query_one("#model Input").focus()
-        await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the first frames")
+        await shows(pilot, "AMD EPYC")
         monkeypatch.setattr(Widget, "render_lines", noted)
-        await pilot.press("down")
-
-        def fields() -> set[str | None]:
-            return {widget.id for widget in asked if isinstance(widget, Field)}
-
-        await until(pilot, lambda: len(fields()) > 1, "both fields to be painted")
-        await pilot.pause()
-    assert fields() == {"field-model", "field-data"}
-    assert not {type(widget).__name__ for widget in asked} - {"Field", "Picker", "Input", "Static", "KeyLine"}
+        for _ in range(10):  # something else may come between, such as a device that was found
+            app.screen.query_one("#model Input").focus()
+            await until(pilot, lambda: app.focused is app.screen.query_one("#model Input"), "the first field")
+            await pilot.pause()
+            asked.clear()
+            await pilot.press("down")
+            await until(pilot, lambda: len(fields()) > 1, "both fields to be painted")
+            if fields() == {"field-model", "field-data"} and app.screen not in asked:
+                return
+    pytest.fail(f"painted: {fields()}")
