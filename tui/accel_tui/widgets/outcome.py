@@ -39,6 +39,11 @@ class RunOutcome(RunText):
         """Say why the run cannot be read."""
         self.tell()
 
+    def on_show(self) -> None:
+        """Say what is known by now, and take the room for it once more after the layout that is under way."""
+        super().on_show()
+        self.call_after_refresh(self.refresh, layout=True)
+
     def tell(self) -> None:
         """Say how the run ended, in the colour of its outcome."""
         ended = self.state.ended if self.state.over else None
