@@ -25,6 +25,7 @@ from accel_tui import messages
 from accel_tui.announcer import Announcer
 from accel_tui.commands import KeyCommands
 from accel_tui.engine_words import engine_words
+from accel_tui.leaving import LeavingApp
 from accel_tui.meter import Meter, record
 from accel_tui.painting import PaintingApp
 from accel_tui.places import settings_path
@@ -45,7 +46,7 @@ GARBAGE_SECONDS = 60.0
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(PaintingApp):
+class AccelApp(LeavingApp, PaintingApp):
     """The dashboard.
 
     It owns what outlives a screen: the sampler of devices, the warm engine, and the way from a plan to
