@@ -1,4 +1,4 @@
-"""Asking the model of a run what an image file shows, with the installed command."""
+"""Asking the model of a run what an image file shows, and what its validation images are, with the program."""
 
 import json
 import struct
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine import data
+from end_to_end.terminal import Terminal
 
 
 def bmp(shades: np.ndarray[Any, Any]) -> bytes:
@@ -23,7 +24,7 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     def run(*words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([program, *words], capture_output=True, text=True, timeout=240, check=False)
 
-    trained = run("train", "--model", "mlp", "--data", "digits", "--epochs", "20", "--validation", "end")
+    trained = run("train", "--model", "mlp", "--data", "digits", "--epochs", "20", "--validation", "off")
     assert trained.returncode == 0, trained.stderr
     train = data.load("digits", image_size=None, seed=0).train
     for row in range(4):
@@ -44,3 +45,15 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     table = run("predict", "last", files[0])
     assert table.returncode == 0, table.stderr
     assert table.stdout.splitlines()[0].split() == ["IMAGE", "PROBABILITY", "LABEL"]
+
+    with Terminal([program, "watch", "last"], columns=100, rows=30) as terminal:
+        terminal.wait_for("Finished")
+        terminal.send("w")
+        terminal.wait_for("Nothing was kept of a validation")
+        terminal.send("v")
+        terminal.wait_for("in the background")
+        terminal.wait_for(" right (", timeout=240)
+        terminal.send("2")
+        terminal.wait_for("the most wrong first")
+        terminal.send("q")
+        assert terminal.wait_closed() == 0

@@ -1,8 +1,8 @@
-"""The engine process: ``python -m accel_engine.process [--run DIRECTORY | --predict DIRECTORY]``.
+"""The engine process: ``python -m accel_engine.process [--run | --predict | --revalidate] [DIRECTORY]``.
 
-With ``--predict`` it answers :func:`accel_engine.prediction.predict`. With neither it is warm: it imports
-TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON object a line, and
-waits to be handed a run.
+With ``--predict`` and ``--revalidate`` it answers one :class:`accel_engine.asking.Question`. With none it is
+warm: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON object a
+line, and waits to be handed a run.
 """
 
 import argparse
@@ -25,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="the directory of a run that waits for an engine")
     parser.add_argument("--predict", type=Path, help="the directory of a run whose model is to say what images show")
+    parser.add_argument("--revalidate", type=Path, help="the directory of a run whose model is to be validated")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
@@ -32,7 +33,9 @@ def main() -> int:
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlow()
     if arguments.predict:
-        return asked.predict(arguments.predict, tensorflow)
+        return asked.answer(asked.predict, arguments.predict, tensorflow)
+    if arguments.revalidate:
+        return asked.answer(asked.revalidate, arguments.revalidate, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

@@ -133,6 +133,7 @@ class RunWriter:
 
         row = (inside.name_of(seen), time.time(), step, *inside.pack(seen))
         with self._lock:
+            self._connection.execute(INSIDE)
             self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)
 
     def truncate(self, step: int) -> None:

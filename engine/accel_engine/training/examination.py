@@ -19,6 +19,9 @@ WORST = 64
 LARGEST_PICTURE = 64
 """Pixels of the longer side of a picture that is kept."""
 
+OWN_STEP = "the model has a train_step of its own, and what its outputs mean is not known"
+"""Why nothing can be told of such a model."""
+
 _LOOKED_AT = 256
 """Examples of which the range of numbers is found."""
 
@@ -27,13 +30,14 @@ class Examination:
     """Notes what a model says of each example of a validation, and finds what is worth a look.
 
     Args:
-        assembly: The model and its data.
+        intake: What the model takes.
         split: The validation examples.
+        why_not: Why it cannot be told what the model takes examples for; empty when it can.
     """
 
-    def __init__(self, assembly: Assembly, split: Split) -> None:
-        self._intake = intake_of(assembly.dataset)
-        self._why_not = why_not(assembly)
+    def __init__(self, intake: Intake, split: Split, why_not: str = "") -> None:
+        self._intake = intake
+        self._why_not = why_not
         self._split = split
         self._noted = np.zeros((0 if self._why_not else len(split), 3), np.float32)
 
@@ -81,7 +85,7 @@ class Examination:
 def why_not(assembly: Assembly) -> str:
     """Why it cannot be told what the model takes examples for; empty when it can."""
     if assembly.own_train_step:
-        return "the model has a train_step of its own, and what its outputs mean is not known"
+        return OWN_STEP
     if not assembly.classifies:
         return "the model is no classifier: it has no output for each class"
     return ""

@@ -70,6 +70,19 @@ class Labels:
         fits = tf.reduce_all((outputs >= 0) & (outputs <= 1), axis=-1, keepdims=True)
         return tf.where(fits, outputs, scaled)
 
+    def judged(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """What there is to note of each example, float32 ``[batch, 3]``.
+
+        The class that it is taken for, the probability of that one, and of its own.
+
+        Args:
+            labels: Sparse labels, int32 ``[batch]``.
+            outputs: The model's, ``[batch, units]``.
+        """
+        said, probabilities = self.said(outputs), self.probabilities(outputs)
+        chosen = [tf.gather(probabilities, classes, axis=1, batch_dims=1) for classes in (said, labels)]
+        return tf.stack([tf.cast(said, tf.float32), *chosen], axis=1)
+
 
 def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
     """The loss for an uncompiled classifier.

@@ -5,23 +5,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.folder import decode, resized
-from accel_engine.errors import AccelError, DataError, ModelError, RunError
-from accel_engine.models.build import build
-from accel_engine.models.traits import output_units, preprocesses, returns_logits
+from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
-from accel_engine.run.home import CHECKPOINTS, latest_checkpoint
+from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.inside import Intake, read
 from accel_engine.training.examination import in_words, intake_of
-from accel_engine.training.labels import choose_loss, labels_for
-from accel_engine.training.loop import scaled
+from accel_engine.training.restored import RestoredModel, restored
 
 
 def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
@@ -44,56 +39,18 @@ def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
     intake = read(directory).intake or intake_of(data.load(plan.data, image_size=plan.image_size, seed=plan.seed))
     if not intake.is_image:
         raise DataError(f"run {directory.name} cannot be shown images: its {in_words(intake.shape)}")
-    model = _restored(plan, intake, directory / CHECKPOINTS / f"step-{step}")
+    model = restored(plan, intake, directory, step)
     return {"step": step, "images": list(_said(model, intake, images, most))}
 
 
-class _Model:
-    """A model with what is needed to show it raw examples.
-
-    Args:
-        model: Built.
-        intake: What it takes.
-    """
-
-    def __init__(self, model: keras.Model, intake: Intake) -> None:
-        classes = len(intake.names)
-        units = output_units(model, intake.shape)
-        if not (units >= classes or (units == 1 and classes == 2)):
-            raise ModelError("the run's model is no classifier: it has no output for each class")
-        loss = model.loss if model.compiled else choose_loss(units, classes, logits=returns_logits(model))
-        self._labels = labels_for(loss, units, classes)
-        self._scale = 1.0 if preprocesses(model) else intake.scale
-        self._model = model
-
-    def probabilities(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """What it gives to each class, ``[classes]``, of one raw example."""
-        outputs = self._model(scaled(tf.constant(x[np.newaxis]), self._scale), training=False)
-        given: npt.NDArray[np.float32] = self._labels.probabilities(outputs).numpy()[0]
-        return given
-
-
-def _restored(plan: Plan, intake: Intake, checkpoint: Path) -> _Model:
-    keras.config.set_dtype_policy(plan.policy)
-    model = build(plan.model, intake.shape, len(intake.names))
-    ready = _Model(model, intake)
-    try:
-        restored = tf.train.Checkpoint(model=model).restore(str(checkpoint))
-        restored.expect_partial().assert_existing_objects_matched()
-    except (AssertionError, ValueError, tf.errors.OpError) as error:
-        why = str(error).splitlines()[0]
-        raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {why}") from error
-    return ready
-
-
-def _said(model: _Model, intake: Intake, images: list[Path], most: int) -> Iterator[dict[str, Any]]:
+def _said(model: RestoredModel, intake: Intake, images: list[Path], most: int) -> Iterator[dict[str, Any]]:
     for path in images:
         try:
             x, notes = example_of(path, intake)
         except AccelError as error:
             yield {"choices": [], "notes": [], "problem": str(error)}
             continue
-        given = model.probabilities(x)
+        given = model.probabilities(x[np.newaxis])[0]
         best = np.argsort(-given, kind="stable")[:most]
         names = [intake.names[place] if place < len(intake.names) else str(place) for place in best.tolist()]
         choices = [[name, float(given[place])] for name, place in zip(names, best, strict=True)]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.examination import Examination, why_not
+from accel_engine.training.examination import Examination, intake_of, why_not
 from accel_engine.training.feed import choose_feed
 from accel_engine.training.loop import graph_of, scaled
 
@@ -43,8 +43,9 @@ class Validation:
         # A TPU would compile for each shape, which takes longer than the examples that count for nothing.
         self._fills_up = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
         self._feed = choose_feed(assembly.strategy, split, device_memory)
-        self._looks = not why_not(assembly)
-        self.examination = Examination(assembly, split)
+        reason = why_not(assembly)
+        self._looks = not reason
+        self.examination = Examination(intake_of(assembly.dataset), split, reason)
         self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
 
     def run(self, between: Callable[[], None] = lambda: None) -> dict[str, float]:
@@ -128,10 +129,7 @@ class Validation:
 
     def _said(self, y: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """What there is to note of a replica's batch in its place, 0 in all others: float32, flat."""
-        labels = self._assembly.labels
-        said, probabilities = labels.said(outputs), labels.probabilities(outputs)
-        chosen = [tf.gather(probabilities, classes, axis=1, batch_dims=1) for classes in (said, y)]
-        noted = tf.stack([tf.cast(said, tf.float32), *chosen], axis=1)
+        noted = self._assembly.labels.judged(y, outputs)
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         mine = tf.range(self._assembly.replicas)[:, tf.newaxis, tf.newaxis] == replica
         # Not a product: what is not a number would be everybody's.

@@ -1,15 +1,20 @@
 """What a run looks like inside, on screen, of runs that a stand-in for the engine writes."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from textual.pilot import Pilot
 
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome
+from accel_engine.run import RunWriter
 from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
 from accel_tui.screens import inside
 from accel_tui.screens.inside import InsideScreen
@@ -233,7 +238,6 @@ async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
         await shows(pilot, "the model is no classifier")
         await pilot.press("3")
         await shows(pilot, "This run did not list its layers.")
-        assert not pilot.app.screen.check_action("validate", ())
 
 
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
@@ -243,3 +247,78 @@ async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> N
     async with looked_into(engine) as pilot:
         await pilot.press("2")
         await shows(pilot, words, "✗ example 0", "said name5")
+
+
+class StubQuestion:
+    """Stands in for the process that validates: it tells how far it is when it is let go on."""
+
+    asked: ClassVar[list[str]] = []
+    goes_on = threading.Event()
+
+    def __init__(self, work: str, directory: Path, request: object) -> None:
+        self.asked.append(work)
+        self.directory = directory
+        self.cancelled = threading.Event()
+
+    def __enter__(self) -> "StubQuestion":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def answer(self, tell: Callable[[int, int], None]) -> dict[str, object]:
+        tell(256, 1000)
+        while not self.goes_on.wait(0.01):
+            if self.cancelled.is_set():
+                raise RunError("the engine ended without a word")
+        with closing(RunWriter(self.directory)) as writer:
+            writer.keep(examined(), 300)
+        return {"step": 300}
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.fixture
+def stub_question(monkeypatch: pytest.MonkeyPatch) -> type[StubQuestion]:
+    monkeypatch.setattr(StubQuestion, "asked", [])
+    monkeypatch.setattr(StubQuestion, "goes_on", threading.Event())
+    monkeypatch.setattr(inside, "Question", StubQuestion)
+    return StubQuestion
+
+
+async def test_an_ended_run_is_validated_in_the_background(
+    engine: FakeEngine, stub_question: type[StubQuestion]
+) -> None:
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "Press v to have the last checkpoint's model validated")
+        await pilot.press("v")
+        await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
+        await pilot.press("v", "2", "1")  # once at a time, and the screen does all else meanwhile
+        stub_question.goes_on.set()
+        await shows(pilot, "300 of 309 right (97.1%) after step 300")
+        await hides(pilot, "Validating")
+        assert stub_question.asked == ["--revalidate"]
+        assert pilot.app.screen.check_action("validate", ())
+
+
+async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: type[StubQuestion]) -> None:
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await pilot.press("v")
+        await shows(pilot, "256 of 1,000 examples")
+        await pilot.press("escape")
+        await until(
+            pilot,
+            lambda: all(worker.is_finished for worker in pilot.app.workers if worker.group == "revalidate"),
+            "its end",
+        )
+
+
+async def test_without_a_checkpoint_there_is_nothing_to_validate(engine: FakeEngine) -> None:
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await pilot.press("v")
+        await shows(pilot, "has no checkpoint")
+        await hides(pilot, "TensorFlow is starting")
+        assert pilot.app.screen.check_action("validate", ())

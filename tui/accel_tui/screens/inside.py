@@ -14,7 +14,8 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static, Tab, Tabs
 
-from accel_engine.errors import RunError
+from accel_engine.asking import Question
+from accel_engine.errors import AccelError, RunError
 from accel_engine.run import RunReader, request
 from accel_engine.run.inside import Inside, read, stamp
 from accel_tui.widgets.confusion import ConfusionMap
@@ -47,7 +48,13 @@ class InsideScreen(Screen[None]):
         Binding("2", "tab('pictures')", show=False, id="inside.pictures", tooltip="Show what is the most wrong"),
         Binding("3", "tab('layers')", show=False, id="inside.layers", tooltip="Show the layers of the model"),
         Binding("w", "next", "Next tab", id="inside.next", tooltip="Show the next of the three"),
-        Binding("v", "validate", "Validate", id="inside.validate", tooltip="Have a run that goes on validated now"),
+        Binding(
+            "v",
+            "validate",
+            "Validate",
+            id="inside.validate",
+            tooltip="Have the run validated now; one that has ended from its last checkpoint, in the background",
+        ),
         Binding("escape", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
         Binding("q", "quit", "Quit", id="inside.quit", tooltip="Leave; asks what becomes of a run that goes on"),
     ]
@@ -60,6 +67,12 @@ class InsideScreen(Screen[None]):
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
+
+    progress: reactive[str] = reactive("", repaint=False, init=False)
+    """How far an ended run is validated; empty when that is not being done."""
+
+    refusal: reactive[str] = reactive("", repaint=False, init=False)
+    """Why it could not be validated."""
 
     @dataclass
     class Looked(Message):
@@ -76,10 +89,25 @@ class InsideScreen(Screen[None]):
 
         words: str
 
+    @dataclass
+    class Progressed(Message):
+        """Examples of an ended run were looked at."""
+
+        done: int
+        of: int
+
+    @dataclass
+    class Revalidated(Message):
+        """An ended run was validated, or could not be."""
+
+        refusal: str
+
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
         self._stamp: tuple[float, ...] | None = None
+        self._question: Question | None = None
+        self._left = False
 
     @property
     def tab(self) -> str:
@@ -102,10 +130,16 @@ class InsideScreen(Screen[None]):
         self._look(self._stamp)
         self.set_interval(LOOK_SECONDS, lambda: self._look(self._stamp))
 
+    def on_unmount(self) -> None:
+        """End what nobody waits for any more."""
+        self._left = True
+        if self._question:
+            self._question.cancel()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only an engine can validate."""
+        """Validate once at a time."""
         del parameters
-        return True if action != "validate" or self.live else None
+        return None if action == "validate" and self.progress else True
 
     def action_tab(self, name: str) -> None:
         """Show one of the three."""
@@ -117,8 +151,13 @@ class InsideScreen(Screen[None]):
         self.action_tab(names[(names.index(self.tab) + 1) % len(names)])
 
     def action_validate(self) -> None:
-        """Ask for a validation; the screen of the run tells the answer."""
-        self._request()
+        """Ask the engine, whose answer the screen of the run tells; where there is none, begin a process."""
+        self.refusal = ""
+        if self.live:
+            self._request()
+        else:
+            self.progress = "Validating the last checkpoint, in the background: TensorFlow is starting."
+            self._revalidate()
 
     async def action_quit(self) -> None:
         """Leave the program, as from the screen of the run, which is below."""
@@ -156,6 +195,26 @@ class InsideScreen(Screen[None]):
         if event.inside is not None:
             self._stamp, self.inside = event.stamp, event.inside
 
+    def watch_progress(self) -> None:
+        """Say how far it is."""
+        self.refresh_bindings()
+        self._tell()
+
+    def watch_refusal(self) -> None:
+        """Say why it could not be done, until something else is done."""
+        self._tell()
+
+    @on(Progressed)
+    def _take_progress(self, event: Progressed) -> None:
+        event.stop()
+        self.progress = f"Validating the last checkpoint, on the CPU: {event.done:,} of {event.of:,} examples."
+
+    @on(Revalidated)
+    def _take_end(self, event: Revalidated) -> None:
+        event.stop()
+        self.progress, self.refusal = "", event.refusal
+        self._look(self._stamp)
+
     @on(Refused)
     def _tell_refusal(self, event: Refused) -> None:
         event.stop()
@@ -166,8 +225,10 @@ class InsideScreen(Screen[None]):
             words = Content.styled(self.problem, "$text-error")
         else:
             words = _about(self.inside, self.tab, live=self.live)
-            if self.problem:
-                words = Content.styled(self.problem, "$text-error")
+            if problem := self.problem or self.refusal:
+                words = Content.styled(problem, "$text-error")
+            elif self.progress:
+                words = Content.styled(self.progress, "$text-accent")
         about = self.query_one("#about", Static)
         about.display = bool(words)
         about.update(words)
@@ -189,6 +250,17 @@ class InsideScreen(Screen[None]):
         except RunError as error:
             self.post_message(self.Refused(str(error)))
 
+    @work(thread=True, exit_on_error=False, group="revalidate")
+    def _revalidate(self) -> None:
+        refusal = ""
+        try:
+            with Question("--revalidate", self.directory, {}) as self._question:
+                if not self._left:
+                    self._question.answer(lambda done, of: self.post_message(self.Progressed(done, of)))
+        except AccelError as error:
+            refusal = str(error)
+        self.post_message(self.Revalidated(refusal))
+
 
 def _about(inside: Inside, tab: str, *, live: bool) -> Content:
     """What there is to say above one of the three."""
@@ -206,5 +278,6 @@ def _nothing(what: str, *, live: bool) -> str:
     if live:
         return "Nothing was validated yet: that is done after each epoch, or now with v, once a step was taken."
     return (
-        "Nothing was kept of a validation: there was none, or an older accel-tui made it. Resume the run to have one."
+        "Nothing was kept of a validation: there was none, or an older accel-tui made it. "
+        "Press v to have the last checkpoint's model validated now, in the background."
     )

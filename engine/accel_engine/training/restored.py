@@ -1,0 +1,75 @@
+"""The model of a run's checkpoint, to be asked outside of training."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.errors import ModelError, RunError
+from accel_engine.models.build import build
+from accel_engine.models.traits import output_units, preprocesses, returns_logits
+from accel_engine.plan import Plan
+from accel_engine.run.home import CHECKPOINTS
+from accel_engine.run.inside import Intake
+from accel_engine.training.labels import choose_loss, labels_for
+from accel_engine.training.loop import scaled
+
+
+class RestoredModel:
+    """A model with what is needed to show it raw examples.
+
+    Args:
+        model: Built.
+        intake: What it takes.
+
+    Raises:
+        ModelError: It is no classifier.
+    """
+
+    def __init__(self, model: keras.Model, intake: Intake) -> None:
+        classes = len(intake.names)
+        units = output_units(model, intake.shape)
+        if not (units >= classes or (units == 1 and classes == 2)):
+            raise ModelError("the run's model is no classifier: it has no output for each class")
+        loss = model.loss if model.compiled else choose_loss(units, classes, logits=returns_logits(model))
+        self.model = model
+        self.labels = labels_for(loss, units, classes)
+        self._scale = 1.0 if preprocesses(model) else intake.scale
+
+    def outputs(self, x: npt.NDArray[Any] | tf.Tensor) -> tf.Tensor:
+        """What it answers, ``[batch, units]``, to raw examples."""
+        return self.model(scaled(tf.convert_to_tensor(x), self._scale), training=False)
+
+    def probabilities(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """What it gives to each class, ``[batch, classes]``, of raw examples."""
+        given: npt.NDArray[np.float32] = self.labels.probabilities(self.outputs(x)).numpy()
+        return given
+
+
+def restored(plan: Plan, intake: Intake, directory: Path, step: int) -> RestoredModel:
+    """Build the model of a plan as a checkpoint has it.
+
+    Args:
+        plan: The run's.
+        intake: What the model takes.
+        directory: The run's.
+        step: The checkpoint's.
+
+    Raises:
+        ModelError: It cannot be built, or is no classifier.
+        RunError: The checkpoint is damaged, or does not fit the model.
+    """
+    keras.config.set_dtype_policy(plan.policy)
+    model = build(plan.model, intake.shape, len(intake.names))
+    ready = RestoredModel(model, intake)
+    checkpoint = directory / CHECKPOINTS / f"step-{step}"
+    try:
+        found = tf.train.Checkpoint(model=model).restore(str(checkpoint))
+        found.expect_partial().assert_existing_objects_matched()
+    except (AssertionError, ValueError, tf.errors.OpError) as error:
+        why = str(error).splitlines()[0]
+        raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {why}") from error
+    return ready

@@ -1,0 +1,87 @@
+"""The model of a checkpoint is validated again: what is kept then is what the engine kept."""
+
+import os
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create
+from accel_engine.run.inside import read
+from accel_engine.run.schema import connect
+from accel_engine.training import revalidation
+from accel_engine.training.revalidation import revalidate
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=1, batch_size=100)
+
+
+@pytest.fixture(autouse=True)
+def _policy() -> None:
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize("validation", ["epoch", "off"])
+def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
+    monkeypatch.setattr(revalidation, "TELL_SECONDS", 0.0)
+    expected = read(gym.train_once(PLAN).directory).examined
+    trained = gym.train(PLAN.replace(validation=validation))
+    with closing(connect(trained.directory)) as connection:
+        connection.execute("DROP TABLE inside")  # as of an older program
+    told: list[tuple[int, int]] = []
+    assert revalidate(trained.directory, lambda done, of: told.append((done, of))) == {"step": 14}
+    kept = read(trained.directory)
+    assert expected is not None
+    assert kept.examined is not None
+    assert kept.steps == {"examined": 14}
+    assert told == [(256, 360), (360, 360)]
+    np.testing.assert_array_equal(kept.examined.counts, expected.counts)
+    np.testing.assert_array_equal(kept.examined.pictures, expected.pictures)
+    for found, wanted in zip(kept.examined.worst, expected.worst, strict=True):
+        assert found == replace(
+            wanted,
+            confidence=pytest.approx(wanted.confidence, abs=1e-5),
+            chance=pytest.approx(wanted.chance, abs=1e-5),
+        )
+
+
+def test_a_run_that_goes_on_is_left_to_its_engine(gym: Gym) -> None:
+    directory = create(PLAN)
+    with closing(RunWriter(directory)) as writer:
+        writer.begin(os.getpid())
+        with pytest.raises(AccelError, match="goes on, and its own engine can validate it"):
+            revalidate(directory, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            "Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(1)])",
+            "no classifier",
+        ),
+        ("Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(3)])", "train_step of its own"),
+    ],
+)
+def test_a_model_whose_outputs_mean_nothing_known_is_refused(gym: Gym, tmp_path: Path, source: str, words: str) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import keras\n\n"
+        "class Own(keras.Sequential):\n"
+        "    def train_step(self, data):\n"
+        "        return super().train_step(data)\n\n"
+        "def build(input_shape, classes):\n"
+        f"    model = {source}\n"
+        '    model.compile("sgd", "mse")\n'
+        "    return model\n"
+    )
+    trained = gym.train(PLAN.replace(model=f"{file}:build", data="synthetic:6x6x1:3:300", batch_size=50))
+    assert not trained.ended.reason, trained.ended.reason
+    with pytest.raises(AccelError, match=words):
+        revalidate(trained.directory, lambda *_: None)
