@@ -86,3 +86,11 @@ def test_mistakes_are_told(run_command, run, words, said):
     assert result.status in (1, 2)
     assert said in result.err
     assert "Traceback" not in result.err
+
+
+def test_without_a_form_it_is_said_in_a_line_which_there_are(run_command, run):
+    result = run_command("export last")
+    assert result.status == 2
+    assert result.err.splitlines()[0] == (
+        "accel-tui: missing option '--to'. Choose from: csv, json, parquet, tensorboard"
+    )

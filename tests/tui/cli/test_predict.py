@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -54,13 +55,24 @@ def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_com
     assert asked[0][2] == 2
 
 
+def test_a_folder_is_all_images_in_it(run_command, said):
+    asked = said(GOOD, GOOD)
+    Path("folder.gif").mkdir()
+    Path("notes.txt").touch()
+    assert run_command("predict last .").status == 0
+    assert asked[0][1] == ["a.png", "b.png"]
+
+
 def test_what_is_asked_wrongly_has_the_status_2_and_no_model_is_asked(run_command, said):
     asked = said()
+    for image in ("a.png", "b.png"):
+        Path(image).rename(f"{image}.txt")
     for words, told in (
         ("predict last c.png", "no such file: c.png"),
-        ("predict last a.png --top 0", "--top"),
+        ("predict last a.png.txt --top 0", "--top"),
         ("predict last", "image"),
-        ("predict nobody a.png", "nobody"),
+        ("predict last .", "the folder . has no images (.png, .jpg, .jpeg, .bmp, .gif)"),
+        ("predict nobody a.png.txt", "nobody"),
     ):
         result = run_command(words)
         assert result.status == 2, words

@@ -24,7 +24,7 @@ def test_runs_are_a_table_of_80_columns(run_command, new_run, dead_pid):
     assert result.status == 0
     assert all(len(line) <= 80 for line in result.lines)
     assert "\x1b" not in result.out
-    assert result.lines[0].split() == ["RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACC", "VAL", "ACC"]
+    assert result.lines[0].split() == ["RUN", "STATUS", "BEGUN", "TOOK", "STEPS", "LOSS", "ACC", "VAL", "ACC"]
     newest, oldest = result.lines[1:]
     assert newest.split()[:2] == [lost.directory.name, "lost"]
     assert "just now" in newest

@@ -52,5 +52,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _lowered(message: str) -> str:
-    """A message of click's in the form of ours: it goes on from ``accel-tui:``."""
-    return message[:1].lower() + message[1:]
+    """A message of click's in the form of ours: it goes on from ``accel-tui:``, in one line."""
+    return message[:1].lower() + " ".join(message[1:].split())

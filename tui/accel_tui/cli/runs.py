@@ -22,7 +22,7 @@ Examples:
   accel-tui runs --filter status:lost --json | jq -r .run
 """
 
-HEADER = ("RUN", "STATUS", "MADE", "TOOK", "STEPS", "LOSS", "ACC", "VAL ACC")
+HEADER = ("RUN", "STATUS", "BEGUN", "TOOK", "STEPS", "LOSS", "ACC", "VAL ACC")
 
 NAME_WIDTH = 22
 
