@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.events import CheckpointSaved, CommandAnswered, EpochEnded, LearningRateChanged, RunStarted, XlaTried
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    EpochEnded,
+    LearningRateChanged,
+    RunStarted,
+    Validated,
+    XlaTried,
+)
 from accel_engine.run import Update
 from accel_tui.marks import MOST, Kind, Track
 from accel_tui.state import RunState, fold
@@ -32,6 +40,10 @@ def saved(step: int) -> CheckpointSaved:
     return CheckpointSaved(time=0.0, epoch=1, step=step, path=str(Path("checkpoints/1")), seconds=1.0)
 
 
+def validated(step: int) -> Validated:
+    return Validated(time=0.0, epoch=1, step=step, metrics={}, seconds=1.0)
+
+
 def after(*events: object) -> dict[Kind, tuple[int, ...]]:
     state = fold(RunState(), Update(events=events))  # type: ignore[arg-type]
     return {kind: track.steps for kind, track in state.marks.items()}
@@ -40,10 +52,19 @@ def after(*events: object) -> dict[Kind, tuple[int, ...]]:
 def test_each_kind_is_where_it_happened() -> None:
     xla = XlaTried(time=0.0, step=30, xla=True, plain=1.0, compiled=2.0, remembered=False)
     assert after(
-        started(), xla, epoch(1), saved(100), rate(110, 1e-4), rate(120, 1e-2), answered("pause", 130), epoch(2)
+        started(),
+        xla,
+        epoch(1),
+        validated(100),
+        saved(100),
+        rate(110, 1e-4),
+        rate(120, 1e-2),
+        answered("pause", 130),
+        epoch(2),
     ) == {
         Kind.XLA: (30,),
         Kind.EPOCH: (100, 200),
+        Kind.VALIDATION: (100,),
         Kind.CHECKPOINT: (100,),
         Kind.RATE_DOWN: (110,),
         Kind.RATE_UP: (120,),

@@ -1,4 +1,4 @@
-"""What happened at single steps of a run: where epochs ended, checkpoints were written, the learning rate changed."""
+"""What happened at single steps of a run: where epochs ended, validations were, checkpoints were written."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from accel_engine.events import (
     Event,
     LearningRateChanged,
     RunStarted,
+    Validated,
     XlaTried,
 )
 
@@ -23,6 +24,7 @@ class Kind(StrEnum):
     """What happened."""
 
     EPOCH = "epoch"
+    VALIDATION = "validation"
     CHECKPOINT = "checkpoint"
     RATE_DOWN = "lower rate"
     RATE_UP = "higher rate"
@@ -77,6 +79,8 @@ def marked(marks: Marks, event: Event, rate: float | None) -> Marks:
             return _added(kept, Kind.RESUMED, step) if step else kept
         case EpochEnded(step=step):
             return _added(marks, Kind.EPOCH, step)
+        case Validated(step=step):
+            return _added(marks, Kind.VALIDATION, step)
         case CheckpointSaved(step=step):
             return _added(marks, Kind.CHECKPOINT, step)
         case LearningRateChanged(step=step, learning_rate=new) if rate is not None and new != rate:

@@ -49,6 +49,15 @@ def test_two_at_one_place_are_beside_one_another() -> None:
     assert line(picture({Kind.EPOCH: track(0)}))[6] == "┼"  # where there is a tick
 
 
+def test_an_epoch_and_the_validation_that_ended_it_are_one_sign() -> None:
+    marks = {Kind.EPOCH: track(60, 120), Kind.VALIDATION: track(60, 90, 120), Kind.CHECKPOINT: track(60, 120)}
+    assert [character for character in line(picture(marks)) if character not in " └─┬"] == list("┻◆●┻◆")
+    assert words(marks, WHOLE, 50, 80) == "┻ epoch, val  ● validation  ◆ checkpoint"
+    every = {kind: track(*range(2, 202, 2)) for kind in (Kind.EPOCH, Kind.VALIDATION)}
+    assert words(every, WHOLE, 50, 80) == "┻ 20 epochs, val"
+    assert "╋" in line(picture({Kind.EPOCH: track(0), Kind.VALIDATION: track(0)}))  # where there is a tick
+
+
 def test_a_line_goes_up_from_what_is_rare_and_leaves_curves_alone() -> None:
     frame = picture({Kind.PAUSED: track(100), Kind.EPOCH: track(60)})
     above = [chr(frame.characters[row, 31]) for row in range(1, 7)]

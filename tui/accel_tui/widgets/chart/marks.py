@@ -1,6 +1,7 @@
 """Draws what happened on the line below a plot: what it was can be read from the shape alone."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 
 GLYPHS = {
     Kind.EPOCH: "┴",
+    Kind.VALIDATION: "●",
     Kind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
     Kind.CHECKPOINT: "◆",
     Kind.RATE_DOWN: "▼",
@@ -19,8 +21,12 @@ GLYPHS = {
 }
 """How each kind is drawn; of two at one place the later in this order stays, and the other goes beside it."""
 
-_STYLES = {Kind.EPOCH: "axis", Kind.CHECKPOINT: "note"}
+VALIDATED = "┻"
+"""How an epoch is drawn that a validation ended, as most are: one sign for both."""
+
+_STYLES = {Kind.EPOCH: "axis", Kind.VALIDATION: "note", Kind.CHECKPOINT: "note"}
 _LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and often the cause of a bend
+_TICKS = {GLYPHS[Kind.EPOCH]: "┼", VALIDATED: "╋"}  # where the axis has a number
 _CELLS_APART = 8
 
 
@@ -35,15 +41,15 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
     """
     left, width, row = plot
     taken: set[int] = set()
-    for kind in reversed(GLYPHS):
-        for cell in _cells(marks[kind], x, width)[1] if kind in marks else ():
+    for kind, glyph, _, cells in _seen(marks, x, width):
+        for cell in cells:
             free = next((each for each in (cell, cell - 1) if each >= 0 and each not in taken), None)
             if free is None:
                 continue
             taken.add(free)
             column = left + free
             tick = kind is Kind.EPOCH and frame.characters[row, column] == ord("┬")
-            frame.write(column, row, "┼" if tick else GLYPHS[kind], _STYLES.get(kind, "title"))
+            frame.write(column, row, _TICKS[glyph] if tick else glyph, _STYLES.get(kind, "title"))
             if kind in _LINED:
                 _line(frame, column, row)
 
@@ -54,14 +60,27 @@ def words(marks: Marks, x: Axis, width: int, room: int) -> str:
     Where there is not room for all in so many cells, nothing is said of those that happen most often.
     """
     told = ""
-    for kind in reversed(GLYPHS):
-        stride, cells = _cells(marks[kind], x, width) if kind in marks else (1, [])
+    for kind, glyph, stride, cells in _seen(marks, x, width):
         if cells:
-            more = f"{GLYPHS[kind]} {kind}" if stride == 1 else f"{GLYPHS[kind]} {stride} {kind}s"
+            more = f"{glyph} {kind}" if stride == 1 else f"{glyph} {stride} {kind}s"
+            more += ", val" * (glyph == VALIDATED)
             told = f"{more}  {told}" if told else more
             if len(told) > room:
                 return told[len(more) + 2 :]
     return told
+
+
+def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[Kind, str, int, list[int]]]:
+    """What is drawn, the rarest kind first: its sign, of how many events in a row one is drawn, the columns where."""
+    found = {kind: _cells(marks[kind], x, width) for kind in reversed(GLYPHS) if kind in marks}
+    both: set[int] = set()
+    if Kind.EPOCH in found and Kind.VALIDATION in found:
+        both = set(found[Kind.EPOCH][1]).intersection(found[Kind.VALIDATION][1])
+    for kind, (stride, cells) in found.items():
+        if both and kind is Kind.EPOCH:
+            yield kind, VALIDATED, stride, sorted(both)
+        alone = [cell for cell in cells if cell not in both] if kind in (Kind.EPOCH, Kind.VALIDATION) else cells
+        yield kind, GLYPHS[kind], stride, alone
 
 
 def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
