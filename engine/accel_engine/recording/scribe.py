@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.devices import Sampler
+from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Event, RunEnded, RunStarted
 from accel_engine.run.ending import end
@@ -59,6 +60,10 @@ class Answer:
     said: CommandAnswered
 
 
+Said = Steps | Event | Answer | tuple[Sample, ...]
+"""What is told to it; readings are of one time."""
+
+
 class Scribe:
     """Writes one run until it has ended, reads the devices, and hands on what somebody asks of the run.
 
@@ -80,13 +85,14 @@ class Scribe:
         self._mailbox = mailbox
         self._left = left
         self._last_command = 0
-        self._told: queue.SimpleQueue[Steps | Event | Answer] = queue.SimpleQueue()
-        self._sampler = Sampler(self._writer.samples, engine=os.getpid())
-        self._sampler.start()
+        self._told: queue.SimpleQueue[Said] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        # What was read goes the same way: where the run can be written no more, only one thread meets that.
+        self._sampler = Sampler(self.tell, engine=os.getpid())
+        self._sampler.start()
         self._thread.start()
 
-    def tell(self, said: Steps | Event | Answer) -> None:
+    def tell(self, said: Said) -> None:
         """Have something written; after a :class:`RunEnded`, and where writing has failed, nothing more is."""
         if self._thread.is_alive():
             self._told.put(said)
@@ -134,6 +140,8 @@ class Scribe:
                     return
                 case Event():
                     self._writer.event(said)
+                case samples:
+                    self._writer.samples(samples)
 
     def _pass_on(self) -> None:
         for command in self._writer.commands():
