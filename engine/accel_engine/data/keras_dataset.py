@@ -1,6 +1,7 @@
 """The datasets that ``keras.datasets`` fetches over the network once and keeps in Keras' cache."""
 
 import contextlib
+import fcntl
 import os
 import socket
 import sys
@@ -43,7 +44,7 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
     source = import_module(f"keras.datasets.{entry.name}")
     try:
         # Keras prints its progress; standard output is not the engine's to write to.
-        with contextlib.redirect_stdout(sys.stderr), _bounded_wait():
+        with contextlib.redirect_stdout(sys.stderr), _bounded_wait(), _alone():
             (x_train, y_train), (x_test, y_test) = source.load_data()
     except Exception as error:
         if "URL fetch failure" in str(error) or isinstance(error, TimeoutError):
@@ -61,6 +62,16 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
 
 def _cache() -> Path:
     return Path(os.environ.get("KERAS_HOME", "~/.keras")).expanduser() / "datasets"
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Let one process of this machine at a time look into the cache and download: others would read half a file."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # a home that cannot be written to, or has no locks
+            _cache().mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context((_cache() / ".accel-tui-lock").open("w")), fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager
