@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,13 @@ def serve(side: str, work: str, case: Case) -> None:
     task = json.loads(os.environ.get("TF_CONFIG", "{}"))
     if "ps" in task.get("cluster", {}) and task["task"]["type"] != "chief":
         spec = tf.train.ClusterSpec(task["cluster"])
+        if side == "ours" and task["task"]["type"] == "worker":
+            from accel_engine import data
+            from accel_engine.training.offered import Offer
+
+            examples: Future[Any] = Future()
+            examples.set_result(data.load(WORKS[work].data, image_size=None, seed=0))
+            offered = Offer(examples, "a worker")  # noqa: F841 (as long as the process lives)
         tf.distribute.Server(spec, task["task"]["type"], task["task"]["index"], protocol="grpc").join()
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * case.devices)
@@ -97,7 +105,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
     assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(case.devices)), None)
     if assembly.coordinated:
-        loop: Loop = CoordinatedLoop(assembly)
+        loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:
         council = Council(assembly.strategy, assembly.cluster) if assembly.cluster else None
         loop = Loop(assembly, xla=False, agree=council.follow if council else int)

@@ -275,6 +275,16 @@ def test_workers_of_one_machine_share_its_gpus_out(
     assert lay_out(plan.replace(devices=("cpu:0",)), (CPU, *GPUS), environment).devices == ("cpu:0",)
 
 
+@pytest.mark.parametrize("role", ["chief", "ps"])
+@pytest.mark.parametrize("wanted", [(), ("gpu:1",), ("gpu:5",)])
+def test_who_hands_steps_out_or_keeps_weights_has_no_gpu(role: str, wanted: tuple[str, ...]) -> None:
+    environment = tf_config(role, chief=["a:1"], ps=["b:1"], worker=["c:1"])
+    for local in (0, 1):
+        plan = SERVED.replace(devices=wanted, local_workers=local)
+        here = environment | ({"ACCEL_TUI_LOCAL_WORKERS": "1"} if local else {})
+        assert lay_out(plan, (CPU, *GPUS), here).devices == ("cpu:0",)
+
+
 def test_gpus_that_cannot_be_shared_out_evenly_are_said() -> None:
     with pytest.raises(PlanError, match="must share 2 GPUs out evenly, or train on --devices cpu:0"):
         lay_out(Plan(strategy="multi-worker", local_workers=3), (CPU, *GPUS), {})

@@ -169,7 +169,10 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
     if entry.kind == "tpu":
         _workers(entry, plan, environment)
         return _lay_out_tpu(entry, plan, devices, environment)
-    chosen = _share(plan, _choose(entry, plan, devices), environment)
+    if _only_asks(entry, environment):
+        chosen: tuple[str, ...] = ("cpu:0",)
+    else:
+        chosen = _share(plan, _choose(entry, plan, devices), environment)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
     if entry.coordinated and plan.xla == "on":
@@ -218,6 +221,12 @@ def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tu
     return tuple(chosen)
 
 
+def _only_asks(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
+    """Whether this process hands steps out or keeps weights, so that it needs none of the plan's devices."""
+    cluster = Cluster.find(environment) if entry.coordinated else None
+    return cluster is not None and cluster.coordinated and cluster.role != "worker"
+
+
 def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
     """The GPUs of this process, where others on this machine take the rest; a CPU is shared by all."""
     count = plan.local_workers
@@ -228,7 +237,7 @@ def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]
         raise PlanError("local_workers", count, f"must share {there} out evenly, or train on --devices cpu:0")
     cluster = Cluster.find(environment)
     each = len(chosen) // count
-    first = each * cluster.index if cluster and cluster.role != "ps" else 0
+    first = each * cluster.index if cluster else 0
     return chosen[first : first + each]
 
 

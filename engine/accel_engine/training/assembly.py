@@ -21,6 +21,7 @@ from accel_engine.plan import Plan
 from accel_engine.strategies import tpu_builder
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
+from accel_engine.training.offered import OfferedFeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Assembly:
         classifies: Whether accuracy means something: one output of one number a class, or one for two.
         own_train_step: Whether the model brings its own ``train_step``.
         scale: What raw examples are multiplied with.
-        devices: TensorFlow's names of the logical devices.
+        devices: TensorFlow's names of the logical devices that take steps; of a coordinator's workers, those of one.
         schedule: How the data becomes steps.
         cluster: The processes that train together; ``None`` for this one alone.
         notes: What the user should be told of it.
@@ -160,21 +161,31 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
                 "precision", plan.precision, "central storage cannot scale losses; use mixed_bfloat16, or mirrored"
             )
         model.optimizer.build(model.trainable_variables)
+    if entry.coordinated:
+        feed: Feed = OfferedFeed(dataset.train, "training")
+    else:
+        feed = choose_feed(strategy, dataset.train, device_memory)
     return Assembly(
         plan=plan,
         strategy=strategy,
         dataset=dataset,
         model=model,
-        feed=choose_feed(strategy, dataset.train, device_memory),
+        feed=feed,
         labels=labels_for(model.loss, units, dataset.classes),
         classifies=units >= dataset.classes or (units == 1 and dataset.classes == 2),
         own_train_step=own_train_step,
         scale=1.0 if preprocesses(model) else dataset.scale,
-        devices=devices,
+        devices=_of_workers() if entry.coordinated else devices,
         schedule=schedule,
         cluster=cluster,
         notes=tuple(notes),
     )
+
+
+def _of_workers() -> tuple[str, ...]:
+    """What a worker takes steps on, as the coordinator sees it, once it is connected."""
+    workers = [device.name for device in tf.config.list_logical_devices("GPU") if "/job:worker/" in device.name]
+    return ("GPU:0",) if workers else ("CPU:0",)
 
 
 def rate_factor(plan: Plan, replicas: int) -> float:

@@ -54,6 +54,11 @@ class Mailbox:
         with self._arrived:
             return self._commands.popleft() if self._commands else None
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is a command that nobody has taken."""
+        return bool(self._commands)
+
     def linger(self, seconds: float) -> None:
         """Wait for a command for so long, without taking it."""
         with self._arrived:

@@ -126,26 +126,14 @@ class StreamedFeed:
         return x, y
 
 
-class SentFeed(StreamedFeed):
-    """The coordinator reads all batches, and sends each worker that of its step: none needs the data."""
-
-    kind = "sent"
-
-    def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
-        """Begin a pipeline of this process that reads the steps of the order from ``first`` on."""
-        return iter(self._batches(order[first:]))
-
-
 def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
-    """Keep the examples on the devices when they fit, else stream them; a coordinator sends them.
+    """Keep the examples on the devices when they fit, else stream them.
 
     Args:
         strategy: The strategy that the loop runs under.
         split: The examples.
         device_memory: Memory of each device in bytes; ``None`` for the host's own, 0 for a TPU.
     """
-    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
-        return SentFeed(strategy, split)
     if device_memory == 0:
         return StreamedFeed(strategy, split, portable=True)
     replicas = strategy.num_replicas_in_sync

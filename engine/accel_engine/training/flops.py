@@ -16,6 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from accel_engine.training.offered import reads_examples
+
 _CALLS = {
     **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), ("f",)),
     **dict.fromkeys(("If", "StatelessIf"), ("then_branch", "else_branch")),
@@ -34,7 +36,8 @@ _MATRIX_PRODUCTS = {
 
 _OPAQUE = {
     *("Case", "StatelessCase", "XlaConvV2", "XlaDotV2", "XlaCustomCallV2", "SparseTensorDenseMatMul", "SparseMatMul"),
-    *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "PyFunc", "EagerPyFunc", "SymbolicGradient", "RemoteCall"),
+    *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "SymbolicGradient", "RemoteCall"),
+    *("PyFunc", "PyFuncStateless", "EagerPyFunc"),
 }
 """Operations that may hold products whose number the graph does not tell."""
 
@@ -91,7 +94,7 @@ def _work(graph: Any, outputs: Collection[int] | None = None, *, inside_loop: bo
             if turn and inside_loop:
                 raise _Uncountable("the model has a loop, and how often it turns is not in the graph")
             total += turn
-        elif kind in _OPAQUE:
+        elif kind in _OPAQUE and not reads_examples(operation):
             raise _Uncountable(f"the graph does not tell what its operation {kind} does")
     return total
 

@@ -110,6 +110,11 @@ class Loop:
             done += count
             yield Measured(count, started, seconds, dict(zip(self._names, values.T, strict=True)))
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether all steps that were begun are done, so that weights may be looked at and changed."""
+        return True
+
     def rate(self, order: npt.NDArray[np.int32], seconds: float) -> float:
         """Take steps for about so many seconds and tell how many a second; the first chunk warms up."""
         count, spent, warm = 0, 0.0, False
@@ -129,6 +134,13 @@ class Loop:
         return values
 
     def _run_chunk(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        series = self._take_steps(source, first, count)
+        # The other workers' replicas are asked once a chunk, not once a step.
+        return series if self._assembly.alone else mean_of_workers(self._strategy, series)
+
+    def _take_steps(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        """What this worker's replicas measure in so many steps, ``[count, series]``."""
+
         def take(index: tf.Tensor, measured: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             values = self._strategy.run(self._replica_step, args=self._feed.arguments(source, first + index))
             here = self._strategy.experimental_local_results(values)
@@ -136,9 +148,7 @@ class Loop:
 
         nothing = tf.TensorArray(tf.float32, size=count)
         _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), nothing))
-        series = measured.stack()
-        # The other workers' replicas are asked once a chunk, not once a step.
-        return series if self._assembly.alone else mean_of_workers(self._strategy, series)
+        return measured.stack()
 
     def _replica_step(self, *arguments: Any) -> tf.Tensor:
         logs = self._step(*self._feed.examples(*arguments))

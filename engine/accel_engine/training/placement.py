@@ -100,6 +100,14 @@ def hardware(devices: tuple[dict[str, str], ...], inventory: Inventory) -> tuple
     )
 
 
+def hardware_of_workers(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
+    """What the makers call the devices of a worker that this process hands steps to; nothing for another machine's."""
+    if not plan.local_workers:
+        return ()
+    names = {device.id: device.name for device in inventory.devices}
+    return tuple(names.get(device, "") for device in lay_out(plan, _usable(inventory), {}).devices)
+
+
 def memory(names: tuple[str, ...], plan: Plan, inventory: Inventory) -> int | None:
     """Bytes of memory that each of these devices has for the plan at least; ``None`` for the host's own.
 

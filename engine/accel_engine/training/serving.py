@@ -1,18 +1,23 @@
 """Serving a coordinator: what a worker or a parameter server does in place of training."""
 
 import time
+from concurrent.futures import Future
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from accel_engine import data
 from accel_engine.cluster import Cluster
+from accel_engine.data.dataset import Dataset
 from accel_engine.devices.reading import Inventory
-from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded
+from accel_engine.errors import DataError
+from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
 from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
 from accel_engine.training import placement
 from accel_engine.training.allocator import Allocator
 from accel_engine.training.control import Mailbox
+from accel_engine.training.offered import Offer
 from accel_engine.training.progress import Progress
 
 
@@ -43,6 +48,7 @@ class Server:
         self._inventory = inventory
         self._progress = Progress(run, 0)
         self._began = began
+        self._examples: Future[Dataset] = Future()
 
     def train(self) -> RunEnded:
         """Serve, and return the event that ends the run: it has no work of its own that could be left undone.
@@ -52,11 +58,8 @@ class Server:
             tf.errors.OpError: The server cannot be started.
         """
         self._progress.enter(Phase.BUILDING)
-        computes = self._cluster.role == "worker"
-        if computes:
-            names = placement.configure(self._plan, self._inventory)
-        else:
-            tf.config.set_visible_devices([], "GPU")
+        names = placement.configure(self._plan, self._inventory)
+        self._offer = Offer(self._examples, self._cluster.name)
         spec = {"chief": [self._cluster.coordinator], "worker": self._cluster.workers, "ps": self._cluster.servers}
         self._server = tf.distribute.Server(
             tf.train.ClusterSpec({role: list(addresses) for role, addresses in spec.items()}),
@@ -65,16 +68,26 @@ class Server:
             protocol="grpc",
             config=context.context().config,  # a server knows nothing of the devices that were just laid out
         )
-        if computes:
+        if self._cluster.role == "worker":
             devices = placement.found(names, self._inventory)
             self.allocator = Allocator(devices)
             self._progress.say(DevicesFound, devices=devices, strategy="ParameterServerStrategy")
+            self._read()
         while (command := self._mailbox.wait()).name not in ("stop", "stop_now"):
             self._progress.answer(
                 command, obeyed=False, answer="only the coordinator is asked: its run has the training"
             )
         self._progress.answer(command, obeyed=True, answer="stopped")
         return self.ended(Outcome.FINISHED, f"{command.name} asked by {command.who}")
+
+    def _read(self) -> None:
+        """Read the plan's data for the steps that are handed to this worker; where that fails, they say why."""
+        try:
+            dataset = data.load(self._plan.data, image_size=self._plan.image_size, seed=self._plan.seed)
+            self._examples.set_result(dataset)
+        except DataError as error:
+            self._examples.set_exception(error)
+            self._progress.say(Warned, message=str(error))
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run."""

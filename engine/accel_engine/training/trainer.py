@@ -203,7 +203,8 @@ class Trainer:
             for measured in self._loop.run(order, done):
                 self._record(measured)
                 done += measured.count
-                if done < len(order):  # else the epoch is over, which is to be said before anything is obeyed
+                # At the end of an epoch, that is to be said before anything is obeyed.
+                if done < len(order) and self._loop.at_rest:
                     self._obeying.obey()
                 if self._utilization:
                     self._utilization.look(self._timed_seconds, self._rate)
@@ -218,7 +219,7 @@ class Trainer:
         compiled = self._choice.compiled
         self._progress.enter(Phase.TRACING, "compiling with XLA" if compiled else "")
         if assembly.coordinated:
-            self._loop = CoordinatedLoop(assembly)
+            self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.waits)
         else:
             self._loop = Loop(assembly, xla=compiled, agree=self._council.follow if self._council else int)
         with layers.marked(assembly.model):
@@ -288,6 +289,8 @@ class Trainer:
         devices = placement.found(names, self._inventory)
         self.allocator = Allocator(devices)
         self._hardware = placement.hardware(devices, self._inventory)
+        if assembly.coordinated:
+            self._hardware = placement.hardware_of_workers(self._plan, self._inventory)
         self._progress.say(
             DevicesFound,
             devices=devices,

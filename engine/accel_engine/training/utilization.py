@@ -39,13 +39,13 @@ class Utilization:
         self._may_measure = assembly.on_cpu and assembly.alone and self._arithmetic == FLOAT32
 
     def count(self, graph: tf.Graph) -> Count:
-        """Count the graph of a chunk of steps, or of one step where workers are handed single ones.
+        """Count the graph of a chunk of steps.
 
         A strategy for TPUs traces a step once for all of its replicas, others once for each of this worker's.
         """
         assembly = self._assembly
         traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
-        work = count(graph, chunk=not assembly.coordinated)
+        work = count(graph, chunk=True)
         factor = assembly.replicas / traced
         if work.flops is not None:
             work = Count(work.flops * factor, parts={name: part * factor for name, part in work.parts.items()})
@@ -88,6 +88,8 @@ class Utilization:
 
     def _sum_of_peaks(self) -> Peak:
         """The peak of all workers' devices, which are taken to be like this one's."""
+        if not any(self._hardware):
+            return Peak(None, reason="nobody here knows what devices these are")
         peaks = [peak(name, self._arithmetic) for name in self._hardware]
         total = 0.0
         for each in peaks:

@@ -4,6 +4,7 @@ What it says of each is looked at in the same pass: every replica puts it into i
 numbers, so that the sum over all replicas, which the means need anyway, is what all of them said.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
+from accel_engine.training.coordinated import AHEAD
 from accel_engine.training.examination import Examination, intake_of, why_not
-from accel_engine.training.feed import choose_feed
+from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.loop import graph_of, scaled
+from accel_engine.training.offered import OfferedFeed
+from accel_engine.training.workers import Workers
 
 LARGEST_BATCH = 256
 """The most examples that a replica takes at a time, unless it trains on more."""
@@ -42,7 +46,10 @@ class Validation:
         )
         # A TPU would compile for each shape, which takes longer than the examples that count for nothing.
         self._fills_up = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
-        self._feed = choose_feed(assembly.strategy, split, device_memory)
+        if assembly.coordinated:
+            self._feed: Feed = OfferedFeed(split, "validation")
+        else:
+            self._feed = choose_feed(assembly.strategy, split, device_memory)
         reason = why_not(assembly)
         self._looks = not reason
         self.examination = Examination(intake_of(assembly.dataset), split, reason)
@@ -58,9 +65,7 @@ class Validation:
             metric.reset_state()
         total = np.zeros(3)
         for order, share in self._orders():
-            source = self._feed.open(order)
-            for step in range(len(order)):
-                measured = self._batch(source, tf.constant(step)).numpy()
+            for step, measured in enumerate(self._measured(order)):
                 total += share * measured[:3]
                 if self._looks:
                     self.examination.note(order[step], measured[3:], repeated=share < 1)
@@ -98,6 +103,26 @@ class Validation:
             yield shared.reshape(1, replicas, -1), 1.0
         if len(last):
             yield np.repeat(last, replicas).reshape(-1, replicas, 1), 1.0 / replicas
+
+    def _measured(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
+        """What the model says of each batch of an order, one after the other."""
+        if self._assembly.coordinated:
+            yield from self._measured_by_workers(order)
+            return
+        source = self._feed.open(order)
+        for step in range(len(order)):
+            yield self._batch(source, tf.constant(step)).numpy()
+
+    def _measured_by_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
+        workers, under_way = Workers(self._assembly.strategy), deque[Any]()
+        # Metrics of the model's own are variables that all workers would add to at the same time.
+        most = 1 if self._has_own_metrics else AHEAD * self._assembly.simultaneous_steps
+        for rows in order:
+            under_way.append(workers.hand_out(self._batch, self._feed.open(rows[np.newaxis]), tf.constant(0)))
+            if len(under_way) == most:
+                yield workers.fetch(under_way.popleft())
+        while under_way:
+            yield workers.fetch(under_way.popleft())
 
     def _run_batch(self, source: Any, step: tf.Tensor) -> tf.Tensor:
         arguments = self._feed.arguments(source, step)

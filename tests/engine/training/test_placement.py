@@ -91,6 +91,30 @@ def test_local_workers_take_a_share_of_the_gpus_each(told: Told, monkeypatch: py
 
 
 @pytest.mark.parametrize(
+    ("role", "index", "names", "visible"),
+    [
+        ("chief", 0, ("CPU:0",), []),
+        ("ps", 0, ("CPU:0",), []),
+        ("worker", 0, ("GPU:0",), ["physical GPU 0"]),
+        ("worker", 2, ("GPU:0",), ["physical GPU 2"]),
+    ],
+)
+def test_only_the_workers_of_a_coordinator_are_given_gpus(
+    told: Told, monkeypatch: pytest.MonkeyPatch, role: str, index: int, names: tuple[str, ...], visible: list[str]
+) -> None:
+    workers = tuple(f"127.0.0.1:{port}" for port in (1, 2, 3))
+    cluster = Cluster(workers, ("127.0.0.1:4",), role, index, coordinator="127.0.0.1:5")
+    monkeypatch.setenv("TF_CONFIG", cluster.to_tf_config())
+    monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "1")
+    plan = Plan(strategy="parameter-server", local_workers=3)
+
+    assert configure(plan, INVENTORY) == names
+    assert told.visible == visible
+    assert placement.hardware_of_workers(plan, INVENTORY) == ("A small card",)
+    assert placement.hardware_of_workers(plan.replace(local_workers=0), INVENTORY) == ()
+
+
+@pytest.mark.parametrize(
     ("plan", "memory"),
     [
         (Plan(devices=("gpu:1",)), 24 * GIB),
