@@ -50,7 +50,7 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
         terminal.wait_for("Finished")
         terminal.send("w")
         terminal.wait_for("Nothing was kept of a validation")
-        terminal.send("v")
+        terminal.send("V")
         terminal.wait_for("in the background")
         terminal.wait_for(" right (", timeout=240)
         terminal.send("2")

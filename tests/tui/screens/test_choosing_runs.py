@@ -101,8 +101,10 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
         await pilot.press("S")
         await shows(pilot, "▲begun")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
-        await pilot.press("o")
+        await pilot.press(">")
         await shows(pilot, "status▲")
+        await pilot.press("<")
+        await shows(pilot, "▼begun")
         at = text_of(pilot).splitlines()[2].index("model")
         await pilot.click(RunsTable, offset=Offset(at + 1, 0))
         assert table(pilot).order == Order("model")

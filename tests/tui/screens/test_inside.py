@@ -86,11 +86,11 @@ async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
         await shows(pilot, "300 of 309 right (97.1%) after step 30", "name3 taken for name5: 7 of 37 (19%)", " 81%")
         row = next(line for line in text_of(pilot).splitlines() if line.strip().startswith("name3 "))
         assert re.search(r"\b30\b +7\b +81%", row)
-        await pilot.press("x")
+        await pilot.press("%")
         await until(pilot, lambda: re.search(r"name3 +81% +19%", text_of(pilot)), "shares")
-        await pilot.press("l")
+        await pilot.press("f")
         await shows(pilot, "Most confused", "name1 as name0")
-        await pilot.press("l", "up", "left")
+        await pilot.press("f", "up", "left")
         await shows(pilot, "name2 taken for name4: 0 of 30")
 
 
@@ -131,7 +131,7 @@ async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngin
 async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
     engine.writer.keep(Examined(0, (), np.zeros((0, 0), np.int64), ()), 30)
     async with looked_into(engine) as pilot:
-        await pilot.press("down", "x", "l", "2", "right", "1")
+        await pilot.press("down", "%", "f", "2", "right", "1")
         await shows(pilot, "Nothing was validated")
 
 
@@ -144,7 +144,7 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
         await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, the most wrong first (40 are wrong)", "✗ name3", "name5 90%")
         await pilot.press("end")
         await shows(pilot, "to 64 of 64", "✓ name3")
-        await pilot.press("f")
+        await pilot.press("&")
         await shows(pilot, "1 to ", "of 40, all that is wrong")
         await pilot.press("right")
         await hides(pilot, "name5 90%")
@@ -209,19 +209,19 @@ async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> 
     async with looked_into(engine) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, InsideScreen)
-        for wanted in ("pictures", "layers", "confusion"):
-            await pilot.press("w")
+        for key, wanted in (("2", "pictures"), ("3", "layers"), ("1", "confusion")):
+            await pilot.press(key)
             await until(pilot, lambda wanted=wanted: screen.tab == wanted, wanted)  # type: ignore[misc]
         await pilot.click("#layers-tab")
         await shows(pilot, "flatten  Flatten")
-        await pilot.press("escape")
+        await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
 
 
 async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
         await shows(pilot, "Nothing was validated yet")
-        await pilot.press("v")
+        await pilot.press("V")
         await until(
             pilot, lambda: [command.name for command in engine.writer.commands()] == ["validate"], "the command"
         )
@@ -291,10 +291,10 @@ async def test_an_ended_run_is_validated_in_the_background(
 ) -> None:
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Press v to have the last checkpoint's model validated")
-        await pilot.press("v")
+        await shows(pilot, "Press V to have the last checkpoint's model validated")
+        await pilot.press("V")
         await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
-        await pilot.press("v", "2", "1")  # once at a time, and the screen does all else meanwhile
+        await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
         stub_question.goes_on.set()
         await shows(pilot, "300 of 309 right (97.1%) after step 300")
         await hides(pilot, "Validating")
@@ -305,7 +305,7 @@ async def test_an_ended_run_is_validated_in_the_background(
 async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: type[StubQuestion]) -> None:
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await pilot.press("v")
+        await pilot.press("V")
         await shows(pilot, "256 of 1,000 examples")
         await pilot.press("escape")
         await until(
@@ -318,7 +318,7 @@ async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: ty
 async def test_without_a_checkpoint_there_is_nothing_to_validate(engine: FakeEngine) -> None:
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await pilot.press("v")
+        await pilot.press("V")
         await shows(pilot, "has no checkpoint")
         await hides(pilot, "TensorFlow is starting")
         assert pilot.app.screen.check_action("validate", ())

@@ -119,9 +119,11 @@ async def test_keys_move_the_cursor_and_the_window_with_it(engine: FakeEngine) -
     async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "step 2,000")
         charts = charts_of(pilot)
+        await shows(pilot, "esc Back  q Quit")
         await pilot.press("v")
         assert charts.cursor is not None
         assert (charts.cursor.step, charts.cursor.stays) == (1000, True)
+        await shows(pilot, "esc Back  q Quit")  # which takes the cursor back
         await pilot.press("right")
         near = charts.cursor.step - 1000
         await pilot.press("shift+right")

@@ -46,8 +46,8 @@ class CompareScreen(Screen[None]):
     AUTO_FOCUS = "CompareCharts"
     BINDING_GROUP_TITLE = "Compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "app.show_runs", "Runs", id="compare.back", tooltip="Go back to the list of runs"),
         Binding("tab", "app.focus_next", "Table", id="compare.table", tooltip="Go from the charts to the table"),
+        Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to the list of runs"),
     ]
 
     app: "AccelApp"
@@ -82,6 +82,10 @@ class CompareScreen(Screen[None]):
                 yield Static(id="equal", markup=False)
                 yield CompareTable()
         yield KeyLine()
+
+    def action_back(self) -> None:
+        """Go to the list of runs, wherever this was opened from."""
+        self.app.show_runs()
 
     def on_mount(self) -> None:
         """Begin to follow."""

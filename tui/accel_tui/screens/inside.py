@@ -47,15 +47,14 @@ class InsideScreen(Screen[None]):
         Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show which classes are confused"),
         Binding("2", "tab('pictures')", show=False, id="inside.pictures", tooltip="Show what is the most wrong"),
         Binding("3", "tab('layers')", show=False, id="inside.layers", tooltip="Show the layers of the model"),
-        Binding("w", "next", "Next tab", id="inside.next", tooltip="Show the next of the three"),
         Binding(
-            "v",
+            "V",
             "validate",
             "Validate",
             id="inside.validate",
             tooltip="Have the run validated now; one that has ended from its last checkpoint, in the background",
         ),
-        Binding("escape", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
+        Binding("escape,w", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
         Binding("q", "quit", "Quit", id="inside.quit", tooltip="Leave; asks what becomes of a run that goes on"),
     ]
 
@@ -144,11 +143,6 @@ class InsideScreen(Screen[None]):
     def action_tab(self, name: str) -> None:
         """Show one of the three."""
         self.query_one(Tabs).active = f"{name}{_TAB}"
-
-    def action_next(self) -> None:
-        """Show the next of the three."""
-        names = list(TABS)
-        self.action_tab(names[(names.index(self.tab) + 1) % len(names)])
 
     def action_validate(self) -> None:
         """Ask the engine, whose answer the screen of the run tells; where there is none, begin a process."""
@@ -276,8 +270,8 @@ def _nothing(what: str, *, live: bool) -> str:
     if what == "layers":
         return "The layers are listed once the first step is traced." if live else "This run did not list its layers."
     if live:
-        return "Nothing was validated yet: that is done after each epoch, or now with v, once a step was taken."
+        return "Nothing was validated yet: that is done after each epoch, or now with V, once a step was taken."
     return (
         "Nothing was kept of a validation: there was none, or an older accel-tui made it. "
-        "Press v to have the last checkpoint's model validated now, in the background."
+        "Press V to have the last checkpoint's model validated now, in the background."
     )

@@ -89,9 +89,7 @@ class ChartKeys(LensKeys, can_focus=True):
             tooltip="Let the marked chart fill the screen, or no longer; so does a double click on one",
         ),
         Binding("a", "choose", "Charts", show=False, id="charts.choose", tooltip="Choose which charts are shown"),
-        Binding(
-            "escape", "back", "Back", show=False, id="charts.back", tooltip="Take back the filling, then the cursor"
-        ),
+        Binding("escape", "back", "Back", id="charts.back", tooltip="Take back the filling, then the cursor"),
     ]
 
     @dataclass
@@ -113,6 +111,13 @@ class ChartKeys(LensKeys, can_focus=True):
     """Where all charts are read."""
 
     _before_press: Cursor | None = None
+
+    def _watch_full(self) -> None:
+        self.refresh_bindings()
+
+    def _watch_cursor(self, before: Cursor | None, after: Cursor | None) -> None:
+        if bool(before and before.stays) != bool(after and after.stays):
+            self.refresh_bindings()
 
     @property
     def steps(self) -> int:

@@ -100,8 +100,10 @@ class ConfusionMap(Lines):
         Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Go ten classes down"),
         Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Go ten classes left"),
         Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Go ten classes right"),
-        Binding("x", "shares", "Shares", id="confusion.shares", tooltip="Show shares of the row, or counts"),
-        Binding("l", "list", "List", id="confusion.list", tooltip="Show the most confused pairs alone, or the map"),
+        Binding("percent_sign", "shares", "Shares", id="confusion.shares", tooltip="Show shares of the row, or counts"),
+        Binding(
+            "f", "list", "List", id="confusion.list", tooltip="Let the most confused pairs fill the screen, or the map"
+        ),
     ]
 
     examined: reactive[Examined | None] = reactive(None, repaint=False)

@@ -44,7 +44,11 @@ class Gallery(Lines):
         Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="Turn to the first page"),
         Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Turn to the last page"),
         Binding(
-            "f", "filter", "Only wrong", id="gallery.filter", tooltip="Show only what is wrong, or all that is kept"
+            "ampersand",
+            "filter",
+            "Only wrong",
+            id="gallery.filter",
+            tooltip="Show only what is wrong, or all that is kept",
         ),
         Binding(
             "plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Make pictures larger"

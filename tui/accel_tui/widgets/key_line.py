@@ -12,6 +12,9 @@ from textual.widget import Widget
 SPARE = ("zoom_in", "toggle_theme", "detach", "log", "details", "order", "show_plan", "delete", "label", "back", "mark")
 """The actions whose keys are left out where there is no room, the first first; help tells them too."""
 
+LAST = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme")
+"""The actions whose keys stand at the end, in this order, whoever owns them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -90,7 +93,8 @@ class KeyLine(Widget):
 
     def _look(self, screen: "Screen[object]") -> None:
         if screen is self.screen:
-            self.keys = tuple(self._active(screen))
+            keys = list(self._active(screen))
+            self.keys = tuple(sorted(keys, key=lambda key: LAST.index(key.action) if key.action in LAST else -1))
 
     def _active(self, screen: "Screen[object]") -> Iterator[Key]:
         """One key for each action, the first."""
@@ -104,6 +108,5 @@ class KeyLine(Widget):
                     (f" {self.app.get_key_display(binding)} ", f"$footer-key-foreground bold{style}"),
                     (f"{binding.description} ", f"$footer-description-foreground{style}"),
                 )
-                yield Key(
-                    binding.key, binding.action.rpartition(".")[2], label, active.tooltip, possible=active.enabled
-                )
+                action = binding.action.partition("(")[0].rpartition(".")[2]
+                yield Key(binding.key, action, label, active.tooltip, possible=active.enabled)

@@ -63,7 +63,7 @@ class LogView(Widget):
         Binding(
             "ampersand", "filter", "Filter", id="log.filter", tooltip="Show only lines with some words, without -others"
         ),
-        Binding("e", "level", "Level", id="log.level", tooltip="Show all lines, warnings and errors, or errors alone"),
+        Binding("L", "level", "Level", id="log.level", tooltip="Show all lines, warnings and errors, or errors alone"),
         Binding("escape", "close", "Close", id="log.close", tooltip="End asking, then the search, then the filter"),
     ]
 
@@ -255,6 +255,6 @@ class LogView(Widget):
         for action, key, said in (
             ("search", "/", searched or " search"),
             ("filter", "&", wanted or " filter"),
-            ("level", "e", f" {NAMES[lines.filter.level]}"),
+            ("level", "L", f" {NAMES[lines.filter.level]}"),
         ):
             self.query_one(f"#log-{action}", Label).update(Content.assemble((key, "$accent"), said))

@@ -75,7 +75,16 @@ class RunsTable(ScrollView, can_focus=True):
         Binding("space", "mark", "Choose", id="runs.mark", tooltip="Choose the run, or no longer; ctrl-click too"),
         Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Choose it and the next"),
         Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Choose it and the one before"),
-        Binding("o", "order", "Order", id="runs.order", tooltip="Order by the next column; so does a click on one"),
+        Binding(
+            "greater_than_sign",
+            "order(1)",
+            "Order",
+            id="runs.order",
+            tooltip="Order by the next column; so does a click on one",
+        ),
+        Binding(
+            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Order by the column before"
+        ),
         Binding("S", "turn", "Turn", show=False, id="runs.turn", tooltip="Turn the order the other way round"),
         Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="The next run"),
         Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="The run before"),
@@ -208,11 +217,11 @@ class RunsTable(ScrollView, can_focus=True):
         self._mark_between(self._cursor, self._cursor + direction)
         self._go_to(self._cursor + direction)
 
-    def action_order(self) -> None:
-        """Order by the next of the columns that are seen."""
+    def action_order(self, direction: int) -> None:
+        """Order by the next of the columns that are seen, or the one before."""
         titles = [column.title for column in self.lines.columns] or list(TITLES)
         at = titles.index(self.order.column) if self.order.column in titles else -1
-        self.order = Order(titles[(at + 1) % len(titles)])
+        self.order = Order(titles[(at + direction) % len(titles)])
 
     def action_turn(self) -> None:
         """Turn the order round."""
