@@ -13,6 +13,7 @@ import tomli_w
 
 from accel_engine import data, models, strategies
 from accel_engine.errors import PlanError, UsageError
+from accel_engine.spec import Spec
 
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
@@ -20,80 +21,6 @@ OPTIMIZERS = ("auto", "adam", "adamw", "nadam", "rmsprop", "sgd", "adagrad", "li
 VALIDATIONS = ("epoch", "end", "off")
 REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
 RATE_SCALINGS = ("none", "linear", "square-root")
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What a field of the plan means and may be; the command line and the form are made from it.
-
-    Attributes:
-        doc: One line for ``--help``, the form and the TOML file.
-        type: ``str``, ``int`` or ``float``; ``tuple`` for several names.
-        choices: The only values allowed, when they are few.
-        minimum: The smallest number allowed.
-        above: The number that a value must exceed.
-        maximum: The largest number allowed.
-        optional: Whether ``None`` (leave it out) is allowed.
-        example: A value to show in help.
-    """
-
-    doc: str
-    type: type
-    choices: tuple[str, ...] = ()
-    minimum: float | None = None
-    above: float | None = None
-    maximum: float | None = None
-    optional: bool = False
-    example: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What a value may be, in words."""
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        noun = {int: "a whole number", float: "a number", str: "text", tuple: "a list of names"}[self.type]
-        bounds = [
-            text
-            for bound, text in (
-                (self.minimum, f"at least {self.minimum}"),
-                (self.above, f"above {self.above}"),
-                (self.maximum, f"at most {self.maximum}"),
-            )
-            if bound is not None
-        ]
-        return " ".join([noun, " and ".join(bounds)]).strip() + (", or nothing" if self.optional else "")
-
-    def check(self, name: str, value: Any) -> Any:
-        """Return the value in its exact type, or raise :class:`PlanError`."""
-        wrong = PlanError(name, value, f"must be {self.allowed}")
-        if value is None and self.optional:
-            return None
-        if self.type is tuple:
-            items = value.replace(",", " ").split() if isinstance(value, str) else value
-            if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-                raise wrong
-            return tuple(items)
-        if isinstance(value, bool):
-            raise wrong
-        if self.type is float and isinstance(value, int):
-            value = float(value)
-        if not isinstance(value, self.type):
-            raise wrong
-        if self.choices and value not in self.choices:
-            near = difflib.get_close_matches(str(value), self.choices, n=1)
-            raise PlanError(name, value, wrong.allowed + (f" (did you mean {near[0]}?)" if near else ""))
-        if isinstance(value, int | float) and not self._in_bounds(value):
-            raise wrong
-        return value
-
-    def _in_bounds(self, value: float) -> bool:
-        return (
-            value == value
-            and abs(value) != float("inf")
-            and (self.minimum is None or value >= self.minimum)
-            and (self.above is None or value > self.above)
-            and (self.maximum is None or value <= self.maximum)
-        )
 
 
 def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:

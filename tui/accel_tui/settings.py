@@ -11,8 +11,9 @@ from typing import Any
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS as PLAN_SPECS
-from accel_engine.plan import Plan, Spec
+from accel_engine.plan import Plan
 from accel_engine.registry import suggestion
+from accel_engine.spec import Spec
 from accel_tui.places import SETTINGS as SETTINGS_VARIABLE
 from accel_tui.places import settings_path
 

@@ -11,10 +11,11 @@ import click
 from accel_engine import launch, preflight
 from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
-from accel_engine.plan import DEFAULTS, SPECS, Plan, Spec, flag, read_values
+from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.run import RunReader, create, find
 from accel_engine.run.making import reopen
 from accel_engine.run.parts import resumable
+from accel_engine.spec import Spec
 from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say

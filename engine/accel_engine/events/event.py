@@ -1,0 +1,48 @@
+"""What every event is, and the words that several of them use."""
+
+import re
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Self
+
+
+class Phase(StrEnum):
+    """What an engine is busy with."""
+
+    STARTING = "starting"
+    IMPORTING = "importing"
+    BUILDING = "building"
+    TRACING = "tracing"
+    TRAINING = "training"
+    PAUSED = "paused"
+    VALIDATING = "validating"
+    CHECKPOINTING = "checkpointing"
+
+
+class Outcome(StrEnum):
+    """How a run ended. A run whose engine died without a word has none: it is lost."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened in a run.
+
+    Attributes:
+        time: Seconds since the Unix epoch.
+    """
+
+    time: float
+
+    @classmethod
+    def kind(cls) -> str:
+        """The event's name in files and on the wire: ``EpochEnded`` is ``epoch_ended``."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def parse(cls, values: dict[str, Any]) -> Self:
+        """Build the event from its stored fields."""
+        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})

@@ -1,0 +1,88 @@
+"""How events are written: as a run keeps them, and as scripts read them."""
+
+import json
+import math
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any
+
+from accel_engine.events.basis import DevicesFound, ModelBuilt, RunStarted, WorkCounted, WorkersMet, XlaTried
+from accel_engine.events.course import (
+    CheckpointSaved,
+    CommandAnswered,
+    EpochEnded,
+    LearningRateChanged,
+    PhaseChanged,
+    RunEnded,
+    Validated,
+    Warned,
+)
+from accel_engine.events.event import Event, Outcome, Phase
+
+KINDS: dict[str, type[Event]] = {
+    kind.kind(): kind
+    for kind in (
+        RunStarted,
+        PhaseChanged,
+        WorkersMet,
+        DevicesFound,
+        ModelBuilt,
+        EpochEnded,
+        Validated,
+        CheckpointSaved,
+        LearningRateChanged,
+        XlaTried,
+        WorkCounted,
+        CommandAnswered,
+        Warned,
+        RunEnded,
+    )
+}
+
+_ENUMS: dict[str, type[StrEnum]] = {"phase": Phase, "outcome": Outcome}
+
+
+def to_json(event: Event) -> str:
+    """Give an event's stored form: its fields but for the time, which has a column of its own."""
+    values = asdict(event)
+    del values["time"]
+    return json.dumps(_finite(values), separators=(",", ":"))
+
+
+def from_json(kind: str, time: float, body: str) -> Event:
+    """Read an event back from its stored form.
+
+    Raises:
+        KeyError: No event is called ``kind``.
+    """
+    values = json.loads(body)
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+        elif name in _ENUMS:
+            values[name] = _ENUMS[name](value)
+        elif name == "metrics":
+            values[name] = {key: math.nan if number is None else number for key, number in value.items()}
+    return KINDS[kind].parse({**values, "time": time})
+
+
+def to_wire(event: Event) -> dict[str, Any]:
+    """Give an event as the JSON object that scripts read.
+
+    ``metrics`` stand beside the other fields, but for one that would hide such a field.
+    """
+    values: dict[str, Any] = {"event": event.kind(), **_finite(asdict(event))}
+    metrics = values.pop("metrics", {})
+    return values | {name: value for name, value in metrics.items() if name not in values}
+
+
+def _finite(value: Any) -> Any:
+    """Replace what JSON cannot hold (NaN and the infinities) by null."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+    return value
