@@ -70,6 +70,7 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
     settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
 
     from rich.console import Console
+    from textual.scrollbar import ScrollBarRender
 
     from accel_tui.app import AccelApp
     from accel_tui.keeping_driver import KeepingDriver
@@ -77,6 +78,8 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
 
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)
+    if settings.glyphs == "ascii":  # which has nothing like the eighths of a cell that a bar ends with
+        ScrollBarRender.VERTICAL_BARS = ScrollBarRender.HORIZONTAL_BARS = [" "] * 8
     with asyncio.Runner() as runner:
         app = AccelApp(open_run=run, settings=settings)
         if frame:

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
@@ -17,58 +16,11 @@ from textual.strip import Strip
 
 from accel_engine.run.inside import Examined
 from accel_tui import figures, tones, units
+from accel_tui.widgets.confused_pairs import confused, pair_name
+from accel_tui.widgets.confusion_layout import HEAT_WIDTH, LIST_WIDTH, Layout, lay_out
 from accel_tui.widgets.lines import Lines, fitted
 
-NAME_WIDTH = 16
-"""Cells of a class's name beside its row, at most."""
-
-LIST_WIDTH = 24
-"""Cells that the list needs beside the map."""
-
 _ROOM_FOR_BOTH = 76
-_SHARE_WIDTH = 6
-_HEAT_WIDTH = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a map fits into the room that there is.
-
-    Attributes:
-        name: Cells of a name.
-        cell: Cells of a class's column; of two, shades are shown without numbers.
-        columns: How many columns there is room for.
-        rows: How many rows.
-    """
-
-    name: int
-    cell: int
-    columns: int
-    rows: int
-
-    @property
-    def width(self) -> int:
-        """Cells of all of it."""
-        return self.name + self.cell * self.columns + _SHARE_WIDTH
-
-
-def lay_out(names: tuple[str, ...], number: int, width: int, height: int) -> Layout:
-    """Give every class a column with numbers if there is room, else without, else as many as there is room for.
-
-    Args:
-        names: Of the classes.
-        number: Cells of the longest number.
-        width: Cells that there are.
-        height: Lines that there are for classes.
-    """
-    name = min(max(map(len, names)), NAME_WIDTH, max(width // 4, 4)) + 1
-    room = width - name - _SHARE_WIDTH
-    cell = max(number, 3) + 1
-    if len(names) * cell > room >= len(names) * _HEAT_WIDTH:
-        cell = _HEAT_WIDTH
-    elif len(names) * cell <= room:
-        cell = max(cell, min((room - LIST_WIDTH) // len(names), max(map(len, names)) + 1))
-    return Layout(name, cell, max(1, min(len(names), room // cell)), max(1, min(len(names), height)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +127,7 @@ class ConfusionMap(Lines):
             and event.y >= 2
             and found.name <= event.x < found.name + found.cell * found.columns
         ):
-            row, column = event.y - 2, (event.x - found.name) // found.cell
+            row, column = (event.y - 2) // found.lines, (event.x - found.name) // found.cell
             if row < found.rows:
                 self.place = self._first[0] + row, self._first[1] + column
 
@@ -206,7 +158,7 @@ class ConfusionMap(Lines):
             beside = []
         lines = [
             self._heads(examined, shown, columns),
-            *(self._row(examined, shown, row, columns, paint) for row in rows),
+            *(line for row in rows for line in self._row(examined, shown, row, columns, paint)),
         ]
         for index in range(height - 2):
             line = lines[index] if index < len(lines) else Strip.blank(0)
@@ -225,16 +177,17 @@ class ConfusionMap(Lines):
         return range(first[0], first[0] + shown.rows), range(first[1], first[1] + shown.columns)
 
     def _heads(self, examined: Examined, shown: Layout, columns: range) -> Strip:
-        if shown.cell == _HEAT_WIDTH:
+        if shown.cell == HEAT_WIDTH:
             name = fitted(examined.names[self.place[1]], shown.cell * shown.columns)
             return self.line((" " * shown.name, ""), (name, "faint"), (" right", "faint"))
-        heads = [f"{fitted(examined.names[column], shown.cell - 1).rstrip():>{shown.cell - 1}} " for column in columns]
+        heads = [shown.placed(fitted(examined.names[column], shown.cell - 1).rstrip()) for column in columns]
         pieces = [
             (head, "head" if column == self.place[1] else "faint") for head, column in zip(heads, columns, strict=True)
         ]
         return self.line((" " * shown.name, ""), *pieces, (" right", "faint"))
 
-    def _row(self, examined: Examined, shown: Layout, row: int, columns: range, paint: "_Paint") -> Strip:
+    def _row(self, examined: Examined, shown: Layout, row: int, columns: range, paint: "_Paint") -> list[Strip]:
+        """The lines of a class, of which the middle one has the words."""
         assert examined.counts is not None  # noqa: S101 (there is no page else)
         counts = examined.counts[row]
         total = int(counts.sum())
@@ -245,18 +198,26 @@ class ConfusionMap(Lines):
             self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
         ]
         share = f"{counts[row] / total:>5.0%} " if total else "    - "
-        return Strip([head, *cells, Segment(share, self.styled("faint"))])
+        words = Strip([head, *cells, Segment(share, self.styled("faint"))])
+        if shown.lines == 1:
+            return [words]
+        ground = [Segment(" " * shown.cell, cell.style) for cell in cells]
+        around = Strip(
+            [Segment(" " * shown.name, self.rich_style), *ground, Segment(" " * len(share), self.rich_style)]
+        )
+        above = (shown.lines - 1) // 2
+        return [*[around] * above, words, *[around] * (shown.lines - 1 - above)]
 
     def _cell(self, count: int, total: int, shown: Layout, place: tuple[int, int], paint: "_Paint") -> Segment:
         share = count / total if total else 0.0
         text = ""
-        if shown.cell > _HEAT_WIDTH:
+        if shown.cell > HEAT_WIDTH:
             text = "" if not count else f"{share:.0%}" if self.shares else figures.compact(count)
         elif not paint.coloured:
-            text = tones.shade(share) * _HEAT_WIDTH
-        text = f"{text:>{shown.cell - 1}} " if len(text) < shown.cell else text[: shown.cell]
-        if place == self.place and text.isspace():
-            text = "[]" if shown.cell == _HEAT_WIDTH else f"{'[]':>{shown.cell - 1}} "
+            text = tones.shade(share) * HEAT_WIDTH
+        if place == self.place and not text.strip():
+            text = "[]"
+        text = shown.placed(text)
         right = place[0] == place[1]
         here = place == self.place
         if not paint.coloured:
@@ -295,22 +256,3 @@ def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
     if here:
         colour = tones.ink(paint.ground)
     return Style(color=RichColor.from_rgb(*tones.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)
-
-
-def pair_name(examined: Examined, pair: tuple[int, int, int, float]) -> str:
-    """Which class is taken for which."""
-    return f"{examined.names[pair[0]]} as {examined.names[pair[1]]}"
-
-
-def confused(examined: Examined, most: int = 1) -> list[tuple[int, int, int, float]]:
-    """The pairs that are confused most: a class, what it is taken for, how often, and that as a share of the class."""
-    if examined.counts is None or most < 1:
-        return []
-    wrong: npt.NDArray[np.int64] = examined.counts.copy()
-    np.fill_diagonal(wrong, 0)
-    totals = examined.counts.sum(axis=1)
-    rows, columns = np.nonzero(wrong)
-    found = wrong[rows, columns]
-    share = found / totals[rows]
-    best = np.lexsort((columns, rows, -share, -found))[:most]
-    return [(int(rows[i]), int(columns[i]), int(found[i]), float(share[i])) for i in best]

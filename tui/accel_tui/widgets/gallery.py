@@ -174,7 +174,7 @@ class Gallery(Lines):
         wrong = sum(not judged.right for judged in examined.worst)
         kept = "all that is wrong" if self.only_wrong else "the most wrong first"
         if not chosen:
-            return self.line(("Nothing is wrong.", "right"), (" f shows what the model is least sure of.", "faint")), []
+            return self.line(("Nothing is wrong.", "right"), (" & shows what the model is least sure of.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
         about = f" ({wrong} are wrong), after step {self.step:,}"
         return self.line((words, "title"), (f"{about}   below: what it is, what is said", "faint")), here
