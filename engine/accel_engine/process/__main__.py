@@ -17,6 +17,7 @@ from accel_engine.events import Outcome
 from accel_engine.process import asked, environment
 from accel_engine.process.conductor import Conductor
 from accel_engine.process.importing import TensorFlow
+from accel_engine.process.precedence import give_way
 from accel_engine.process.warm import WarmServer
 
 
@@ -29,6 +30,7 @@ def main() -> int:
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
+    give_way()  # before there are threads, which take after it
     # What the user's model prints shall be in the log when it is said, even if the process is killed.
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlow()
