@@ -288,7 +288,8 @@ class AccelApp(LeavingApp, PaintingApp):
         import accel_tui.screens.runs
         import accel_tui.widgets.runs_table  # noqa: F401
 
-        self.post_message(messages.RestImported())
+        sheets = sorted(_HERE.glob("screens/*.tcss"))
+        self.post_message(messages.RestImported(self.stylesheet.parse_ahead(sheets)))
         if self.settings.keys:
             from accel_tui import nameable
 
@@ -296,12 +297,11 @@ class AccelApp(LeavingApp, PaintingApp):
                 self.post_message(messages.SettingsRefused(SettingsError(mistakes)))
 
     @on(messages.RestImported)
-    def _settle(self) -> None:
+    def _settle(self, event: messages.RestImported) -> None:
         """Do what else would make a key wait later."""
         self.lists_runs = True
-        # A sheet that comes with its screen would have every widget's style worked out anew.
-        self.stylesheet.read_all(sorted(_HERE.glob("screens/*.tcss")))
-        self.stylesheet.parse()
+        # Rules that come with their screen would have every widget's style worked out anew.
+        self.stylesheet.take(event.rules)
         if not gc.isenabled():  # as the command has it that opens the dashboard
             gc.freeze()  # what is there now stays
             gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)  # all of it is looked through only when we say so

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from textual.css.stylesheet import Stylesheet
 from textual.message import Message
 
 from accel_engine.devices.reading import Inventory, Sample
@@ -46,8 +47,11 @@ class StartFailed(Message):
     engine: WarmEngine | None
 
 
+@dataclass
 class RestImported(Message):
-    """What the first screen does not need is there now."""
+    """What the first screen does not need is there now, and the rules of how it looks."""
+
+    rules: Stylesheet
 
 
 @dataclass

@@ -18,9 +18,9 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.types import CSSPathType
 
-from accel_tui import sheet
 from accel_tui.canvas import Canvas
 from accel_tui.link import Link
+from accel_tui.sheet import Sheet
 
 RETRY_SECONDS = 1 / 30
 """How often it is looked whether a link that was full has room again."""
@@ -78,8 +78,7 @@ class PaintingApp(App[None]):
     def __init__(self, css_path: CSSPathType | None = None) -> None:
         # Without colours, the terminal's own are all that there may be; Textual would make greys of others.
         super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
-        if sheet.UNDERSTOOD:
-            self.stylesheet = sheet.Sheet(variables=self.get_css_variables())
+        self.stylesheet: Sheet = Sheet(variables=self.get_css_variables())
         self.keep_first_frame: Callable[[str], None] | None = None
         """What is told the first frame as it is sent to the terminal."""
         self._canvas = Canvas()

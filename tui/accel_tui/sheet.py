@@ -7,7 +7,9 @@ screen was there. How Textual does it is private to it, as what ``painting`` and
 
 # ruff: noqa: SLF001 (for that reason)
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import getfile
+from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,26 +17,45 @@ from textual.css.model import RuleSet, Selector, SelectorType
 from textual.css.styles import RenderStyles, RulesMap
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.widget import Widget
 
-UNDERSTOOD = all(hasattr(Stylesheet, name) for name in ("replace_rules", "_process_component_classes")) and all(
-    hasattr(DOMNode, name) for name in ("_get_component_classes", "_selector_names", "_PSEUDO_CLASSES")
+UNDERSTOOD = all(
+    hasattr(kind, name)
+    for kind, names in {
+        Stylesheet: ("replace_rules", "_parse_rules", "_process_component_classes"),
+        DOMNode: ("_css_bases", "_css_type_name", "_get_component_classes", "_selector_names", "_PSEUDO_CLASSES"),
+    }.items()
+    for name in names
 )
 """Whether this version of Textual works out styles as it is known here."""
 
 MOST = 5000
 """How many places are remembered: as many as some hundred kilobytes hold."""
 
+_MOST_SOURCES = 500
+"""How many pieces of CSS are kept parsed; Textual's 64 are fewer than there are."""
+
+_SIGNS = {SelectorType.TYPE: "", SelectorType.CLASS: ".", SelectorType.ID: "#"}
+
 _FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
 """What Textual notes at a node of rules that may come to mean it."""
 
-_Kind = tuple[type[DOMNode], str | None, frozenset[str]]
 
+class _Sight(NamedTuple):
+    """What rules look at in a node to tell whether they mean it, or what is in it.
 
-class _States(NamedTuple):
-    """The pseudo-classes that decide which rules mean a node."""
+    Attributes:
+        names: Types, ``.classes`` and ``#ids``.
+        states: Pseudo-classes.
+    """
 
-    own: frozenset[str]
-    around: frozenset[str]
+    names: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+
+    def of(self, selectors: Sequence[Selector]) -> "_Sight":
+        """This, and what these selectors look at."""
+        names = (_SIGNS[selector.type] + selector.name for selector in selectors if selector.type in _SIGNS)
+        return _Sight(self.names.union(names), self.states.union(*(selector.pseudo_classes for selector in selectors)))
 
 
 class Sheet(Stylesheet):
@@ -42,12 +63,33 @@ class Sheet(Stylesheet):
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
+        self._parse_cache.grow(_MOST_SOURCES)
         self._known: list[RuleSet] = []
-        self._named: frozenset[str] = frozenset()
-        self._states: dict[_Kind, _States] = {}
+        self._sights: dict[frozenset[str], tuple[_Sight, _Sight]] = {}
         self._places: dict[Any, int] = {}
         self._looks: dict[int, tuple[RulesMap, tuple[bool, ...]]] = {}
         self._given: WeakKeyDictionary[DOMNode, tuple[RulesMap, int]] = WeakKeyDictionary()
+
+    def parse_ahead(self, files: Sequence[Path]) -> Stylesheet:
+        """Parse files, and the rules of all kinds of widgets that are imported, for :meth:`take`; from any thread."""
+        ahead = Stylesheet(variables=self._variables)
+        ahead._parse_cache.grow(_MOST_SOURCES)
+        ahead.read_all(files)
+        for kind in _kinds(Widget) if UNDERSTOOD else ():
+            for place, base in enumerate(kind._css_bases(kind)):
+                if rules := base.__dict__.get("DEFAULT_CSS"):
+                    scope = base._css_type_name if base.__dict__.get("SCOPED_CSS", True) else ""
+                    ahead.add_source(rules, (getfile(base), f"{base.__name__}.DEFAULT_CSS"), True, -place, scope)
+        ahead.parse()
+        return ahead
+
+    def take(self, ahead: Stylesheet) -> None:
+        """Have rules that were parsed ahead. Those that come with their widgets make the sheet forget what it said."""
+        if ahead._variables == self._variables:  # the theme may be another by now
+            for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is no mapping)
+                self._parse_cache[text] = ahead._parse_cache[text]
+        self.source = {**ahead.source, **self.source}
+        self.parse()
 
     def apply(self, node: DOMNode, *, animate: bool = False, cache: dict[Any, Any] | None = None) -> None:
         """Give a node its styles.
@@ -57,10 +99,13 @@ class Sheet(Stylesheet):
             animate: Whether they may change little by little.
             cache: What is known of the nodes around it, when several are given theirs at a time.
         """
+        if not UNDERSTOOD:
+            super().apply(node, animate=animate, cache=cache)
+            return
         if self.rules is not self._known or len(self._places) > MOST:
             self._forget()
         seen = {} if cache is None else cache
-        place = self._place(node, *self._states_of(node), seen)
+        place = self._place(node, *self._sights_of(node), seen)
         if look := self._looks.get(place):
             rules, flags = look
             for name, flag in zip(_FLAGS, flags, strict=True):
@@ -95,48 +140,34 @@ class Sheet(Stylesheet):
         if before != [styles._cache_key for styles in parts.values()]:
             node.refresh()
 
-    def _states_of(self, node: DOMNode) -> _States:
-        kind = self._kind(node)
-        if kind not in self._states:
-            own: set[str] = set()
-            around: set[str] = set()
-            for name in self.rules_map.keys() & node._selector_names:
-                for selectors in (selectors for rule in self.rules_map[name] for selectors in rule.selector_set):
-                    of_node = _of_node(selectors.selectors)
-                    for number, selector in enumerate(selectors.selectors):
-                        (own if number >= of_node else around).update(selector.pseudo_classes)
-            self._states[kind] = _States(frozenset(own), frozenset(around))
-        return self._states[kind]
+    def _sights_of(self, node: DOMNode) -> tuple[_Sight, _Sight]:
+        """What rules look at that may mean a node: in the node itself, and in those that it is in."""
+        names = frozenset(self.rules_map.keys() & node._selector_names)
+        if names not in self._sights:
+            own, around = _Sight(names), _Sight()
+            for rule in {rule for name in names for rule in self.rules_map[name]}:
+                for selectors in (one.selectors for one in rule.selector_set):
+                    first = _first_of_node(selectors)
+                    own, around = own.of(selectors[first:]), around.of(selectors[:first])
+            self._sights[names] = own, around
+        return self._sights[names]
 
-    def _place(self, node: DOMNode, own: frozenset[str], around: frozenset[str], seen: dict[Any, Any]) -> int:
+    def _place(self, node: DOMNode, own: _Sight, around: _Sight, seen: dict[Any, Any]) -> int:
         """A number for all that rules can tell of a node, and of what it is in."""
         place: int | None = seen.get((node, own, around))
         if place is None:
-            above_it = self._place(node.parent, around, around, seen) if node.parent else 0
+            above = self._place(node.parent, around, around, seen) if node.parent else 0
             checks: Mapping[str, Callable[[Any], bool]] = node._PSEUDO_CLASSES
-            state = tuple(name in checks and checks[name](node) for name in own)
-            place = self._places.setdefault((above_it, self._kind(node), own, state), len(self._places) + 1)
-            seen[node, own, around] = place
+            states = frozenset(name for name in own.states if name in checks and checks[name](node))
+            told = above, own.names.intersection(node._selector_names), states, own
+            place = seen[node, own, around] = self._places.setdefault(told, len(self._places) + 1)
         return place
 
-    def _kind(self, node: DOMNode) -> _Kind:
-        """All that rules can tell of a node whatever its state and its place are."""
-        return type(node), node.id if node.id in self._named else None, self._named.intersection(node._classes)
-
     def _forget(self) -> None:
-        """Forget what other rules said, and learn by what names these tell nodes apart."""
+        """Forget what other rules said."""
         self._known = self.rules
-        self._named = frozenset(
-            selector.name
-            for rule in self.rules
-            for selectors in rule.selector_set
-            for selector in selectors.selectors
-            if selector.type in (SelectorType.ID, SelectorType.CLASS)
-        )
-        self._states.clear()
-        self._places.clear()
-        self._looks.clear()
-        self._given.clear()
+        for memory in (self._sights, self._places, self._looks, self._given):
+            memory.clear()
 
 
 class Parts(dict[str, RenderStyles]):
@@ -158,7 +189,14 @@ class Parts(dict[str, RenderStyles]):
         return node.styles
 
 
-def _of_node(selectors: list[Selector]) -> int:
+def _kinds(kind: type[Widget]) -> Iterator[type[Widget]]:
+    """A kind of widget and all that there are of it."""
+    yield kind
+    for special in kind.__subclasses__():
+        yield from _kinds(special)
+
+
+def _first_of_node(selectors: Sequence[Selector]) -> int:
     """The first of the selectors at the end that mean the node itself; those before mean what it is in."""
     first = len(selectors) - 1
     while first and not selectors[first - 1].advance:

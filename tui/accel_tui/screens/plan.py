@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import DescendantFocus, ScreenResume
+from textual.events import ScreenResume
 from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
@@ -29,6 +29,7 @@ from accel_tui.form import Filled
 from accel_tui.meter import Meter
 from accel_tui.spots import SpotScreen
 from accel_tui.widgets.device_panel import DevicePanel
+from accel_tui.widgets.field import Field
 from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.outlook_panel import OutlookPanel
 from accel_tui.widgets.picker import Picker
@@ -126,6 +127,7 @@ class PlanScreen(SpotScreen):
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
         self._was_shown = False
+        self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
         """From top to bottom: devices; form and what it means; command and start."""
@@ -136,7 +138,7 @@ class PlanScreen(SpotScreen):
             yield OutlookPanel()
         yield Vertical(id="late")
         with Vertical(id="bottom"):
-            yield Static(id="hint", markup=False)
+            yield self._hint
             yield Static(id="command", markup=False)
             with Horizontal(id="go"):
                 yield Button("▶ Start", id="start", compact=True)
@@ -225,10 +227,8 @@ class PlanScreen(SpotScreen):
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).look()
 
-    @on(DescendantFocus)
-    def _explain(self, event: DescendantFocus) -> None:
-        """Say what the field in use is for."""
-        del event
+    def watch_focused(self) -> None:
+        """Say what the field in use is for, in the frame that shows it in use."""
         self._show_hint()
 
     @on(Picker.Opened)
@@ -237,9 +237,10 @@ class PlanScreen(SpotScreen):
         self._show_hint()
 
     def _show_hint(self) -> None:
-        field = next((field for field in self.form.shown if field.has_focus_within), None)
+        within = self.focused.ancestors if self.focused else ()
+        field = next((field for field in within if isinstance(field, Field)), None)
         words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
-        hint = self.query_one("#hint", Static)
+        hint = self._hint
         # The screen is laid out again only for another number of lines.
         hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
 
