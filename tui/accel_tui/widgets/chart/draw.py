@@ -13,18 +13,17 @@ from accel_tui.marks import Marks
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis, Floats, labels, significant
 from accel_tui.widgets.chart.clipping import told
-from accel_tui.widgets.chart.frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.frame import Frame
 from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.log_axis import positive
 from accel_tui.widgets.chart.marks import draw_marks, words
+from accel_tui.widgets.chart.points import POINT, are_joined, draw_points, paint
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
 
-_POINT = "●"
 _LINE = "━━"
 _SPARSE = np.uint8(0b10010101)  # every other dot: the mean stands out from the band that it runs through
-_CELLS_A_POINT = 3  # where validations come closer than this, they are joined to a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def render(view: View) -> Frame:
         for series in view.series:
             _line(plot, view, series, width, scaffold.height)
         for series in view.series:
-            _points(plot, view, series, width, scaffold.height)
+            draw_points(plot, view.x, view.y, series)
     return frame
 
 
@@ -195,7 +194,7 @@ def _legend(view: View, width: int, *, named: bool, valued: bool = True) -> list
     space = " " if view.title else ""
     return [
         [
-            (f"{space}{_LINE if series.curve.count or _joined(view, series, width) else _POINT} ", series.style),
+            (f"{space}{_LINE if series.curve.count or are_joined(view.x, series, width) else POINT} ", series.style),
             (f"{series.name} " if named else "", "note"),
             (f"{view.value(value)} " if valued else "", "title"),
         ]
@@ -259,11 +258,11 @@ def _line(plot: Frame, view: View, series: Series, width: int, height: int) -> N
     low, high, mean = _resampled(curve, view, width)
     band = raster.trace(low, high, height) & _SPARSE
     if view.lens.smoothing:
-        _paint(plot, band | raster.trace(mean, mean, height), f"{series.style}-band")
+        paint(plot, band | raster.trace(mean, mean, height), f"{series.style}-band")
         _, _, mean = _resampled(smoothed(curve, view.lens.smoothing), view, width)
     else:
-        _paint(plot, band, f"{series.style}-band")
-    _paint(plot, raster.trace(mean, mean, height), series.style)
+        paint(plot, band, f"{series.style}-band")
+    paint(plot, raster.trace(mean, mean, height), series.style)
 
 
 def _resampled(curve: Curve, view: View, width: int) -> tuple[Floats, Floats, Floats]:
@@ -274,33 +273,3 @@ def _resampled(curve: Curve, view: View, width: int) -> tuple[Floats, Floats, Fl
     if view.lens.log:
         low[np.isnan(low) & ~np.isnan(high)] = 0  # down to where no logarithm goes
     return low, high, mean
-
-
-def _points(plot: Frame, view: View, series: Series, width: int, height: int) -> None:
-    """Mark points; where there is no room for so many, draw the line that joins them."""
-    if not series.points:
-        return
-    steps, values = np.array(series.points, dtype=np.float64).T
-    x, y = view.x.fraction(steps), view.y.fraction(values)
-    shown = (x >= 0) & (x <= 1) & ~np.isnan(y)
-    x, y = x[shown], y[shown]
-    if _joined(view, series, width):
-        line = np.interp((np.arange(2 * width) + 0.5) / (2 * width), x, y, left=math.nan, right=math.nan)
-        _paint(plot, raster.trace(line, line, height), series.style)
-        return
-    columns = np.minimum((x * width).astype(np.int64), width - 1)
-    rows = raster.dot_rows(y, height) // 4
-    plot.characters[rows, columns] = ord(_POINT)
-    plot.styles[rows, columns] = STYLE_ID[series.style]
-
-
-def _joined(view: View, series: Series, width: int) -> bool:
-    """Whether points are too many to be told apart."""
-    return sum(view.x.low <= step <= view.x.high for step, _ in series.points) * _CELLS_A_POINT > width
-
-
-def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
-    """Put braille over what is there, where it has dots."""
-    mask = patterns > 0
-    plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
-    plot.styles[mask] = STYLE_ID[style]
