@@ -69,6 +69,7 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
         (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "what answers there is no TPU"),
         (Way.parse("mine", "--tpu"), "<urlopen error [Errno -2] Name or service not known>", "grpc://HOST:PORT"),
         (Way.parse("mine", "--tpu"), "Missing runtime dependency on the Google API client.", "cloud-tpu-client"),
+        (AWAY, "Received http2 header with status: 404\nAdditional GRPC error information", "no TPU, but a web server"),
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )

@@ -27,7 +27,7 @@ _SLOWED = (
     (0x80, "power brake: the supply asked for less"),
     (0x04, "power limit"),
     (0x200, "board limit"),
-    (0x400, "voltage limit"),
+    (0x400, "reliability limit"),
     (0x10, "in step with a slower GPU (sync boost)"),
     (0x02, "clocks set by an administrator"),
     (0x100, "clocks of a display"),

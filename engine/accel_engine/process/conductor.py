@@ -196,7 +196,8 @@ class Conductor:
         if cluster is None:
             self._workers = LocalWorkers(self._directory, plan)
             cluster = self._workers.cluster
-            os.environ |= environment(cluster)
+        if self._workers or cluster.source != "TF_CONFIG":
+            os.environ |= environment(cluster)  # where TensorFlow looks for it
         self._cluster = cluster
         if cluster.peers:
             self._watch = PeerWatch(cluster, self._tell_missing, self._warn)

@@ -14,6 +14,7 @@ _CAUSES = (
     ("No OpKernel", "this TensorFlow has no TPU support: in a fresh environment, pip install 'accel-tui[tpu]'"),
     ("RET_CHECK", "TensorFlow found no TPU chip that it can use; accel-tui doctor says more"),
     ("TPU_SYSTEM", "what answers there is no TPU, or its TensorFlow has not started"),
+    ("http2 header with status", "what answers there is no TPU, but a web server or a proxy"),
     ("urlopen", "only a machine in Google Cloud can look a TPU up by its name; elsewhere, name its grpc://HOST:PORT"),
     ("Google API client", "to look a TPU up by its name, pip install cloud-tpu-client"),
 )

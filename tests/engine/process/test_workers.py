@@ -1,5 +1,6 @@
 """Real workers on this machine: processes that train one model together."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
@@ -10,7 +11,7 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged
+from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, WorkersMet
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.home import latest_checkpoint
@@ -103,6 +104,20 @@ def test_a_worker_that_dies_is_named_and_the_run_ends(
     assert "is gone" in ended.reason
     assert "resume" in ended.hint
     assert latest_checkpoint(directory)
+
+
+def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+    plan = ALONE.replace(strategy="multi-worker", steps_per_epoch=5)
+    step = {"SLURM_NTASKS": "2", "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_STEP_TASKS_PER_NODE": "2"}
+    step["SLURM_JOB_ID"] = str(os.getpid())  # which the ports follow from
+    directories = [run.create(plan) for _ in range(2)]
+    for task, directory in enumerate(directories):
+        engines.append(start(directory, step | {"SLURM_PROCID": str(task)}))
+    assert [engine.wait(120) for engine in engines] == [0, 0]
+
+    np.testing.assert_array_equal(*(read(directory)[1] for directory in directories))
+    (met,) = (event for event in read(directories[0])[0] if isinstance(event, WorkersMet))
+    assert [worker["run"] for worker in met.workers] == [directory.name for directory in directories]
 
 
 def test_a_worker_that_never_comes_is_named(
