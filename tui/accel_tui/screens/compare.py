@@ -137,6 +137,10 @@ class CompareScreen(Screen[None]):
         self._table.comparison = found
         self.query_one("#equal", Static).update(found.words)
 
+    def on_resize(self) -> None:
+        """Give the table what room there is now, which it takes no more of than it needs."""
+        self._table.on_resize()
+
     @on(CompareCharts.Filled)
     def _give_room(self, event: CompareCharts.Filled) -> None:
         event.stop()
