@@ -196,7 +196,10 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         assert len(list_runs()) == 3
-        await pilot.press("D", "d")
+        await pilot.press("D")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen), "the question again")
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         await until(pilot, lambda: shown(pilot) == [kept.name], "the run that was kept")
         assert not gone.exists()
         assert not other.exists()

@@ -70,9 +70,9 @@ async def test_an_empty_chart_waits_and_a_first_step_is_painted() -> None:
 
 
 async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
     app = Stage()
     async with app.run_test(size=(120, 40)) as pilot:
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)  # not before there are timers: one of 0 s cannot be late
         chart = app.chart
         curve = Curve().extend(falling(5100))
         chart.series = (Series("training", curve),)
@@ -155,9 +155,9 @@ class Veil(ModalScreen[None]):
 
 
 async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
+        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
         chart = app.chart
         drawn: list[object] = []
         render = chart_module.render

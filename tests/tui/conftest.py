@@ -1,0 +1,35 @@
+"""What all tests of the dashboard share: a pilot that waits for what there is to do, and not for a time."""
+
+import asyncio
+import time
+
+import pytest
+import textual.app
+import textual.pilot
+from textual._context import active_app
+
+
+async def settled(*_: float) -> None:
+    """Wait until the event loop has nothing to go on with and all is painted.
+
+    Textual's own, in whose place this is, samples how busy the process is: 20 ms at least and one second at most, which
+    it takes where something is always moving, and no more than a guess on a busy machine.
+    """
+    app, until = active_app.get(), time.monotonic() + 1.0
+    for _ in range(2):
+        await _quiet(until)
+        app.screen._on_timer_update()
+    await _quiet(until)
+
+
+async def _quiet(until: float) -> None:
+    ready, turns = asyncio.get_running_loop()._ready, 0  # type: ignore[attr-defined]
+    while turns < 3 and time.monotonic() < until:
+        await asyncio.sleep(0)
+        turns = 0 if ready else turns + 1
+
+
+@pytest.fixture(autouse=True)
+def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textual.app, "wait_for_idle", settled)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", settled)
