@@ -13,7 +13,7 @@ from accel_tui.commands import KeyCommands
 from accel_tui.screens.help import KeyRows
 from accel_tui.screens.run import RunScreen
 from accel_tui.settings import Settings
-from accel_tui.theme import DARK, LIGHT
+from accel_tui.theme import LIGHT
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -79,32 +79,24 @@ def picture(widget: Widget) -> object:
     return [list(row.crop(region.x, region.right)) for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("place", "theme"),
-    [
-        *((place, DARK.name) for place in PLACES),
-        *((place, LIGHT.name) for place in ("plan", "run with its log", "pictures")),
-    ],
-)
-async def test_what_has_the_keys_is_seen(engine: FakeEngine, place: str, theme: str) -> None:
-    async with at(place) as pilot:
-        pilot.app.theme = theme
-        screen = pilot.app.screen
-        unseen = []
-        for widget in screen.focus_chain:
-            screen.set_focus(None)
-            await quiet(pilot)
-            without = picture(widget)
-            screen.set_focus(widget)
-            await quiet(pilot)
-            if picture(widget) == without:
-                unseen.append(widget)
-        assert screen.focus_chain
-        assert not unseen
+async def unseen(pilot: Pilot[None]) -> list[Widget]:
+    """Those of the screen that look the same with the keys and without."""
+    screen, found = pilot.app.screen, []
+    for widget in screen.focus_chain:
+        screen.set_focus(None)
+        await quiet(pilot)
+        without = picture(widget)
+        screen.set_focus(widget)
+        await quiet(pilot)
+        if picture(widget) == without:
+            found.append(widget)
+    return found
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_tab_goes_through_all_and_the_palette_has_whatever_keys_do(engine: FakeEngine, place: str) -> None:
+async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_has_whatever_keys_do(
+    engine: FakeEngine, place: str
+) -> None:
     async with at(place) as pilot:
         screen = pilot.app.screen
         chain = screen.focus_chain
@@ -124,6 +116,10 @@ async def test_tab_goes_through_all_and_the_palette_has_whatever_keys_do(engine:
             for active in screen.active_bindings.values():
                 if active.binding.id and active.enabled:
                     assert active.tooltip in offered
+        assert not await unseen(pilot)
+        if place in ("plan", "run with its log", "pictures"):
+            pilot.app.theme = LIGHT.name
+            assert not await unseen(pilot)
 
 
 async def test_a_click_on_a_key_in_help_does_what_it_does(engine: FakeEngine) -> None:

@@ -20,6 +20,16 @@ from accel_engine.training import loop, placement
 from accel_engine.training.control import Mailbox
 from accel_engine.training.trainer import Trainer
 
+RANDOM = """
+import keras
+from keras import layers
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32), layers.BatchNormalization(),
+                             layers.Dropout(0.3), layers.Dense(classes, activation="softmax")])
+"""
+"""A small model of a user's whose batch normalisation and dropout have states beside the weights."""
+
 MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, 2),))
 
 
@@ -138,6 +148,14 @@ class Gym:
 
         writer.chunk = chunk  # type: ignore[method-assign]
         writer.event = event  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="session")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """How a plan names :data:`RANDOM`."""
+    path = tmp_path_factory.mktemp("models") / "random_model.py"
+    path.write_text(RANDOM)
+    return f"{path}:build"
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from .conftest import Gym
 PLAN = Plan(model="mlp", epochs=2, validation="off")
 
 
-def test_the_size_of_chunks_changes_nothing(gym: Gym) -> None:
-    plan = PLAN.replace(model="cnn", batch_size=8, steps_per_epoch=70)
+def test_the_size_of_chunks_changes_nothing(gym: Gym, random_model: str) -> None:
+    plan = PLAN.replace(model=random_model, batch_size=8, steps_per_epoch=70)
     gym.steps = 1
     one_by_one = gym.train(plan)
     gym.steps = 64

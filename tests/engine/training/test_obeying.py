@@ -20,8 +20,8 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""
 
 
-def test_a_paused_run_is_the_same_run(gym: Gym) -> None:
-    plan = PLAN.replace(model="cnn")  # whose dropout goes on in the middle of its random numbers
+def test_a_paused_run_is_the_same_run(gym: Gym, random_model: str) -> None:
+    plan = PLAN.replace(model=random_model)  # whose dropout goes on in the middle of its random numbers
     whole = gym.train_once(plan)
     paused = gym.train(plan, at={3: [("pause",), ("pause",), ("checkpoint",), ("resume",)]})
 

@@ -12,16 +12,14 @@ from .conftest import Gym
 PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""
 
-RANDOM = PLAN.replace(model="cnn")
-"""The same with batch normalisation and dropout, whose states are to be kept too."""
 
-
-def test_a_stopped_and_resumed_run_is_the_same_run(gym: Gym) -> None:
-    whole = gym.train_once(RANDOM)
-    stopped = gym.train(RANDOM, at={7: [("stop",)]})
+def test_a_stopped_and_resumed_run_is_the_same_run(gym: Gym, random_model: str) -> None:
+    plan = PLAN.replace(model=random_model)
+    whole = gym.train_once(plan)
+    stopped = gym.train(plan, at={7: [("stop",)]})
     assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, 7)
 
-    resumed = gym.train(RANDOM, run=stopped.directory)
+    resumed = gym.train(plan, run=stopped.directory)
 
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)

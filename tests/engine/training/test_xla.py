@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,15 +9,6 @@ from accel_engine.training.loop import Loop
 from .conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
-
-RANDOM = """
-import keras
-from keras import layers
-
-def build(input_shape, classes):
-    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32), layers.BatchNormalization(),
-                             layers.Dropout(0.3), layers.Dense(classes, activation="softmax")])
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +32,10 @@ def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
 
 @pytest.mark.parametrize(("model", "precision"), [("random", "float32"), ("mlp", "mixed_float16")])
 def test_a_trial_leaves_no_trace_in_the_run(
-    gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: str, precision: str
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, model: str, precision: str
 ) -> None:
     found(monkeypatch, compiled=50.0)
-    (tmp_path / "models.py").write_text(RANDOM)
-    model = f"{tmp_path}/models.py:build" if model == "random" else model
-    plan = PLAN.replace(model=model, precision=precision)
+    plan = PLAN.replace(model=random_model if model == "random" else model, precision=precision)
 
     tried = gym.train(plan)
 

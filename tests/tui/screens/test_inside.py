@@ -137,8 +137,7 @@ async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
         await shows(pilot, "Nothing was validated")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize(("size", "channels"), [(SMALL, 1), (SMALL, 3), (WIDE, 4), (LARGE, 3)])
 async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:
     engine.writer.keep(examined(channels=channels, wrong=40), 30)
     async with looked_into(engine, size) as pilot:
