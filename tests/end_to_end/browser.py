@@ -97,7 +97,7 @@ class Browser:
 
     async def until(self, condition: Callable[[], Any]) -> None:
         """Wait for a condition, which may be told by what the browser says."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not condition():
                 await self.evaluate("1")  # takes what happened
                 await asyncio.sleep(0.02)

@@ -177,7 +177,7 @@ class Terminal:
                 return
         raise AssertionError(f"no {text!r} on the screen:\n{self.text}")
 
-    def wait_for(self, wanted: str | Callable[[str], Any], timeout: float = 30.0) -> str:
+    def wait_for(self, wanted: str | Callable[[str], Any], timeout: float = 120.0) -> str:
         """Wait until a text is on the screen, or a function of the screen's text is true.
 
         Returns:
@@ -198,7 +198,7 @@ class Terminal:
                 self._news.wait(min(left, 0.5))
             return text
 
-    def wait_closed(self, timeout: float = 30.0) -> int:
+    def wait_closed(self, timeout: float = 120.0) -> int:
         """Wait until the program has ended.
 
         Returns:
@@ -243,7 +243,7 @@ class Terminal:
         if self._slave >= 0:
             os.close(self._slave)
             self._slave = -1
-            self._reader.join(10)
+            self._reader.join(120)
             os.close(self._master)
 
     def _read(self) -> None:
@@ -269,7 +269,7 @@ class Terminal:
         mark = b"\x1b]0;drained\x07"
         os.write(self._slave, mark)
         with self._news:
-            self._news.wait_for(lambda: self._raw.endswith(mark), 10)
+            self._news.wait_for(lambda: self._raw.endswith(mark), 120)
             del self._raw[-len(mark) :]
 
     def _set_size(self, columns: int, rows: int) -> None:

@@ -23,7 +23,7 @@ def driver(tmp_path: Path) -> Driver:
 def devices(program: Path, driver: Driver, *arguments: str) -> str:
     environment = {**os.environ, **driver.environment, "COLUMNS": "80"}
     return subprocess.run(
-        [program, "devices", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=True
+        [program, "devices", *arguments], env=environment, capture_output=True, text=True, timeout=120, check=True
     ).stdout
 
 

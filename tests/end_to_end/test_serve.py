@@ -47,7 +47,7 @@ async def serving(program: Path) -> AsyncIterator[Served]:
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGINT)
-        assert await asyncio.wait_for(process.wait(), 60) == 0
+        assert await asyncio.wait_for(process.wait(), 120) == 0
 
 
 class Page:
@@ -59,7 +59,7 @@ class Page:
         self._stream = pyte.ByteStream(self.screen)
 
     async def until(self, word: str) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not any(word in line for line in self.screen.display):
                 data = await self.socket.receive_bytes()
                 self._stream.feed(PRIVATE.sub(b"", data))
@@ -92,13 +92,13 @@ async def test_a_page_that_is_left_ends_its_dashboard_and_a_dashboard_that_is_le
     async with serving(program) as served:
         async with opened(served) as page:
             await page.until("Start")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while served.dashboards:
                 await asyncio.sleep(0.01)
         async with opened(served) as page:
             await page.until("Start")
             await page.socket.send_json(["stdin", "q"])
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 while not page.socket.closed:
                     await page.socket.receive()
 
@@ -137,7 +137,7 @@ async def test_in_chromium_the_dashboard_is_painted_takes_keys_and_needs_no_netw
             lambda: re.search(r"\[1;\dR", browser.frames("Sent"))
         )  # its terminal tells what has arrived
         for theme in (DARK, LIGHT):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 while await browser.colour(300, 8) != dots(theme.surface):
                     await asyncio.sleep(0.02)
             await browser.press("t")

@@ -88,7 +88,7 @@ def foreground(program: Path) -> Iterator[Foreground]:
 
 def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: Path, foreground: Foreground) -> None:
     def ask(*words: str) -> str:
-        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -109,7 +109,7 @@ def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: P
     saved = foreground.read_until("checkpoint_saved")
     foreground.process.send_signal(signal.SIGINT)
     ended = foreground.read_until("run_ended")
-    assert foreground.process.wait(60) == 0
+    assert foreground.process.wait(120) == 0
     assert ended["outcome"] == "stopped"
     check_lines(foreground.lines)
     assert numbers(foreground.lines, "checkpoint_saved", "step")[-1] == ended["steps"] >= saved["step"]

@@ -74,7 +74,7 @@ def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
 def test_engine_that_dies_says_so_and_takes_no_run() -> None:
     with closing(WarmEngine()) as engine:
         os.kill(engine.pid, signal.SIGKILL)
-        assert not engine.wait_ready(30)
+        assert not engine.wait_ready(120)
         assert engine.state is EngineState.FAILED
         assert "the engine ended" in engine.problem
         assert "the engine" in engine.describe(QUICK).problem

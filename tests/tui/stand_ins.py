@@ -102,7 +102,8 @@ def text_of(pilot: Pilot[None]) -> str:
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
     """Wait for a condition."""
-    for _ in range(1000):
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
         await pilot.pause(0.01)
         if condition():
             return

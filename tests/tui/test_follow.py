@@ -60,7 +60,7 @@ def following(directory: Path) -> Iterator[Watched]:
         yield watched
     finally:
         watched.follower.stop()
-        watched.thread.join(10)
+        watched.thread.join(120)
         assert not watched.thread.is_alive()
 
 
@@ -110,13 +110,13 @@ def test_a_newer_format_is_refused_in_words(engine: FakeEngine) -> None:
     connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
     connection.close()
     with following(engine.directory) as watched:
-        watched.thread.join(10)
+        watched.thread.join(120)
         assert "newer accel-tui" in watched.problems[0]
 
 
 def test_a_directory_without_a_run_is_told(tmp_path: Path) -> None:
     with following(tmp_path) as watched:
-        watched.thread.join(10)
+        watched.thread.join(120)
         assert "holds no run" in watched.problems[0]
 
 

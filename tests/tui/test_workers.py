@@ -53,7 +53,7 @@ def test_a_worker_that_comes_later_is_followed_but_for_its_steps(chief: FakeEngi
         worker.begin().enter(Phase.BUILDING, "waiting for worker 0 (10.0.0.0:2222)")
         worker.sample(55.0)
         worker.train(20)
-        wait_until(lambda: watched.latest().workers and watched.latest().workers["worker 1"].meters)
+        wait_until(lambda: "worker 1 cpu:0" in meters_of(watched.latest()))  # once it is known to be on another machine
         state = watched.latest().workers["worker 1"]
         assert state.phase
         assert state.phase.detail == "waiting for worker 0 (10.0.0.0:2222)"

@@ -110,7 +110,7 @@ def make(batches: Batches) -> Iterator[Callable[..., Sampler]]:
         for probe in probes:
             if isinstance(probe, StallingProbe):
                 probe.released.set()
-            assert probe.closed.wait(30), "the probe was left open"
+            assert probe.closed.wait(120), "the probe was left open"
 
 
 Make = Callable[..., Sampler]
@@ -200,19 +200,19 @@ def test_stop_does_not_wait_for_the_next_beat(batches: Batches, wait_until: Wait
     wait_until(lambda: batches)
     one.stop()
     assert not one._beat.is_alive()
-    assert probe.closed.wait(30)
+    assert probe.closed.wait(120)
 
 
 def test_stop_does_not_wait_for_a_probe_that_stalls(batches: Batches) -> None:
     stalled = StallingProbe("gpu")
     one = Sampler(batches.append, ONCE, [stalled])
     one.start()
-    assert stalled.reached.wait(30)
+    assert stalled.reached.wait(120)
     one.stop()
     assert not one._beat.is_alive()
     assert batches == []
     stalled.released.set()
-    assert stalled.closed.wait(30)
+    assert stalled.closed.wait(120)
 
 
 def test_no_batch_comes_after_stop(batches: Batches, wait_until: WaitUntil) -> None:
@@ -232,7 +232,7 @@ def test_a_sampler_may_be_stopped_by_what_it_calls(wait_until: WaitUntil) -> Non
 
     one = Sampler(stop, OFTEN, [FakeProbe()])
     one.start()
-    assert stopped.wait(30)
+    assert stopped.wait(120)
     wait_until(lambda: not one._beat.is_alive(), "the sampler to end")
 
 
@@ -241,7 +241,7 @@ def test_a_sampler_that_was_never_started_may_be_stopped() -> None:
     one = Sampler(lambda _: None, OFTEN, [probe])
     assert one.inventory.devices
     one.stop()
-    assert probe.closed.wait(30)
+    assert probe.closed.wait(120)
 
 
 def test_beats_neither_drift_nor_pile_up() -> None:

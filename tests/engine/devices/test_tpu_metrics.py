@@ -244,7 +244,7 @@ def test_a_program_that_ends_while_it_is_asked_leaves_the_terminal_clean(
         asked = runtime.questions
         wait_until(lambda: runtime.questions > asked, "a question under way")
         runtime.stop()
-        assert reader.communicate(timeout=60) == ("", "")
+        assert reader.communicate(timeout=120) == ("", "")
 
 
 def test_numbers_of_all_sizes_are_read() -> None:

@@ -31,7 +31,7 @@ def test_reports_come_in_order_although_checks_are_made_at_once() -> None:
     second_is_done = threading.Event()
 
     def first() -> object:
-        assert second_is_done.wait(30)
+        assert second_is_done.wait(120)
         return passed("first")
 
     def second() -> object:
@@ -46,7 +46,7 @@ def test_a_report_does_not_wait_for_those_behind_it() -> None:
     told = threading.Event()
 
     def second() -> object:
-        assert told.wait(30)
+        assert told.wait(120)
         return passed("second")
 
     reports = examine([Check("a", lambda: passed("first"), 60), Check("b", second, 60)])

@@ -78,7 +78,7 @@ def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Po
     assert 0 < again.first_step <= reached
 
     os.kill(engines[1].pid, signal.SIGTERM)
-    assert engines[1].wait(30) == 0
+    assert engines[1].wait(120) == 0
     assert last(directory).outcome is Outcome.STOPPED
     assert "SIGTERM" in last(directory).reason
     assert status(directory) is Status.STOPPED
@@ -91,7 +91,7 @@ def test_stop_now_does_not_wait_for_tensorflow(engines: list[subprocess.Popen[st
 
     number = run.request(directory, "stop_now")  # while TensorFlow is being imported
 
-    engines[0].wait(30)
+    engines[0].wait(120)
     assert last(directory).outcome is Outcome.STOPPED
     assert answer(directory, number)[0]
     assert [event.obeyed for event in events(directory) if isinstance(event, CommandAnswered)] == [True]
@@ -105,7 +105,7 @@ def test_a_failed_run_exits_with_1_and_says_why(engines: list[subprocess.Popen[s
 
     engines.append(start(directory))
 
-    assert engines[0].wait(60) == 1
+    assert engines[0].wait(120) == 1
     assert last(directory).outcome is Outcome.FAILED
     assert "no such file" in last(directory).reason
 
@@ -113,7 +113,7 @@ def test_a_failed_run_exits_with_1_and_says_why(engines: list[subprocess.Popen[s
 def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
     engine = WarmEngine()
     try:
-        assert engine.wait_ready(60), engine.problem
+        assert engine.wait_ready(120), engine.problem
         description = engine.describe(Plan(model="mlp"))
         assert (description.parameters, description.input_shape) == (64 * 128 + 128 + 128 * 10 + 10, (8, 8, 1))
         assert "at least 32x32" in engine.describe(Plan(model="MobileNetV2")).problem
@@ -124,7 +124,7 @@ def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
         engine.train(directory)
 
         assert engine.state is EngineState.HANDED_OVER
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=90)
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
         assert not any(
             isinstance(event, PhaseChanged) and event.phase is Phase.IMPORTING for event in events(directory)
         )
@@ -145,7 +145,7 @@ def test_a_warm_engine_that_ran_the_users_code_makes_way_for_a_fresh_one(tmp_pat
         assert engine.describe(plan).parameters == 650
         directory = run.create(plan)
         engine.train(directory)
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=90)
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
         assert events(directory)[0].pid == engine.pid
     finally:
         engine.close()
@@ -164,12 +164,12 @@ def test_a_run_need_not_wait_for_a_description_that_hangs(tmp_path: Path, wait_u
     engine = WarmEngine()
     try:
         threading.Thread(target=engine.describe, args=(Plan(model=f"{model}:build"),), daemon=True).start()
-        wait_until((tmp_path / "called").exists, "the call", timeout=90)
+        wait_until((tmp_path / "called").exists, "the call", timeout=120)
 
         directory = run.create(Plan(model="mlp", epochs=1))
         engine.train(directory)
 
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=90)
+        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
         assert events(directory)[0].pid == engine.pid
     finally:
         engine.close()
@@ -184,7 +184,7 @@ def test_what_a_model_prints_is_in_the_log_at_once(
 
     engines.append(start(directory))
 
-    wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting", timeout=90)
+    wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting", timeout=120)
 
 
 def test_a_warm_engine_ends_with_its_dashboard(wait_until: Wait) -> None:

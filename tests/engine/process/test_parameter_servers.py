@@ -79,7 +79,7 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
     wait_until(lambda: run.list_runs()[0].steps > reached + 50, "the other worker to go on")
 
     kill(directory, "parameter server 0")
-    assert engines[0].wait(60) == 1
+    assert engines[0].wait(120) == 1
     assert last(directory).reason.startswith("parameter server 0 (127.0.0.1:")
     assert "is gone" in last(directory).reason
     saved = latest_checkpoint(directory)

@@ -29,14 +29,14 @@ def test_events_go_on_after_a_death(engines: list["subprocess.Popen[str]"], wait
     directory = run.create(plan)
     train = directory / "tensorboard" / "train"
     engines.append(start(directory))
-    wait_until(lambda: train.is_dir() and len(scalars(train).get("loss", ())) > 100, "the first events", timeout=60)
+    wait_until(lambda: train.is_dir() and len(scalars(train).get("loss", ())) > 100, "the first events", timeout=120)
     engines[0].kill()
     engines[0].wait()
     (died,) = run.list_runs()
     epochs = died.steps // 22 + 3
     run.reopen(directory, plan.replace(epochs=epochs))
     engines.append(start(directory))
-    assert engines[1].wait(60) == 0
+    assert engines[1].wait(120) == 0
     steps = recorded(directory)
     assert len(steps) == epochs * 22
     assert scalars(train)["loss"] == steps

@@ -69,7 +69,7 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_goes_on(
     wait_until(lambda: run.list_runs()[0].status is not None, "a status")
     ask(worker, wait_until, "resume")  # whoever is asked, all of them obey
     ask(directory, wait_until, "stop")
-    assert engines[0].wait(60) == 0
+    assert engines[0].wait(120) == 0
     changed = [
         [event for event in read(one)[0] if isinstance(event, LearningRateChanged)][-1] for one in (directory, worker)
     ]
@@ -97,7 +97,7 @@ def test_a_worker_that_dies_is_named_and_the_run_ends(
     wait_until(lambda: run.list_runs()[0].steps > 100, "training", timeout=120.0)
     (worker,) = psutil.Process(engines[0].pid).children()
     worker.kill()
-    assert engines[0].wait(60) == 1
+    assert engines[0].wait(120) == 1
     ended = last(directory)
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.startswith("worker 1 (127.0.0.1:")

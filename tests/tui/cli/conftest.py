@@ -96,7 +96,7 @@ class Engine(FakeEngine):
             self.epoch(epoch)
         self.end()
 
-    def next_command(self, timeout: float = 30.0) -> Command:
+    def next_command(self, timeout: float = 120.0) -> Command:
         """Wait for a command."""
         deadline = time.monotonic() + timeout
         while not (commands := self.writer.commands()):

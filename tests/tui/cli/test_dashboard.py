@@ -107,7 +107,7 @@ def test_a_terminal_that_goes_away_ends_it_though_no_signal_says_so(tmp_path, wa
     try:
         wait_until(lambda: b"here with" in os.read(terminal, 65536), "the dashboard")
         os.close(terminal)
-        process.wait(30)
+        process.wait(120)
     finally:
         process.kill()
         process.wait()

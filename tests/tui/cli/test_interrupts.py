@@ -49,7 +49,7 @@ def test_each_ctrl_c_is_harder_than_the_one_before(info, stubborn):
             said += watched.act(info)
         assert list(watched.act(info)) == []
     assert ["checkpoint" in said[0], "stopping now" in said[1], "TERM" in said[2], "KILL" in said[3]] == [True] * 4
-    assert stubborn.wait(30) == -signal.SIGKILL
+    assert stubborn.wait(120) == -signal.SIGKILL
 
 
 def test_an_engine_that_does_not_obey_in_time_is_killed(info, stubborn, monkeypatch):
@@ -63,7 +63,7 @@ def test_an_engine_that_does_not_obey_in_time_is_killed(info, stubborn, monkeypa
         while len(said) < 3:
             said += watched.act(info)
     assert "KILL" in said[-1]
-    assert stubborn.wait(30) == -signal.SIGKILL
+    assert stubborn.wait(120) == -signal.SIGKILL
 
 
 def test_an_engine_that_has_ended_meanwhile_is_left_alone(info, stubborn):

@@ -1,6 +1,7 @@
 """The screen of a run, driven as a user does, on runs that a stand-in for the engine writes."""
 
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -78,7 +79,7 @@ def obedient(engine: FakeEngine) -> Iterator[FakeEngine]:
     thread = engine.obey_in_background(until)
     yield engine
     until.set()
-    thread.join(10)
+    thread.join(120)
 
 
 @asynccontextmanager
@@ -98,7 +99,8 @@ def screen_of(pilot: Pilot[None]) -> RunScreen:
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
-    for _ in range(1000):
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
         await pilot.pause(0.01)
         if condition():
             return
