@@ -19,6 +19,7 @@ from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.strategies import tpu_builder
+from accel_engine.training import placement
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
 from accel_engine.training.offered import OfferedFeed
@@ -162,6 +163,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
             )
         model.optimizer.build(model.trainable_variables)
     if entry.coordinated:
+        devices = tuple(f"{device['kind'].upper()}:0" for device in placement.found_at_workers()[:1]) or devices
         feed: Feed = OfferedFeed(dataset.train, "training")
     else:
         feed = choose_feed(strategy, dataset.train, device_memory)
@@ -175,17 +177,11 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         classifies=units >= dataset.classes or (units == 1 and dataset.classes == 2),
         own_train_step=own_train_step,
         scale=1.0 if preprocesses(model) else dataset.scale,
-        devices=_of_workers() if entry.coordinated else devices,
+        devices=devices,
         schedule=schedule,
         cluster=cluster,
         notes=tuple(notes),
     )
-
-
-def _of_workers() -> tuple[str, ...]:
-    """What a worker takes steps on, as the coordinator sees it, once it is connected."""
-    workers = [device.name for device in tf.config.list_logical_devices("GPU") if "/job:worker/" in device.name]
-    return ("GPU:0",) if workers else ("CPU:0",)
 
 
 def rate_factor(plan: Plan, replicas: int) -> float:

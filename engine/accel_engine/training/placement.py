@@ -80,6 +80,23 @@ def found(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str],
     return tuple(devices)
 
 
+def found_at_workers() -> tuple[dict[str, str], ...]:
+    """Say what the workers take steps on, as their coordinator sees it: GPUs where there are any, else CPUs."""
+    there = [tf.DeviceSpec.from_string(device.name) for device in tf.config.list_logical_devices()]
+    theirs = [device for device in there if device.job == "worker"]
+    kind = "GPU" if any(device.device_type == "GPU" for device in theirs) else "CPU"
+    return tuple(
+        {
+            "name": f"worker {device.task} {kind}:{device.device_index}",
+            "kind": kind.lower(),
+            "description": device.to_string(),
+            "device": "",
+        }
+        for device in theirs
+        if device.device_type == kind
+    )
+
+
 def _found_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
     """Say what the cores of a TPU are; only those of this machine are chips of the inventory."""
     cores, chips = [core.name for core in tf.config.list_logical_devices("TPU")], inventory.of_kind("tpu")

@@ -286,11 +286,13 @@ class Trainer:
 
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly
-        devices = placement.found(names, self._inventory)
-        self.allocator = Allocator(devices)
-        self._hardware = placement.hardware(devices, self._inventory)
         if assembly.coordinated:
+            devices = placement.found_at_workers()
             self._hardware = placement.hardware_of_workers(self._plan, self._inventory)
+        else:
+            devices = placement.found(names, self._inventory)
+            self._hardware = placement.hardware(devices, self._inventory)
+        self.allocator = Allocator(devices)
         self._progress.say(
             DevicesFound,
             devices=devices,

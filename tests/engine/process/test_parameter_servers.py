@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PhaseChanged, Warned
+from accel_engine.events import CommandAnswered, DevicesFound, Event, LearningRateChanged, Outcome, PhaseChanged, Warned
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.home import latest_checkpoint
@@ -49,6 +49,8 @@ def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen
     for name, value in last(alone).metrics.items():
         assert last(served).metrics[name] == pytest.approx(value, abs=1e-3), name
     assert (served / "model.keras").is_file()
+    (found,) = said(served, DevicesFound)
+    assert [device["name"] for device in found.devices] == ["worker 0 CPU:0"]
     assert list(parts_of(served)) == ["worker 0", "parameter server 0"]
     for part in parts_of(served).values():
         assert last(part).outcome is Outcome.FINISHED

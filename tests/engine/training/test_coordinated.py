@@ -9,6 +9,7 @@ import tensorflow as tf
 from accel_engine.errors import ModelError
 from accel_engine.plan import Plan
 from accel_engine.strategies import builders
+from accel_engine.training import placement
 from accel_engine.training.assembly import assemble
 
 PLAN = Plan(model="mlp", strategy="parameter-server", rate_scaling="linear", learning_rate=0.01)
@@ -29,6 +30,17 @@ def test_each_worker_takes_the_whole_batch_and_the_learning_rate_stays() -> None
     assert assembly.simultaneous_steps == 2
     assert assembly.learning_rate == pytest.approx(0.01)
     assert any("2 workers take steps at the same time, each of 64 examples" in note for note in assembly.notes)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_what_takes_the_steps_is_what_the_workers_have(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(placement, "found_at_workers", lambda: ({"kind": kind}, {"kind": kind}))
+
+    assembly = assemble(PLAN, ("CPU:0",), None)
+
+    assert assembly.devices == (f"{kind.upper()}:0",)
+    assert assembly.on_cpu == (kind == "cpu")
+    assert assembly.feed.kind == "resident"
 
 
 def test_a_train_step_of_the_model_s_own_is_refused(tmp_path: Path) -> None:

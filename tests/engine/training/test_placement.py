@@ -1,5 +1,6 @@
 """What TensorFlow is told of GPUs before its first use, with a stand-in for what it says of them."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -112,6 +113,22 @@ def test_only_the_workers_of_a_coordinator_are_given_gpus(
     assert told.visible == visible
     assert placement.hardware_of_workers(plan, INVENTORY) == ("A small card",)
     assert placement.hardware_of_workers(plan.replace(local_workers=0), INVENTORY) == ()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "names"),
+    [(("CPU",), ["worker 0 CPU:0", "worker 1 CPU:0"]), (("CPU", "GPU"), ["worker 0 GPU:0", "worker 1 GPU:0"])],
+)
+def test_a_coordinator_says_what_its_workers_have(
+    monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...], names: list[str]
+) -> None:
+    places = ["/job:chief/replica:0/task:0", "/job:ps/replica:0/task:0"]
+    there = [f"{place}/device:CPU:0" for place in places]
+    there += [f"/job:worker/replica:0/task:{task}/device:{kind}:0" for task in (0, 1) for kind in kinds]
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda: [SimpleNamespace(name=name) for name in there])
+
+    assert [device["name"] for device in placement.found_at_workers()] == names
+    assert {device["kind"] for device in placement.found_at_workers()} == {kinds[-1].lower()}
 
 
 @pytest.mark.parametrize(
