@@ -14,6 +14,7 @@ from textual.events import Resize
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
@@ -279,6 +280,10 @@ class AccelApp(LeavingApp, PaintingApp):
             self.pop_screen()
         return True
 
+    def _variables_of(self, theme: Theme) -> dict[str, str]:
+        """What a theme gives to sheets, as Textual makes it of the current one."""
+        return {**self.get_theme_variable_defaults(), **theme.to_color_system().generate(), **theme.variables}
+
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_the_rest(self) -> None:
         """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
@@ -290,6 +295,7 @@ class AccelApp(LeavingApp, PaintingApp):
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
         self.post_message(messages.RestImported(self.stylesheet.parse_ahead(sheets)))
+        self.stylesheet.know(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
         if self.settings.keys:
             from accel_tui import nameable
 

@@ -35,6 +35,9 @@ MOST = 5000
 _MOST_SOURCES = 500
 """How many pieces of CSS are kept parsed; Textual's 64 are fewer than there are."""
 
+_MOST_THEMES = 4
+"""Of how many themes what was parsed is kept."""
+
 _SIGNS = {SelectorType.TYPE: "", SelectorType.CLASS: ".", SelectorType.ID: "#"}
 
 _FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
@@ -64,15 +67,38 @@ class Sheet(Stylesheet):
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
         self._parse_cache.grow(_MOST_SOURCES)
+        self._parsed: dict[frozenset[tuple[str, str]], Any] = {}  # by the variables of each theme
         self._known: list[RuleSet] = []
         self._sights: dict[frozenset[str], tuple[_Sight, _Sight]] = {}
         self._places: dict[Any, int] = {}
         self._looks: dict[int, tuple[RulesMap, tuple[bool, ...]]] = {}
         self._given: WeakKeyDictionary[DOMNode, tuple[RulesMap, int]] = WeakKeyDictionary()
 
-    def parse_ahead(self, files: Sequence[Path]) -> Stylesheet:
-        """Parse files, and the rules of all kinds of widgets that are imported, for :meth:`take`; from any thread."""
-        ahead = Stylesheet(variables=self._variables)
+    def set_variables(self, variables: dict[str, str]) -> None:
+        """Take the variables of another theme; what was parsed with those of a few themes is kept."""
+        self._parsed[frozenset(self._variables.items())] = self._parse_cache
+        while len(self._parsed) > _MOST_THEMES:
+            del self._parsed[next(iter(self._parsed))]
+        self._parse_cache = type(self._parse_cache)(_MOST_SOURCES)  # which Textual empties
+        super().set_variables(variables)
+        self._parse_cache = self._parsed.pop(frozenset(variables.items()), self._parse_cache)
+
+    def reparse(self) -> None:
+        """Apply other variables; Textual's own keeps nothing of what it parses."""
+        self.parse()
+
+    def know(self, ahead: Stylesheet) -> None:
+        """Keep what was parsed ahead with the variables of another theme; from any thread."""
+        self._parsed[frozenset(ahead._variables.items())] = ahead._parse_cache
+
+    def parse_ahead(self, files: Sequence[Path], variables: dict[str, str] | None = None) -> Stylesheet:
+        """Parse files, and the rules of all kinds of widgets that are imported; from any thread.
+
+        Args:
+            files: For :meth:`take`.
+            variables: Those of another theme, for :meth:`know`.
+        """
+        ahead = Stylesheet(variables=self._variables if variables is None else variables)
         ahead._parse_cache.grow(_MOST_SOURCES)
         ahead.read_all(files)
         for kind in _kinds(Widget) if UNDERSTOOD else ():
@@ -81,6 +107,8 @@ class Sheet(Stylesheet):
                     scope = base._css_type_name if base.__dict__.get("SCOPED_CSS", True) else ""
                     ahead.add_source(rules, (getfile(base), f"{base.__name__}.DEFAULT_CSS"), True, -place, scope)
         ahead.parse()
+        for where, here in dict(self.source).items():  # perhaps of another rank than where more of it is known
+            ahead._parse_rules(here.content, where, here.is_defaults, here.tie_breaker, here.scope)
         return ahead
 
     def take(self, ahead: Stylesheet) -> None:

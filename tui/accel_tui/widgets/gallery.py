@@ -177,7 +177,9 @@ class Gallery(Lines):
             return self.line(("Nothing is wrong.", "right"), (" & shows what the model is least sure of.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
         about = f" ({wrong} are wrong), after step {self.step:,}"
-        return self.line((words, "title"), (f"{about}   below: what it is, what is said", "faint")), here
+        below = "   below: what it is, what is said"
+        told = about + below if len(words + about + below) <= self.size.width else about
+        return self.line((words, "title"), (told, "faint")), here
 
     def _fitting(self) -> int:
         """Which of :data:`WIDTHS` is taken: the largest of which a page has some, and that pixels are not huge in."""

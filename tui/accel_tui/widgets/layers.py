@@ -11,11 +11,11 @@ from accel_engine.run.inside import Layer, LayerTable
 from accel_tui import figures, units
 from accel_tui.widgets.lines import Lines, Piece, fitted
 
-NAME_WIDTH = 40
+NAME_WIDTH = 60
 """Cells of a layer's name and kind, at most."""
 
 _NUMBERS = 50  # cells of the columns after the name, without the bar
-_BAR = 20
+_BAR = 40
 
 
 class LayerList(Lines):
