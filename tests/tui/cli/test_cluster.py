@@ -20,6 +20,26 @@ def test_every_machine_gets_its_command(run_command):
         assert words == ["accel-tui", "train", "--strategy", "multi-worker", "--model", "mlp", "--epochs", "3"]
 
 
+def test_who_keeps_weights_and_who_hands_steps_out_get_theirs_too(run_command):
+    result = run_command("cluster --workers b:1,c:1 --servers a:2 --coordinator a:1 --model mlp")
+    assert result.status == 0
+    lines = [line for line in result.lines if line]
+    assert lines[::2] == ["# coordinator, on a", "# worker 0, on b", "# worker 1, on c", "# parameter server 0, on a"]
+    found = [Cluster.find({"TF_CONFIG": shlex.split(line)[0].removeprefix("TF_CONFIG=")}) for line in lines[1::2]]
+    assert tuple(found) == Cluster(("b:1", "c:1"), ("a:2",), coordinator="a:1").parts
+    assert all("--strategy parameter-server --model mlp" in line for line in lines[1::2])
+
+
+@pytest.mark.parametrize(("here", "role", "index"), [("coordinator", "chief", 0), ("0", "worker", 0), ("ps1", "ps", 1)])
+def test_a_machine_of_a_coordinator_runs_its_part(
+    run_command, monkeypatch: pytest.MonkeyPatch, here: str, role: str, index: int
+):
+    monkeypatch.setenv("TF_CONFIG", "")
+    monkeypatch.setattr(command.train, "main", lambda *_, **__: 0)
+    assert run_command(f"cluster --workers b:1 --servers c:1,c:2 --coordinator a:1 --here {here}").status == 0
+    assert json.loads(command.os.environ["TF_CONFIG"])["task"] == {"type": role, "index": index}
+
+
 def test_one_machine_runs_its_part(run_command, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TF_CONFIG", "")
     called = []
@@ -35,7 +55,12 @@ def test_one_machine_runs_its_part(run_command, monkeypatch: pytest.MonkeyPatch)
         ("--workers a:1", "two or more"),
         ("--workers a,b", "'a' must be HOST:PORT"),
         ("--workers a:1,a:1", "twice"),
-        ("--workers a:1,b:1 --here 2", "at most 1"),
+        ("--workers a:1,b:1 --here 2", "one of 0, 1"),
+        ("--workers a:1 --servers b:1", "needs one --coordinator"),
+        ("--workers a:1,b:1 --coordinator c:1", "needs one --coordinator"),
+        ("--workers a:1 --servers b:1 --coordinator c:1,c:2", "needs one --coordinator"),
+        ("--workers a:1 --servers b:1 --coordinator a:1", "twice"),
+        ("--workers a:1,b:1 --strategy parameter-server", "train by multi-worker"),
         ("--workers a:1,b:1 --modle cnn", "--modle"),
         ("--workers a:1,b:1 --epochs many", "whole number"),
         ("--workers a:1,b:1 --local-workers 2", "those of several"),
