@@ -12,7 +12,10 @@ from accel_tui.app import AccelApp
 from accel_tui.canvas import Canvas
 from accel_tui.painting import pieces
 from accel_tui.settings import Settings, Source
+from accel_tui.widgets.log_view import LogView
 from accel_tui.widgets.plan_form import PlanForm
+from accel_tui.widgets.rebound import rebound
+from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, StubEngine, StubSampler, shows, until
 
 
@@ -117,3 +120,15 @@ async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
         await until(pilot, lambda: "> Start" in painted(), "the form in ASCII")
         await pilot.press("f1")
         await until(pilot, lambda: "+- " in painted(), "help in ASCII")
+
+
+async def test_keys_are_said_beside_what_they_do_as_they_are_settled() -> None:
+    engine = FakeEngine().begin().build().train(30)
+    keys = {"charts.log": "L", "charts.cursor": "f8", "log.search": "ctrl+f"}
+    app = SettledApp(Settings(keys=keys))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        app.show_run(engine.directory)
+        await shows(pilot, "f8 cursor", "L log")
+        assert rebound(app.screen.query_one(LogView)) == {"search": "^f"}
+    engine.close()

@@ -1,12 +1,15 @@
 """The line above the charts of a run: which steps they show, which step is read, and what a click does."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
+
+from accel_tui.widgets.rebound import rebound
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class ChartBar(Widget):
     ALLOW_SELECT = False
     DEFAULT_CSS = "ChartBar { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
 
+    _rebound: Mapping[str, str] | None = None
+
     items: reactive[tuple[Item, ...]] = reactive(())
     """What it says, from left to right."""
 
@@ -53,6 +58,13 @@ class ChartBar(Widget):
         """An item was clicked."""
 
         action: str
+
+    def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Say the keys that the user has chosen."""
+        if self._rebound is None and self.is_attached and isinstance(self.parent, Widget):
+            self._rebound = rebound(self.parent)
+        keys = self._rebound
+        return tuple(replace(item, key=keys.get(item.action, item.key)) for item in items) if keys else items
 
     def render(self) -> Content:
         """Those items that there is room for."""

@@ -20,6 +20,7 @@ from accel_tui.log_text import NAMES, Filter, Level
 from accel_tui.tail import Line, Logs
 from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.log_lines import LogLines
+from accel_tui.widgets.rebound import rebound
 
 POLL_SECONDS = 0.25
 """Seconds between two looks for new lines."""
@@ -252,9 +253,11 @@ class LogView(Widget):
         searched = f" {lines.searched} {f'{place}/' if place else ''}{found}" if lines.searched else ""
         wanted = f" {lines.filter.words}" if lines.filter.words else ""
         self.query_one("#log-words", Static).update(Content.assemble(("Log", "bold $primary"), f": {words}"))
+        keys = rebound(self)
         for action, key, said in (
             ("search", "/", searched or " search"),
             ("filter", "&", wanted or " filter"),
             ("level", "L", f" {NAMES[lines.filter.level]}"),
         ):
-            self.query_one(f"#log-{action}", Label).update(Content.assemble((key, "$accent"), said))
+            shown = (keys.get(action, key), "$accent")
+            self.query_one(f"#log-{action}", Label).update(Content.assemble(shown, said))
