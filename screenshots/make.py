@@ -1,7 +1,8 @@
 """Makes the pictures of this folder: the real screens, showing real runs that are trained for the purpose.
 
 Run it from the project's directory: ``.venv/bin/python screenshots/make.py [NAME...]``. It trains in a temporary
-directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``SHOTS`` and ``TERMINALS``.
+directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``SHOTS`` and ``TERMINALS``, and
+``serve``, which is a PNG because Chromium paints it.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from textual.pilot import Pilot
 
 from accel_engine.run import request
 from accel_tui.app import AccelApp
+from browsed import picture_page
 from cells import GROUND, of_screen, of_terminal
 from svg import Row, draw
 from trained import PATIENCE, Runs, status, train, wait
@@ -111,10 +113,13 @@ TERMINALS = {
 }
 """What is pictured of the installed program in a terminal."""
 
+BROWSED = "serve"
+"""What is pictured of it in a browser."""
+
 
 def main() -> None:
     """Train, then picture what was asked for, or everything."""
-    wanted = sys.argv[1:] or [*EMPTY_SHOTS, *SHOTS, *TERMINALS]
+    wanted = sys.argv[1:] or [*EMPTY_SHOTS, *SHOTS, *TERMINALS, BROWSED]
     home = Path(tempfile.gettempdir()) / "accel-tui"  # always the same, because pictures show it
     home.mkdir(mode=0o700)
     os.environ |= {"ACCEL_TUI_HOME": str(home), "ACCEL_TUI_SETTINGS": os.devnull, "COLORTERM": "truecolor"}
@@ -129,6 +134,8 @@ def main() -> None:
         for name in wanted:
             if name in TERMINALS and TERMINALS[name].opens:
                 picture_terminal(name, TERMINALS[name], runs, home)
+        if BROWSED in wanted:
+            asyncio.run(picture_page(HERE / f"{BROWSED}.png", Path(sys.executable).with_name("accel-tui")))
         request(runs.live, "stop_now")  # what is measured from here on needs the whole machine
         wait(lambda: not status(runs.live).live, "the live run to end")
         for name in wanted:
