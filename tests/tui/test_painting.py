@@ -12,10 +12,11 @@ from textual.screen import Screen
 from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui import painting
+from accel_tui.link import UNASKED_BYTES
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 
-Update = _compositor.LayoutUpdate | _compositor.ChopsUpdate
+Update = painting.UPDATES
 
 
 @pytest.fixture(autouse=True)
@@ -184,8 +185,8 @@ async def test_leaving_waits_for_the_terminal_to_answer() -> None:
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._link.answered(app._link.sent() or 0)
-        number = app._link.sent() or 0
+        app._link.answered(app._link.sent(UNASKED_BYTES) or 0)
+        number = app._link.sent(UNASKED_BYTES) or 0
         app.exit()
         assert not app._exit
         app.post_message(events.CursorPosition(number - 1, 0))
@@ -197,7 +198,7 @@ async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> No
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._link.answered(app._link.sent() or 0)
-        app._link.sent()
+        app._link.answered(app._link.sent(UNASKED_BYTES) or 0)
+        app._link.sent(UNASKED_BYTES)
         app.exit()
         await until(pilot, lambda: app._exit, "the end")

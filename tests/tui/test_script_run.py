@@ -23,6 +23,7 @@ from accel_tui.state import RunState, fold
 from accel_tui.widgets.facts import RunFacts
 from accel_tui.widgets.outcome import RunOutcome
 from accel_tui.widgets.phase_line import progress
+from accel_tui.widgets.pieces import plain
 from accel_tui.widgets.run_detail import RunDetail
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
@@ -85,7 +86,7 @@ def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
     assert "None" not in facts
     assert "classes" not in facts
     assert "None" not in worded(BUILT, state)
-    shown = [pair.plain for pair in progress(state)]
+    shown = [plain(pair) for pair in progress(state)]
     assert "epoch 1/3" in shown
     assert "step 2" in shown
     assert (state.total_steps, state.remaining) == (None, None)

@@ -1,6 +1,7 @@
 """A screen that is put together from its spots is the one that is put together as a whole, with less asking."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,13 @@ from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui import painting, spots
 from accel_tui.canvas import Canvas
+from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.field import Field
+from accel_tui.widgets.phase_line import PhaseLine
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 
-Update = _compositor.LayoutUpdate | _compositor.ChopsUpdate
+Update = painting.UPDATES
 
 
 @pytest.fixture
@@ -68,6 +71,30 @@ async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:
         for keys in (("i",), ("l",), ("plus", "plus", "left"), ("question_mark",), ("escape",)):
             await pilot.press(*keys)
             await until(pilot, app.is_whole, f"all that {keys} changes")
+
+
+async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: FakeEngine) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36), notifications=True) as pilot:
+        await shows(pilot, "step 20")
+        await until(pilot, app.is_whole, "the first frames")
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+
+        def take(step: int) -> str:
+            """Let a line say another step; what is seen right after that."""
+            with screen.painted_at_once():
+                screen.query_one(PhaseLine).take(replace(screen.state, step=step))
+            return "\n".join(_text(app.seen).values())
+
+        assert "step 21" in take(21)
+        app.notify("x" * 2000)
+        await until(pilot, lambda: "xxx" in take(22), "what covers the line")
+        assert "step 23" not in take(23)
+        assert app.is_whole()
+        app.clear_notifications()
+        await until(pilot, lambda: "step 24" in take(24), "the line again")
+        await until(pilot, app.is_whole, "the whole")
 
 
 async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: FakeEngine) -> None:

@@ -142,43 +142,71 @@ class Curve:
         number = int(self.finite[place])
         return (float(self.low[place]), float(self.high[place]), float(self.total[place]) / number) if number else None
 
-    def columns(self, first: float, last: float, columns: int) -> tuple[Floats, Floats, Floats]:
+    def middle(self, bucket: int) -> float:
+        """The middle of a bucket's steps, as far as it is filled; of the one before the first likewise."""
+        start = self.first + bucket * self.width
+        return (start + min(start + self.width, self.count) - 1) / 2
+
+    def shared(self, other: "Curve") -> int:
+        """How many buckets, from the first on, are full and the same as another curve's."""
+        if (self.first, self.width) != (other.first, other.width):
+            return 0
+        count = (min(self.count, other.count) - self.first) // self.width
+        pairs = ((self.total, other.total), (self.finite, other.finite), (self.low, other.low), (self.high, other.high))
+        for mine, theirs in pairs:  # as integers, since no NaN is equal to another
+            different = (mine[:count].view(np.int64) != theirs[:count].view(np.int64)).nonzero()[0]
+            count = int(different[0]) if different.size else count
+        return count
+
+    def columns(self, first: float, last: float, columns: int, skip: int = 0) -> Floats:
         """Resample the steps from ``first`` to before ``last`` to columns of equal width.
 
         Every bucket goes to the column that its middle lies in, so that no extreme is lost; columns between two
         buckets lie on the line between them. NaN where there is nothing to show: in gaps and past the ends.
 
+        Args:
+            first: The first step.
+            last: The step after the last.
+            columns: How many there are.
+            skip: How many of them, from the left, are not wanted.
+
         Returns:
-            Lowest, highest and mean value of each column, each of shape ``[columns]``.
+            Lowest, highest and mean value of each column, of shape ``[3, columns - skip]``.
         """
-        low, high, mean = (np.full(columns, np.nan) for _ in range(3))
-        step = (last - first) / columns
-        if not self.count or columns < 1 or step <= 0:
-            return low, high, mean
-        # One bucket past either edge, so that the line goes on to the edge.
-        start, stop = self.span(first - self.width, last + self.width)
+        found: Floats = np.full((3, max(0, columns - skip)), np.nan)
+        step = (last - first) / max(columns, 1)
+        if not self.count or not found.size or step <= 0:
+            return found
+        # One bucket past either edge, so that the line goes on to the edge; two, where columns were skipped.
+        left = first + skip * step - self.width if skip else first
+        start, stop = self.span(left - self.width, last + self.width)
         if start >= stop:
-            return low, high, mean
-        middles = self.first + np.arange(start, stop) * self.width + (self.width - 1) / 2
+            return found
+        middles = np.arange(start, stop) * float(self.width) + (self.first + (self.width - 1) / 2)
         if stop == len(self.low):
-            middles[-1] = (self.count - 1 + self.first + (stop - 1) * self.width) / 2
+            middles[-1] = self.middle(stop - 1)
         place = (middles - first) / step
         column = np.floor(place).astype(np.int64)
-        heads = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
+        heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
         column = column[heads]
-        sums = np.add.reduceat(self.total[start:stop], heads)
-        numbers = np.add.reduceat(self.finite[start:stop], heads)
-        knots = np.where((column >= 0) & (column < columns), column, place[heads] - 0.5)
-        inside = (column >= 0) & (column < columns)
-        for target, values in (
-            (low, np.fmin.reduceat(self.low[start:stop], heads)),
-            (high, np.fmax.reduceat(self.high[start:stop], heads)),
-            (mean, _divide(sums, numbers)),
-        ):
-            target[:] = np.interp(np.arange(columns), knots, values, left=np.nan, right=np.nan)
-            target[column[inside]] = values[inside]
+        low = np.fmin.reduceat(self.low[start:stop], heads)
+        high = np.fmax.reduceat(self.high[start:stop], heads)
+        mean = _divide(np.add.reduceat(self.total[start:stop], heads), np.add.reduceat(self.finite[start:stop], heads))
         # A sum divided by its number of terms may lie beside them by a rounding: a constant would be seen as a band.
-        return low, high, np.clip(mean, low, high)
+        mean = np.minimum(np.maximum(mean, low), high)
+        begin = max(int(column[0]), skip)
+        end = max(min(int(column[-1]) + 1, columns), begin)
+        if int(column[-1]) - int(column[0]) < len(column):  # every column has a bucket
+            known = slice(begin - int(column[0]), end - int(column[0]))
+            for target, values in zip(found, (low, high, mean), strict=True):
+                target[begin - skip : end - skip] = values[known]
+            return found
+        knots = np.where((column >= 0) & (column < columns), column, place[heads] - 0.5)
+        inside = (column >= skip) & (column < columns)
+        for target, values in zip(found, (low, high, mean), strict=True):
+            target[:] = np.interp(np.arange(skip, columns), knots, values, left=np.nan, right=np.nan)
+            target[column[inside] - skip] = values[inside]
+        return found
 
     def span(self, first: float, last: float) -> tuple[int, int]:
         """The first bucket with one of the steps from ``first`` to before ``last``, and the one after the last."""
@@ -205,8 +233,7 @@ class Curve:
 
 def _divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
     """Divide sums by their number of terms; NaN where there are none."""
-    quotient: Floats = np.full(len(total), np.nan)
-    np.divide(total, number, out=quotient, where=number > 0)
+    quotient: Floats = total / np.where(number > 0, number, np.nan)
     return quotient
 
 

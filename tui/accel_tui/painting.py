@@ -13,6 +13,7 @@ from inspect import signature
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from textual import _compositor, events, on
+from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual.app import App
 from textual.screen import Screen
 from textual.strip import Strip
@@ -21,6 +22,7 @@ from textual.types import CSSPathType
 from accel_tui.canvas import Canvas
 from accel_tui.link import Link
 from accel_tui.sheet import Sheet
+from accel_tui.spots import Spots
 
 RETRY_SECONDS = 1 / 30
 """How often it is looked whether a link that was full has room again."""
@@ -39,19 +41,28 @@ UNDERSTOOD = (
 """Whether this version of Textual describes updates of the screen as it is known here."""
 
 
+UPDATES = _compositor.LayoutUpdate | _compositor.ChopsUpdate | Spots
+"""The updates of the screen that are painted by way of the canvas."""
+
+
 class _Painted(_compositor.CompositorUpdate):
-    """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one."""
+    """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one.
+
+    What makes a frame of it is written with it: each write wakes the thread that writes.
+    """
 
     def __init__(
         self,
         canvas: Canvas,
         link: Link | None,
         update: _compositor.CompositorUpdate,
+        frame: tuple[str, str],
         keep: Callable[[str], None] | None = None,
     ) -> None:
         self._canvas = canvas
         self._link = link
         self._update = update
+        self._frame = frame
         self._keep = keep
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -64,8 +75,11 @@ class _Painted(_compositor.CompositorUpdate):
         painted = self._canvas.paint(pieces(self._update), console)
         if self._keep:
             self._keep(painted)
-        number = self._link.sent() if painted and self._link else None
-        return painted + _QUESTION.format(number) if number else painted
+        if not painted:
+            return ""
+        number = self._link.sent(len(painted)) if self._link else None
+        begin, end = self._frame
+        return f"{begin}{painted}{_QUESTION.format(number) if number else ''}{end}"
 
 
 class PaintingApp(App[None]):
@@ -84,6 +98,7 @@ class PaintingApp(App[None]):
         self._canvas = Canvas()
         self._link = Link()
         self._held = False
+        self._framing = True  # whether Textual says where a frame begins and ends
         self._leave: Callable[[], None] | None = None
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
@@ -115,17 +130,27 @@ class PaintingApp(App[None]):
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
         # Textual's: every update of the screen comes by here.
-        if not UNDERSTOOD or not isinstance(renderable, _compositor.LayoutUpdate | _compositor.ChopsUpdate):
+        if not UNDERSTOOD or not isinstance(renderable, UPDATES):
             super()._display(screen, renderable)
         elif self._held:
             return  # the whole screen follows
         elif self._link.has_room(self._waiting):
             link = None if self._leave else self._link
             keep, self.keep_first_frame = self.keep_first_frame, None
-            super()._display(screen, _Painted(self._canvas, link, renderable, keep))
+            self._framing, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
+            super()._display(screen, _Painted(self._canvas, link, renderable, frame, keep))
+            self._framing = True
         else:
             self._held = True
             self.set_timer(RETRY_SECONDS, self._let_go)
+
+    def _begin_update(self) -> None:
+        if self._framing:
+            super()._begin_update()
+
+    def _end_update(self) -> None:
+        if self._framing:
+            super()._end_update()
 
     def _let_go(self) -> None:
         if not self._held:
@@ -151,6 +176,8 @@ def pieces(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Str
             for strip in strips:
                 yield y, x, strip
                 x += strip.cell_length
+    elif isinstance(update, Spots):
+        yield from update.pieces
     elif isinstance(update, _compositor.ChopsUpdate):
         for y, first, last in update.spans:
             for end, (x, chop) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):

@@ -1,12 +1,20 @@
 """Putting together only those spots of a screen that are to be painted anew.
 
 Textual asks every widget between the topmost spot and the lowest for all its lines, cuts them wherever any widget
-begins or ends, and needs few of the pieces. How it keeps its spots is private to it, as what ``painting`` needs is.
+begins or ends, and needs few of the pieces; and before, each widget that changes sends its screen a message, which
+waits for a timer. How it keeps its spots is private to it, as what ``painting`` needs is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain, takewhile
+from types import MappingProxyType
 
-from textual._compositor import ChopsUpdate, Compositor, CompositorMap, ReflowResult
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.control import Control
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import Compositor, CompositorMap, CompositorUpdate, LayoutUpdate, ReflowResult
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.screen import Screen
@@ -15,6 +23,26 @@ from textual.widget import Widget
 
 UNDERSTOOD = all(hasattr(Compositor, name) for name in ("render_partial_update", "visible_widgets"))
 """Whether this version of Textual puts screens together as it is known here."""
+
+
+class Spots(CompositorUpdate):
+    """Some spots of a screen.
+
+    Attributes:
+        pieces: Row, column of the first cell, and the strip.
+    """
+
+    def __init__(self, pieces: list[tuple[int, int, Strip]]) -> None:
+        self.pieces = pieces
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Nothing: an app takes updates of the screen by the other way."""
+        del console, options
+        return ()
+
+    def render_segments(self, console: Console) -> str:
+        """What paints them, for who knows nothing of what is on the terminal."""
+        return "".join(f"{Control.move_to(x, y).segment.text}{strip.render(console)}" for y, x, strip in self.pieces)
 
 
 class SpotScreen(Screen[None]):
@@ -27,6 +55,72 @@ class SpotScreen(Screen[None]):
         super().__init__()
         if UNDERSTOOD:
             self._compositor = SpotCompositor()
+        self._spots: dict[Widget, list[Region]] | None = None
+
+    @contextmanager
+    def painted_at_once(self) -> Iterator[None]:
+        """Paint at its end what :class:`SpotWidget` have changed of themselves meanwhile, without a message or a timer.
+
+        For what comes many times a second and changes a few digits: there, those would cost more than the digits.
+        """
+        self._spots = {}
+        try:
+            yield
+        finally:
+            spots, self._spots = self._spots, None
+            compositor = self._compositor
+            batched = self.app._batch_count  # noqa: SLF001 - while anything is, nothing is painted
+            alone = self.app.screen is self and not (batched or self._layout_required)
+            for widget, regions in spots.items():
+                if alone and isinstance(compositor, SpotCompositor):
+                    compositor.mark(widget, regions)
+                else:
+                    Widget.refresh(widget, *regions)
+            if alone and spots:
+                self._compositor_refresh()
+
+    def takes(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
+        """Take regions of a widget to be painted, where they are to be painted at once."""
+        if self._spots is None:
+            return False
+        self._spots.setdefault(widget, []).extend(regions)
+        return True
+
+
+class SpotWidget(Widget):
+    """A widget that knows which of its cells change, and gives just those.
+
+    It keeps no lines, as Textual does, but the styles of its pieces.
+    """
+
+    _pens: Mapping[str, Style] = MappingProxyType({})
+
+    def look(self, name: str) -> Style:
+        """What a style that it calls so is now."""
+        raise NotImplementedError
+
+    def pen(self, name: str) -> Style:
+        """The same, as this terminal shows it."""
+        if name not in self._pens:
+            segments = [Segment(" ", self.look(name))]
+            for line_filter in self.get_line_filters():
+                segments = line_filter.apply(segments, self.background_colors[1])
+            self._pens = {**self._pens, name: segments[0].style or Style.null()}
+        return self._pens[name]
+
+    def notify_style_update(self) -> None:
+        """Forget styles, since the theme may be another."""
+        super().notify_style_update()
+        self._pens = {}
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> "SpotWidget":
+        """As any widget; but the regions of one that is on screen may be painted at once."""
+        alone = bool(regions) and repaint and not (layout or recompose) and self.is_mounted
+        if not (alone and isinstance(self.screen, SpotScreen) and self.screen.takes(self, regions)):
+            super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+        return self
 
 
 class SpotCompositor(Compositor):
@@ -35,6 +129,9 @@ class SpotCompositor(Compositor):
     def __init__(self) -> None:
         super().__init__()
         self._laid_out: CompositorMap = {}
+        self._marked: list[tuple[Region, Widget]] = []
+        self._on_top: dict[Widget, bool] = {}
+        self._layout: object = None
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
         """Lay out, and mark what is elsewhere than it was painted.
@@ -47,19 +144,50 @@ class SpotCompositor(Compositor):
         self._laid_out = self._full_map
         return result
 
-    def render_partial_update(self) -> ChopsUpdate | None:
+    def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
+        """Have parts of a widget painted; of one that is not seen they will be when it is."""
+        if widget not in self.visible_widgets:
+            return
+        place, clip = self.visible_widgets[widget]
+        spots = [spot for region in regions if (spot := region.translate(place.offset).intersection(clip))]
+        if self._is_on_top(widget):
+            self._marked += [(spot, widget) for spot in spots]
+        else:
+            self._dirty_regions.update(spots)
+
+    def _is_on_top(self, widget: Widget) -> bool:
+        """Whether no other widget covers any of this one."""
+        if self._layout is not self.visible_widgets:
+            self._layout, self._on_top = self.visible_widgets, {}
+        if widget not in self._on_top:
+            place, clip = self.visible_widgets[widget]
+            others = takewhile(lambda other: other[0] is not widget, self.visible_widgets.items())
+            seen = place.intersection(clip)
+            self._on_top[widget] = not any(seen.overlaps(where.intersection(cut)) for _, (where, cut) in others)
+        return self._on_top[widget]
+
+    def render_partial_update(self) -> Spots | None:  # type: ignore[override]
         """Put the spots together."""
-        rows: list[dict[int, Strip]] = [{} for _ in range(self.size.height)]
-        for spot, widget in self._spots():
-            strips = widget.render_lines(spot.translate(-self.visible_widgets[widget][0].offset))
-            for y, strip in zip(spot.line_range, strips, strict=True):
-                before = rows[y].get(spot.x)
-                if before is None or before.cell_length < strip.cell_length:
-                    rows[y][spot.x] = strip
+        pieces = [
+            (y, spot.x, strip)
+            for spot, widget in chain(self._marked, self._spots())
+            for y, strip in zip(
+                spot.line_range,
+                widget.render_lines(spot.translate(-self.visible_widgets[widget][0].offset)),
+                strict=True,
+            )
+        ]
+        self._forget()
+        return Spots(pieces) if pieces else None
+
+    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
+        """Put the whole screen together."""
+        self._forget()
+        return super().render_full_update(simplify)
+
+    def _forget(self) -> None:
         self._dirty_regions.clear()
-        ends = [[x + strip.cell_length for x, strip in row.items()] for row in rows]
-        spans = [(y, x, end) for y, row in enumerate(rows) for x, end in zip(row, ends[y], strict=True)]
-        return ChopsUpdate(rows, spans, ends) if spans else None
+        self._marked.clear()
 
     def _spots(self) -> Iterator[tuple[Region, Widget]]:
         """What is to be painted anew, in rectangles that show one widget each, and that widget."""

@@ -86,7 +86,7 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
         assert isinstance(screen, RunScreen)
         app.show_runs()
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
-        with counted(monkeypatch, RunText, "tell") as words, counted(monkeypatch, Chart, "_picture") as pictures:
+        with counted(monkeypatch, RunText, "words") as words, counted(monkeypatch, Chart, "_picture") as pictures:
             for _ in range(5):
                 before = screen._follower._latest
                 engine.train(20)

@@ -15,7 +15,7 @@ from accel_tui import follow
 from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.draw import plot_of
+from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart_bar import ChartBar
 from accel_tui.widgets.run_charts import RunCharts
 from accel_tui.window import Window

@@ -10,6 +10,7 @@ from accel_engine.run import RunInfo, Status
 from accel_tui.pace import Pace
 from accel_tui.state import RunState
 from accel_tui.widgets.phase_line import phase, progress
+from accel_tui.widgets.pieces import plain
 
 
 def state(status: Status, current: Phase | None = None, detail: str = "") -> RunState:
@@ -20,7 +21,7 @@ def state(status: Status, current: Phase | None = None, detail: str = "") -> Run
 
 @pytest.mark.parametrize("current", list(Phase))
 def test_every_phase_is_said(current: Phase) -> None:
-    words = phase(state(Status.RUNNING, current, "some detail"), now=165.0).plain
+    words = plain(phase(state(Status.RUNNING, current, "some detail"), now=165.0))
     assert current in words
     assert ("1:05" in words) is (current is not Phase.TRAINING)  # that of training is the run's, in the line below
     assert "some detail" in words
@@ -29,7 +30,7 @@ def test_every_phase_is_said(current: Phase) -> None:
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_every_outcome_is_said_with_its_time(outcome: Outcome) -> None:
     ended = RunEnded(time=9.0, outcome=outcome, steps=1, epochs=0, seconds=83.0, steps_per_second=1.0, metrics={})
-    words = phase(replace(state(Status(outcome), Phase.TRAINING), ended=ended), now=165.0).plain
+    words = plain(phase(replace(state(Status(outcome), Phase.TRAINING), ended=ended), now=165.0))
     assert outcome in words
     assert "1:23" in words
     assert "training" not in words
@@ -37,11 +38,11 @@ def test_every_outcome_is_said_with_its_time(outcome: Outcome) -> None:
 
 def test_a_short_phase_has_no_time_and_neither_has_one_to_come() -> None:
     for now in (101.5, 5.0):
-        assert ":" not in phase(state(Status.RUNNING, Phase.TRACING), now=now).plain
+        assert ":" not in plain(phase(state(Status.RUNNING, Phase.TRACING), now=now))
 
 
 def test_lost_is_said_whatever_the_engine_did_last() -> None:
-    assert "lost" in phase(state(Status.LOST, Phase.TRAINING), now=165.0).plain
+    assert "lost" in plain(phase(state(Status.LOST, Phase.TRAINING), now=165.0))
 
 
 def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None:
@@ -49,14 +50,14 @@ def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None
         time=9.0, outcome=Outcome.STOPPED, steps=1, epochs=0, seconds=1.0, steps_per_second=1.0, metrics={}
     )
     started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=0, pid=1, host="h", versions={})
-    words = phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0).plain
+    words = plain(phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0))
     assert "starting" in words
 
 
 def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
     pace = Pace(recent=((100, 10.0),))
     work = WorkCounted(time=1.0, flops=2e9, peak=80e9)
-    said = [pair.plain for pair in progress(RunState(pace=pace, work=work))]
+    said = [plain(pair) for pair in progress(RunState(pace=pace, work=work))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s", "25% of peak"]
-    said = [pair.plain for pair in progress(RunState(pace=pace, work=replace(work, peak=None)))]
+    said = [plain(pair) for pair in progress(RunState(pace=pace, work=replace(work, peak=None)))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s"]

@@ -41,6 +41,7 @@ from accel_tui.widgets.phase_line import PhaseLine
 from accel_tui.widgets.progress_line import ProgressLine
 from accel_tui.widgets.run_charts import RunCharts
 from accel_tui.widgets.run_title import RunTitle
+from accel_tui.widgets.run_view import RunView
 from accel_tui.widgets.workers import WorkersLine, WorkersList
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class RunScreen(SpotScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
+        self._shown_devices: tuple[object, ...] = (None,) * 5
         self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
         self._follower = Follower(
             directory,
@@ -132,18 +134,18 @@ class RunScreen(SpotScreen):
 
     def compose(self) -> ComposeResult:
         """What, how far and how fast; charts beside details; log; devices; keys."""
-        yield RunTitle().data_bind(RunScreen.state)
-        yield PhaseLine().data_bind(RunScreen.state, RunScreen.asked)
-        yield ProgressLine().data_bind(RunScreen.state)
-        yield WorkersLine().data_bind(RunScreen.state)
-        yield RunOutcome().data_bind(RunScreen.state, RunScreen.problem)
+        yield RunTitle()
+        yield PhaseLine().data_bind(RunScreen.asked)
+        yield ProgressLine()
+        yield WorkersLine()
+        yield RunOutcome().data_bind(RunScreen.problem)
         with Horizontal(id="middle"):
-            yield RunCharts().data_bind(RunScreen.state)
+            yield RunCharts()
             with VerticalScroll(id="details", can_focus=False):
-                yield RunFacts().data_bind(RunScreen.state)
-                yield WorkersList().data_bind(RunScreen.state)
+                yield RunFacts()
+                yield WorkersList()
                 yield Label("Notices", classes="heading")
-                yield Notices().data_bind(RunScreen.state)
+                yield Notices()
         yield LogView(self.directory)
         yield DevicePanel()
         yield KeyLine()
@@ -151,6 +153,8 @@ class RunScreen(SpotScreen):
     def on_mount(self) -> None:
         """Begin to follow."""
         self.title = self.directory.name
+        self._views = self.walk_children(RunView)
+        self.set_interval(1.0, self._tick)
         self._follow()
 
     def on_unmount(self) -> None:
@@ -170,9 +174,17 @@ class RunScreen(SpotScreen):
         else:
             self._take_state()
 
+    def _tick(self) -> None:
+        """Let the time go on while nothing else happens."""
+        if not is_covered(self):
+            with self.painted_at_once():
+                for view in self._views:
+                    view.tell()
+
     @on(ScreenResume)
     def _take_state(self) -> None:
-        self.state = self._follower.take()
+        with self.painted_at_once():
+            self.state = self._follower.take()
 
     @on(RunCharts.Looked)
     def _look(self, message: RunCharts.Looked) -> None:
@@ -213,10 +225,9 @@ class RunScreen(SpotScreen):
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
-        self.set_class(not state.live, "-ended")
-        local = state.info is not None and state.info.host == socket.gethostname()
-        self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
-        self._devices.meters = meters_of(state)
+        for view in self._views:
+            view.take(state)
+        self._show_devices(state)
         self._host.announcer.show(state)
         if before.info is None:
             self.refresh_bindings()  # what was said before anybody looked is not told again
@@ -233,14 +244,26 @@ class RunScreen(SpotScreen):
         if (before.live, before.paused) != (state.live, state.paused):
             self.refresh_bindings()
 
+    def _show_devices(self, state: RunState) -> None:
+        """Show what was read of devices, once a second."""
+        shown = (state.info, state.devices, state.meters, state.workers, self._host.inventory)
+        if any(new is not old for new, old in zip(shown, self._shown_devices, strict=True)):
+            self._shown_devices = shown
+            self.set_class(not state.live, "-ended")
+            local = state.info is not None and state.info.host == socket.gethostname()
+            self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
+            self._devices.meters = meters_of(state)
+
     def watch_asked(self) -> None:
         """What was asked for is not offered again."""
         self.refresh_bindings()
 
     def _tell_notices(self, before: RunState, state: RunState) -> None:
         fresh = state.noticed - before.noticed
+        if not fresh:
+            return
         listed = self.query_one(Notices).is_on_screen  # then a toast would only say it twice
-        for notice in state.notices[-fresh:] if fresh else ():
+        for notice in state.notices[-fresh:]:
             match notice:
                 case CommandAnswered():
                     self._forget(notice.command)

@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.draw import View, plot_of
 from accel_tui.widgets.chart.frame import Frame
+from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart.raster import dot_rows
+from accel_tui.widgets.chart.view import View
 
 _APART = 28  # cells from a letter to the same one
 

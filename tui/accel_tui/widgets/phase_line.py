@@ -2,14 +2,14 @@
 
 import time
 
-from textual.content import Content
 from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_tui import figures, units
 from accel_tui.state import RunState
-from accel_tui.widgets.run_text import RunText, row
+from accel_tui.widgets.pieces import Piece, length
+from accel_tui.widgets.run_line import RunLine
 
 _ENDS = {
     Outcome.FINISHED: ("✓", "$success"),
@@ -17,45 +17,35 @@ _ENDS = {
     Outcome.FAILED: ("✗", "$error"),
 }
 
+_APART = 3  # cells between two figures, at least
 _SHORT = 2.0  # seconds of a phase that nobody wonders about
 
 
-class PhaseLine(RunText):
+class PhaseLine(RunLine):
     """One line: the phase at the left; epoch, step, rates and the use of the devices at the right."""
-
-    DEFAULT_CSS = """
-    PhaseLine {
-        height: 1;
-        padding: 0 1;
-    }
-    """
 
     asked: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
-
-    def on_mount(self) -> None:
-        """Let the time go on while nothing else happens."""
-        self.set_interval(1.0, self.tell)
 
     def watch_asked(self) -> None:
         """Say what was asked for."""
         self.tell()
 
-    def words(self, state: RunState) -> Content:
+    def pieces(self, state: RunState) -> list[Piece]:
         """The phase now, and as many of the figures as there is room for."""
         left = phase(state, time.time())
         if self.asked:
-            left += Content.styled(f"  asked to {', '.join(self.asked).replace('_', ' ')} …", "$warning")
-        pairs = progress(state)
-        while pairs:
-            right = Content("   ").join(pairs)
-            if left.cell_length + right.cell_length + 3 <= self.size.width:
-                return row(left, right, self.size.width)
+            left.append((f"  asked to {', '.join(self.asked).replace('_', ' ')} …", "$warning"))
+        pairs, room = progress(state), self.width - length(left)
+        while pairs and (gap := room - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
-        return left
+        return [
+            *left,
+            *(piece for place, pair in enumerate(pairs) for piece in ((" " * (_APART if place else gap), ""), *pair)),
+        ]
 
 
-def phase(state: RunState, now: float, *, brief: bool = False) -> Content:
+def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
     """What the run is busy with, for how long where that is worth saying, or how it ended.
 
     Args:
@@ -64,35 +54,35 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> Content:
         brief: Whether to leave out how long, and for whom.
     """
     if state.info is None:
-        return Content.styled("opening …", "$text-muted")
+        return [("opening …", "$text-muted")]
     if state.lost:
-        return Content.styled("✗ lost", "bold $error")
+        return [("✗ lost", "bold $error")]
     if state.ended and state.over:
         sign, style = _ENDS[state.ended.outcome]
-        return Content.assemble(
+        return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
             ("" if brief else f"  after {figures.duration(state.ended.seconds)}", "$text-muted"),
-        )
+        ]
     if state.phase is None or state.info.status is Status.STARTING:
-        return Content.styled("● starting", "bold $primary")
+        return [("● starting", "bold $primary")]
     current = state.phase.phase
     sign, style = {
         Phase.TRAINING: ("●", "$success"),
         Phase.PAUSED: ("‖", "$warning"),
     }.get(current, ("●", "$primary"))
     if brief:
-        return Content.styled(f"{sign} {current}", f"bold {style}")
+        return [(f"{sign} {current}", f"bold {style}")]
     seconds = now - state.phase.time
     # How long training goes on is in the line below.
     told = seconds > _SHORT and current is not Phase.TRAINING
-    return Content.assemble(
+    return [
         (f"{sign} {current}", f"bold {style}"),
-        f" {figures.duration(seconds)}" if told else "",
+        (f" {figures.duration(seconds)}" if told else "", ""),
         (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
-    )
+    ]
 
 
-def progress(state: RunState) -> list[Content]:
+def progress(state: RunState) -> list[list[Piece]]:
     """Epoch, step, rates and the use of the devices, the most telling first."""
     pairs = []
     if state.built:
@@ -112,6 +102,7 @@ def progress(state: RunState) -> list[Content]:
     return pairs
 
 
-def _pair(first: str, second: str, *, figure_first: bool = False) -> Content:
-    quiet = "$text-muted"
-    return Content.assemble((first, "" if figure_first else quiet), " ", (second, quiet if figure_first else ""))
+def _pair(first: str, second: str, *, figure_first: bool = False) -> list[Piece]:
+    figure, quiet = "", "$text-muted"
+    styles = (figure, quiet) if figure_first else (quiet, figure)
+    return [(f"{first} ", styles[0]), (second, styles[1])]

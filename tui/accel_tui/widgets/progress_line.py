@@ -2,28 +2,16 @@
 
 import time
 
-from textual.content import Content
-
 from accel_tui import figures
 from accel_tui.state import RunState
-from accel_tui.widgets.run_text import RunText
+from accel_tui.widgets.pieces import Piece
+from accel_tui.widgets.run_line import RunLine
 
 
-class ProgressLine(RunText):
+class ProgressLine(RunLine):
     """One line: a bar over all epochs, the share that is done, and the time to the end."""
 
-    DEFAULT_CSS = """
-    ProgressLine {
-        height: 1;
-        padding: 0 1;
-    }
-    """
-
-    def on_mount(self) -> None:
-        """Let the time go on while nothing else happens."""
-        self.set_interval(1.0, self.tell)
-
-    def words(self, state: RunState) -> Content:
+    def pieces(self, state: RunState) -> list[Piece]:
         """The bar and its figures; an empty bar before the number of steps is known."""
         share = state.step / state.total_steps if state.total_steps else 0.0
         # Never 100 % before the last step.
@@ -32,8 +20,8 @@ class ProgressLine(RunText):
             tail += f"   {figures.duration(time.time() - state.started.time)} gone"
             if (left := state.remaining) is not None:
                 tail += f"   {figures.duration(left)} left"
-        width = max(0, self.size.width - len(tail))
+        width = max(0, self.width - len(tail))
         halves = int(share * width * 2)
         style = "$warning" if state.paused else "$error" if state.lost else "$primary"
         done = "━" * (halves // 2) + "╸" * (halves % 2)
-        return Content.assemble((done, style), ("─" * (width - len(done)), "$foreground 20%"), tail)
+        return [(done, style), ("─" * (width - len(done)), "$foreground 20%"), (tail, "")]

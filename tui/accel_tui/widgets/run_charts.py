@@ -1,5 +1,6 @@
 """The curves of a run, in as many charts as there is room for, all on one axis of steps."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,13 +17,14 @@ from accel_tui.widgets.chart_bar import ChartBar, Item
 from accel_tui.widgets.chart_grid import EASY, SMALLEST, ChartGrid, room
 from accel_tui.widgets.chart_keys import ChartKeys
 from accel_tui.widgets.run_panels import Panel, panels_of, readings_of, scale_of, series_of
+from accel_tui.widgets.run_view import RunView
 from accel_tui.window import Part, part_of
 
 _FEWEST = 2  # charts that are shown wherever they can be read
 _MARK = "▸"
 
 
-class RunCharts(ChartKeys):
+class RunCharts(ChartKeys, RunView):
     """The loss, the other series, the throughput, the learning rate and what was read of devices.
 
     All show the same window on the run's steps and the same cursor, which keys and the mouse change.
@@ -41,9 +43,6 @@ class RunCharts(ChartKeys):
 
         panels: tuple[Panel, ...]
         shown: tuple[str, ...]
-
-    state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
-    """What is drawn; bind it with ``data_bind``."""
 
     part: reactive[Part | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the state should be of."""
@@ -69,8 +68,14 @@ class RunCharts(ChartKeys):
         """Say what keys there are even before there is a step."""
         self._made: dict[str, Chart] = {}
         self._read: frozenset[str] = frozenset()
+        self._charted: object = None  # what says which charts there can be, and how they wait
+        self._seldom: object = None  # what says whether lines that only get longer are drawn
         self._panels = panels_of(self.state, self._read)
         self._tell()
+
+    def tell(self) -> None:
+        """Draw what goes by the clock."""
+        self._draw()
 
     def on_show(self) -> None:
         """Take the keys, when nothing else on the screen has them."""
@@ -87,16 +92,20 @@ class RunCharts(ChartKeys):
         super().watch_has_focus(has_focus)
         self._label()
 
-    def watch_state(self, before: RunState, state: RunState) -> None:
+    def take(self, state: RunState) -> None:
         """Draw what is new."""
-        self._read |= readings_of(state)
-        panels = panels_of(state, self._read)
-        if (panels, state.over, state.total_steps) != (self._panels, before.over, before.total_steps):
-            self._panels = panels
+        before, self.state = self.state, state
+        if state.meters is not before.meters:
+            self._read |= readings_of(state)
+        charted = (state.built, tuple(state.curves), bool(state.rates), self._read, state.over)
+        if charted != self._charted:
+            self._charted = charted
+            self._panels = panels_of(state, self._read)
             self._arrange()
             self._label()
         self._draw()
-        self._look()
+        if self.window.span is not None or self.cursor:
+            self._look()  # they go along
 
     def watch_chosen(self) -> None:
         """Show those and no others."""
@@ -176,11 +185,15 @@ class RunCharts(ChartKeys):
 
     def _draw(self) -> None:
         around = (scale_of(self.state, self.lens.x), self.state.marks, self.lens)
+        seldom = (self.state.rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
             chart = self._made[panel.id]
             if any(new is not old for new, old in zip(around, (chart.scale, chart.marks, chart.lens), strict=True)):
                 chart.scale, chart.marks, chart.lens = around
+            if chart.series and panel.id == "learning-rate" and seldom == self._seldom:
+                continue  # a line that only gets longer
             chart.series = series_of(self.state, panel)
+        self._seldom = seldom
 
     def _label(self) -> None:
         # Where there is the most room for it: the throughput is a single curve.

@@ -20,7 +20,7 @@ class RunTitle(RunText):
 
     def parts(self, state: RunState) -> tuple[object, ...]:
         """What is told, and the room for it."""
-        return state.info, self.size.width
+        return state.info, self.width
 
     def words(self, state: RunState) -> Content:
         """The run's id and what it trains at the left, the machine at the right."""
@@ -38,4 +38,4 @@ class RunTitle(RunText):
             (f"  {trains}", "$text-muted"),
         )
         where = f"{info.host}, process {info.pid}" if info.pid and info.status.live else info.host
-        return row(left, Content.styled(where, "$text-muted"), self.size.width)
+        return row(left, Content.styled(where, "$text-muted"), self.width)

@@ -29,10 +29,10 @@ class WorkersLine(RunText):
     }
     """
 
-    def watch_state(self) -> None:
+    def take(self, state: RunState) -> None:
         """Be there once there are others."""
-        self.display = self.state.met is not None or bool(self.state.workers)
-        super().watch_state()
+        self.display = state.met is not None or bool(state.workers)
+        super().take(state)
 
     def words(self, state: RunState) -> Content:
         """What is said of all workers; those of whom the same is said stand together."""
@@ -60,14 +60,10 @@ class WorkersList(RunText):
     }
     """
 
-    def on_mount(self) -> None:
-        """Let the time go on while nothing else happens."""
-        self.set_interval(1.0, self.tell)
-
-    def watch_state(self) -> None:
+    def take(self, state: RunState) -> None:
         """Be there once there are others."""
-        self.display = self.state.met is not None or bool(self.state.workers)
-        super().watch_state()
+        self.display = state.met is not None or bool(state.workers)
+        super().take(state)
 
     def words(self, state: RunState) -> Content:
         """The heading and the paragraphs."""
@@ -97,7 +93,7 @@ def _standing(worker: Worker) -> Content:
         return Content.styled("not seen from here", "$text-muted")
     if _at_work(worker.state):
         return Content.styled("● at work", "bold $success")
-    return phase(worker.state, 0.0, brief=True)
+    return Content.assemble(*phase(worker.state, 0.0, brief=True))
 
 
 def _named(workers: list[Worker], count: int) -> str:
@@ -110,7 +106,7 @@ def _named(workers: list[Worker], count: int) -> str:
 
 def _paragraph(worker: Worker, now: float) -> Content:
     state = worker.state
-    said = _standing(worker) if state is None or _at_work(state) else phase(state, now)
+    said = _standing(worker) if state is None or _at_work(state) else Content.assemble(*phase(state, now))
     lines = [Content.assemble((f"{worker.name}  ", "$accent"), said)]
     if state and state.over and state.ended and state.ended.reason:
         lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _trouble(state) else ""))

@@ -12,6 +12,7 @@ from accel_tui.marks import Kind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart import ranges
 from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
@@ -43,7 +44,9 @@ def on_screen(chart: Chart) -> list[str]:
 
 
 def wanted(chart: Chart) -> list[str]:
-    return [chart._picture().text(row) for row in range(chart.size.height)]
+    chart._picture()
+    assert chart._view
+    return [render(chart._view).text(row) for row in range(chart.size.height)]
 
 
 def spy(chart: Chart, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Region, ...]]:
@@ -160,8 +163,8 @@ async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeyp
         monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
         chart = app.chart
         drawn: list[object] = []
-        render = chart_module.render
-        monkeypatch.setattr(chart_module, "render", lambda view: drawn.append(view) or render(view))
+        draw = chart_module.draw
+        monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
 
         async def feed(count: int) -> None:
             for steps in range(count, count + 30, 10):

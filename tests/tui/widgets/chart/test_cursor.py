@@ -8,9 +8,11 @@ import pytest
 from accel_tui.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
-from accel_tui.widgets.chart.draw import View, plot_of, render
+from accel_tui.widgets.chart.draw import render
+from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
 
 
 def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> View:

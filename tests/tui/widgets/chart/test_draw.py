@@ -7,12 +7,13 @@ import pytest
 
 from accel_tui.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
-from accel_tui.widgets.chart.draw import View, render
+from accel_tui.widgets.chart.draw import Picture, draw, render
 from accel_tui.widgets.chart.frame import STYLES, Frame
 from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.ranges import axis_of
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
 
 GAP = math.nan
 
@@ -236,3 +237,30 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
         "     └┬────────────────┬───────────────┬",
         "epoch 0                2               4",
     ]
+
+
+@pytest.mark.parametrize(
+    "lens", [Lens(), Lens(log=True), Lens(smoothing=0.9), Lens(log=True, smoothing=0.6, clip=True)]
+)
+@pytest.mark.parametrize("steps", [1, 3, 40, 700])
+def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(lens: Lens, steps: int) -> None:
+    random = np.random.default_rng(steps)
+    whole, points = Curve(), ()
+    before: Picture | None = None
+    went_on = 0
+    for turn in range(60):
+        values = random.lognormal(0, 0.3, random.integers(0, 2 * steps)).astype(np.float32) / (1 + turn / 9)
+        values[random.random(len(values)) < 0.05] = GAP
+        whole = whole.extend(values)
+        if turn % 2:  # in the end too many to be told apart
+            points = (*points, (max(0, whole.count - 1), 0.5))
+        series = (Series("training", whole), Series("validation", points=points, style="secondary"))
+        y = axis_of(series, None, lens, previous=before.view.y if before else None)
+        view = View(60, 12, step_axis(whole.count), y, series, "loss", lens=lens)
+        after, afresh = draw(view, before), draw(view)
+        seen = afresh.frame.characters != ord(" ")
+        assert (after.frame.characters == afresh.frame.characters).all()
+        assert (after.frame.styles[seen] == afresh.frame.styles[seen]).all()
+        went_on += before is not None and after.ground is before.ground
+        before = after
+    assert went_on > 10 or steps < 40

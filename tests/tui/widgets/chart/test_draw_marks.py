@@ -6,10 +6,11 @@ import pytest
 from accel_tui.curve import Curve
 from accel_tui.marks import MOST, Kind, Track
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.draw import View, render
+from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.frame import STYLES, Frame
 from accel_tui.widgets.chart.marks import GLYPHS, words
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
 
 CURVE = Curve().extend(np.linspace(2, 1, 200, dtype=np.float32))
 
@@ -52,9 +53,9 @@ def test_two_at_one_place_are_beside_one_another() -> None:
 def test_an_epoch_and_the_validation_that_ended_it_are_one_sign() -> None:
     marks = {Kind.EPOCH: track(60, 120), Kind.VALIDATION: track(60, 90, 120), Kind.CHECKPOINT: track(60, 120)}
     assert [character for character in line(picture(marks)) if character not in " └─┬"] == list("┻◆●┻◆")
-    assert words(marks, WHOLE, 50, 80) == "┻ epoch, val  ● validation  ◆ checkpoint"
+    assert words(marks, WHOLE, 50)[-1] == "┻ epoch, val  ● validation  ◆ checkpoint"
     every = {kind: track(*range(2, 202, 2)) for kind in (Kind.EPOCH, Kind.VALIDATION)}
-    assert words(every, WHOLE, 50, 80) == "┻ 20 epochs, val"
+    assert words(every, WHOLE, 50)[-1] == "┻ 20 epochs, val"
     assert "╋" in line(picture({Kind.EPOCH: track(0), Kind.VALIDATION: track(0)}))  # where there is a tick
 
 
@@ -71,21 +72,21 @@ def test_of_many_events_only_some_are_drawn(events: int, stride: int) -> None:
     marks = {Kind.EPOCH: track(*(200 * number // events for number in range(1, events + 1)))}
     drawn = line(picture(marks))
     assert sum(character in "┴┼" for character in drawn) == events // stride
-    told = words(marks, Axis(0, 200), 50, 80)
+    told = words(marks, Axis(0, 200), 50)[-1]
     assert told == ("┴ epoch" if stride == 1 else f"┴ {stride} epochs")
 
 
 def test_a_closer_look_shows_more_of_them() -> None:
     marks = {Kind.EPOCH: track(*range(2, 202, 2))}
-    assert words(marks, Axis(0, 200), 50, 80) == "┴ 20 epochs"
-    assert words(marks, Axis(101, 111), 50, 80) == "┴ epoch"
+    assert words(marks, Axis(0, 200), 50)[-1] == "┴ 20 epochs"
+    assert words(marks, Axis(101, 111), 50)[-1] == "┴ epoch"
 
 
 def test_thinned_tracks_are_drawn_at_their_own_numbers() -> None:
     marks = {Kind.CHECKPOINT: track(*range(1, 3 * MOST))}
     assert marks[Kind.CHECKPOINT].every == 4
     whole = Axis(0, 3 * MOST)
-    stride = int(words(marks, whole, 80, 80).split()[1])
+    stride = int(words(marks, whole, 80)[-1].split()[1])
     assert stride % 4 == 0
     assert 3 * MOST / stride <= 10
 
@@ -100,4 +101,4 @@ def test_meanings_are_told_as_far_as_there_is_room_the_rarest_first() -> None:
 def test_what_is_not_in_the_window_is_not_drawn() -> None:
     marks = {Kind.EPOCH: track(50, 100)}
     assert "┴" not in line(picture(marks, x=Axis(110, 160)))
-    assert words(marks, Axis(110, 160), 50, 80) == ""
+    assert words(marks, Axis(110, 160), 50) == []

@@ -58,3 +58,11 @@ def test_another_colour_is_damage_but_not_of_a_space() -> None:
     old.write(2, 0, "ab", "note")
     new = Frame(old.characters.copy(), np.full_like(old.styles, 2))
     assert damage(old, new) == [Region(2, 0, 2, 1)]
+
+
+def test_a_line_is_written_anew_and_lost_where_there_is_none() -> None:
+    frame = Frame.blank(8, 1)
+    frame.write(0, 0, "loss 12", "note")
+    frame.write_line(0, [("loss", "title"), (" 9", "note")])
+    assert frame.text(0) == "loss 9  "
+    Frame.blank(0, 0).write_line(0, [("loss", "title")])

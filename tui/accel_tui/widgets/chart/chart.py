@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -15,14 +15,17 @@ from textual.strip import Strip
 from accel_tui.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.cursor import with_cursor
-from accel_tui.widgets.chart.draw import View, render, with_head
+from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
+from accel_tui.widgets.chart.head import head
 from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
 from accel_tui.widgets.cover import is_covered
+from accel_tui.widgets.pieces import Piece, changed
 
 DRAW_SECONDS = 0.25
 """How often curves are drawn that only go on; their latest values are said at once."""
@@ -31,7 +34,7 @@ DRAW_SECONDS = 0.25
 class Chart(ChartMouse):
     """Curves over steps, with axes, the latest values and what they stand for.
 
-    All reactives can be bound with ``data_bind``; setting one costs one picture, and nothing while the chart is
+    Setting what it shows costs one picture, and nothing while the chart is
     hidden. A chart has neither border nor padding, only a margin.
     """
 
@@ -61,9 +64,6 @@ class Chart(ChartMouse):
         )
         + "}"
     )
-
-    series: reactive[tuple[Series, ...]] = reactive((), repaint=False)
-    """What is drawn, the last on top."""
 
     title: reactive[str] = reactive("", repaint=False)
     """First words of the first line."""
@@ -111,27 +111,24 @@ class Chart(ChartMouse):
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
         self._plain = self._frame = Frame.blank(0, 0)  # without the cursor, and as it is seen
+        self._series: tuple[Series, ...] = ()
+        self._drawing: Picture | None = None
+        self._line: Sequence[Piece] = ()
         self._stale = True
         self._drawn = 0.0
-        self._palette: dict[str, Style] = {}
 
     def on_mount(self) -> None:
         """Draw in the end what was not drawn at once, should nothing more come."""
-        self.set_interval(4 * self._draw_seconds, self._catch_up)
-
-    def notify_style_update(self) -> None:
-        """Forget colours, since the theme may be another."""
-        super().notify_style_update()
-        self._palette = {}
+        self.set_interval(4 * self._draw_seconds, lambda: self._catch_up(2 * self._draw_seconds))
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Give the cells that are asked for; Textual would have whole lines, and keep them."""
-        if self._stale or self._frame.characters.shape != (self.size.height, self.size.width):
+        if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
             self._plain = self._picture()
             self._frame = self._with_cursor(self._plain)
             self._stale = False
         return [
-            Strip([Segment(text, self._style(name)) for text, name in self._frame.runs(row, *crop.column_span)])
+            Strip([Segment(text, self.pen(name)) for text, name in self._frame.runs(row, *crop.column_span)])
             for row in crop.line_range
         ]
 
@@ -146,27 +143,50 @@ class Chart(ChartMouse):
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
     _watch_lens = _watch_explains = _repaint
 
-    def _watch_series(self) -> None:
-        view = self._view
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """What is drawn, the last on top. No reactive, which would cost as much as what changes ten times a second."""
+        return self._series
+
+    @series.setter
+    def series(self, series: tuple[Series, ...]) -> None:
+        if series == self._series:
+            return
+        self._series = series
+        drawn = self._drawing
         soon = time.monotonic() - self._drawn < self._draw_seconds
-        if soon and view and _go_on(view.series, self.series) and not self._stale and self._shown:
-            self._show(with_head(self._plain, replace(view, series=self.series)))
+        if soon and drawn and _go_on(drawn.view.series, series) and not self._stale and self._shown:
+            self._say(head(replace(drawn.view, series=series), drawn.key))
         else:
             self._repaint()
+
+    def _say(self, line: Sequence[Piece]) -> None:
+        """Show another first line."""
+        first, last = changed(self._line, line)
+        if first < last:
+            self._line = line
+            plain = self._plain.copy()
+            plain.write_line(0, line)
+            if self.cursor is None:
+                self._plain = self._frame = plain
+                self.refresh(Region(first, 0, last - first, 1))
+            else:
+                self._show(plain)
 
     @property
     def _draw_seconds(self) -> float:
         settings = getattr(self.app, "settings", None)
         return 1 / settings.curves if settings else DRAW_SECONDS
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, seconds: float) -> None:
         view = self._view
         behind = view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks)
-        if behind and time.monotonic() - self._drawn >= self._draw_seconds:
+        if behind and time.monotonic() - self._drawn >= seconds:
             self._repaint()
 
     def _watch_scale(self) -> None:
-        self.call_later(self._catch_up)  # mostly further steps come with it, and it is drawn with them
+        # Mostly further steps come with it, and it is drawn with them.
+        self.call_later(self._catch_up, self._draw_seconds)
 
     _watch_marks = _watch_scale
 
@@ -193,15 +213,21 @@ class Chart(ChartMouse):
 
     @property
     def _shown(self) -> bool:
-        return bool(self.is_mounted and self.size and self.is_on_screen and not is_covered(self.screen))
+        return bool(self.in_sight and self.is_mounted and self.outer_size and not is_covered(self.screen))
 
     def _picture(self) -> Frame:
-        same = self._view if self._view and self._view.lens == self.lens else None
-        self._view = View(
+        before = self._drawing.view if self._drawing else None
+        view = View(
             self.size.width,
             self.size.height,
             Axis(*self.window) if self.window else step_axis(steps_of(self.series), self.end),
-            axis_of(self.series, self.window, self.lens, self.y_bounds, same.y if same else None),
+            axis_of(
+                self.series,
+                self.window,
+                self.lens,
+                self.y_bounds,
+                before.y if before and before.lens == self.lens else None,
+            ),
             self.series,
             self.title,
             self.empty,
@@ -212,22 +238,23 @@ class Chart(ChartMouse):
             self.explains,
         )
         self._drawn = time.monotonic()
-        return render(self._view)
+        self._view, self._drawing = view, draw(view, self._drawing)
+        self._line = self._drawing.head
+        return self._drawing.frame
 
-    def _style(self, name: str) -> Style:
-        if name not in self._palette:
-            segments = [Segment(" ", self.get_component_rich_style(f"chart--{name}"))]
-            for line_filter in self.get_line_filters():
-                segments = line_filter.apply(segments, self.background_colors[1])
-            self._palette[name] = segments[0].style or Style.null()
-        return self._palette[name]
+    def look(self, name: str) -> Style:
+        """What a style of a cell is in this theme."""
+        return self.get_component_rich_style(f"chart--{name}")
 
 
 def _go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
     """Whether nothing but further steps is new."""
     return len(series) == len(drawn) and all(
-        replace(new, curve=old.curve) == old
-        and new.curve.count >= old.curve.count
-        and (new.curve is old.curve or math.isfinite(old.curve.last))
+        new is old
+        or (
+            (new.name, new.points, new.style, new.detail) == (old.name, old.points, old.style, old.detail)
+            and new.curve.count >= old.curve.count
+            and (new.curve is old.curve or math.isfinite(old.curve.last))
+        )
         for new, old in zip(series, drawn, strict=True)
     )

@@ -67,8 +67,12 @@ def hidden(series: Series, first: float, last: float, low: float, high: float) -
     points = [value for step, value in series.points if first <= step < last and math.isfinite(value)]
     found = Hidden(sum(value > high for value in points), sum(value < low for value in points), len(points))
     curve = series.seen(first, last)
+    if not curve.count:
+        return found
     span = slice(*curve.span(first, last))
     lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
+    if not ((highs > high).any() or (lows < low).any()):
+        return found + Hidden(of=int(finite.sum()), exact=curve.width == 1)
     above = int(np.where(lows > high, finite, highs > high).sum())
     below = int(np.where(highs < low, finite, lows < low).sum())
     return found + Hidden(above, below, int(finite.sum()), curve.width == 1)

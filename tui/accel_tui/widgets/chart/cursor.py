@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 
-from accel_tui.widgets.chart.draw import View, plot_of
 from accel_tui.widgets.chart.frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart.raster import BLANK
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
 
 
 def step_at(view: View, x: int) -> float | None:

@@ -1,5 +1,6 @@
 """A picture as two arrays, a character and a style for every cell, and how two pictures differ."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from textual.geometry import Region
 
 from accel_tui.widgets.chart.series import Colour
+from accel_tui.widgets.pieces import Piece
 
 COLOURS: tuple[str, ...] = get_args(Colour)
 STYLES = ("title", "note", "axis", "label", "grid", *COLOURS, *(f"{colour}-band" for colour in COLOURS))
@@ -45,22 +47,26 @@ class Frame:
         place = (slice(y, y + rows), slice(x, x + columns))
         return Frame(self.characters[place], self.styles[place])
 
+    def put(self, other: "Frame") -> None:
+        """Make all of it another picture of its size."""
+        self.characters[:], self.styles[:] = other.characters, other.styles
+
     def text(self, row: int) -> str:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")
 
-    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[tuple[str, str]]:
+    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[Piece]:
         """The cells of a row from ``first`` to before ``last`` as pieces of text, each with the name of its style."""
-        characters = self.characters[row, first:last]
-        text = str(characters.tobytes(), "utf-32-le")
-        seen = np.flatnonzero(characters != ord(" "))
-        if not seen.size:
-            return [(text, STYLES[0])] if text else []
-        styles = self.styles[row, first:last][seen]
-        changes = np.flatnonzero(styles[1:] != styles[:-1]) + 1
-        starts = [0, *seen[changes].tolist(), len(text)]
-        names = [STYLES[number] for number in [styles[0], *styles[changes]]]
-        return [(text[start:end], name) for start, end, name in zip(starts, starts[1:], names, strict=False)]
+        text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
+        found: list[Piece] = []
+        start, style = 0, -1
+        for place, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
+            if number != style and character != " ":
+                if style >= 0:
+                    found.append((text[start:place], STYLES[style]))
+                    start = place
+                style = number
+        return [*found, (text[start:], STYLES[max(style, 0)])] if text else []
 
     def write(self, x: int, y: int, text: str, style: str) -> None:
         """Put text into a row, cut off at its end; outside rows it is lost."""
@@ -68,6 +74,14 @@ class Frame:
         if text and 0 <= y < self.characters.shape[0]:
             self.characters[y, x : x + len(text)] = np.frombuffer(text.encode("utf-32-le"), "<u4")
             self.styles[y, x : x + len(text)] = STYLE_ID[style]
+
+    def write_line(self, y: int, pieces: Iterable[Piece]) -> None:
+        """Put text into a row, from its beginning on; nothing of what was there stays."""
+        self.characters[y : y + 1] = ord(" ")
+        x = 0
+        for text, style in pieces:
+            self.write(x, y, text, style)
+            x += len(text)
 
 
 def damage(old: Frame, new: Frame) -> list[Region]:

@@ -54,19 +54,18 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
                 _line(frame, column, row)
 
 
-def words(marks: Marks, x: Axis, width: int, room: int) -> str:
+def words(marks: Marks, x: Axis, width: int) -> list[str]:
     """What the marks mean that are seen in a plot, and of how many events in a row one is drawn.
 
-    Where there is not room for all in so many cells, nothing is said of those that happen most often.
+    Returns:
+        The same in few words and in more; what is left out first are those that happen most often.
     """
-    told = ""
+    told: list[str] = []
     for kind, glyph, stride, cells in _seen(marks, x, width):
         if cells:
             more = f"{glyph} {kind}" if stride == 1 else f"{glyph} {stride} {kind}s"
             more += ", val" * (glyph == VALIDATED)
-            told = f"{more}  {told}" if told else more
-            if len(told) > room:
-                return told[len(more) + 2 :]
+            told.append(f"{more}  {told[-1]}" if told else more)
     return told
 
 

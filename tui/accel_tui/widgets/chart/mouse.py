@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
-from textual.widget import Widget
 
+from accel_tui.spots import SpotWidget
 from accel_tui.widgets.chart.cursor import step_at
-from accel_tui.widgets.chart.draw import View, plot_of
+from accel_tui.widgets.chart.ground import plot_of
+from accel_tui.widgets.chart.view import View
+from accel_tui.widgets.cover import Sighted
 
 NOTCH = 0.8
 """As many of the steps that are shown stay when the wheel is turned by a notch."""
 
 
-class ChartMouse(Widget):
+class ChartMouse(SpotWidget, Sighted):
     """A widget that shows a view of a chart, and says what the mouse does on it."""
 
     ALLOW_SELECT = False

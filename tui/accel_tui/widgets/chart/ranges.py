@@ -70,10 +70,10 @@ def settled(series: tuple[Series, ...]) -> tuple[float, float]:
 
 def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
     """The lowest and the highest value of all series in a range of steps; NaN when there is none."""
-    pairs = [one.seen(first, last).extremes(first, last) for one in series if one.curve.count]
-    pairs += [(y, y) for one in series for x, y in one.points if first <= x < last and math.isfinite(y)]
-    lows, highs = np.array([*pairs, (math.nan, math.nan)]).T
-    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
+    ends = [end for one in series if one.curve.count for end in one.seen(first, last).extremes(first, last)]
+    ends += [y for one in series for _, y in one.within(first, last) if math.isfinite(y)]
+    known = [end for end in ends if not math.isnan(end)]
+    return min(known, default=math.nan), max(known, default=math.nan)
 
 
 def _values(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:

@@ -26,16 +26,19 @@ def pack(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) 
     """Draw a vertical bar in each column of dots.
 
     Args:
-        upper: The first row of dots of each bar, counted from the top, of shape ``[2 * columns]``.
+        upper: The first row of dots of each bar, counted from the top, of shape ``[..., 2 * columns]``.
         lower: The last row of each, likewise; one above ``upper`` for no bar.
         rows: Height in characters.
 
     Returns:
-        Braille patterns of shape ``[rows, columns]``.
+        Braille patterns of shape ``[..., rows, columns]``.
     """
     top = 4 * np.arange(rows, dtype=np.int16)[:, np.newaxis]
-    bars = 5 * np.minimum(np.maximum(upper - top, 0), 4) + np.minimum(np.maximum(lower + 1 - top, 0), 4)
-    patterns: Patterns = _BARS[0].take(bars[:, ::2]) | _BARS[1].take(bars[:, 1::2])
+    # The first row of the bar within each character, and the one after its last.
+    first = np.minimum(np.maximum(upper[..., np.newaxis, :] - top, 0), 4)
+    end = np.minimum(np.maximum(lower[..., np.newaxis, :] - (top - 1), 0), 4)
+    bars = 5 * first + end
+    patterns: Patterns = _BARS[0].take(bars[..., ::2]) | _BARS[1].take(bars[..., 1::2])
     return patterns
 
 
@@ -46,12 +49,12 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     outside the plot is drawn at its edge.
 
     Args:
-        low: Lower line, of shape ``[2 * columns]``.
+        low: Lower line, of shape ``[..., 2 * columns]``: several pairs of lines at once cost hardly more than one.
         high: Upper line, likewise.
         rows: Height in characters.
 
     Returns:
-        Braille patterns of shape ``[rows, columns]``.
+        Braille patterns of shape ``[..., rows, columns]``.
     """
     gaps = np.isnan(low)
     top = dot_rows(high, rows)
@@ -59,12 +62,12 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     if holed := bool(gaps.any()):
         top[gaps], bottom[gaps] = 0, 4 * rows  # as high as the plot: what is beside it need not reach for it
     upper, lower = top.copy(), bottom.copy()
-    down = (bottom[:-1] + top[1:]) >> 1  # no further than the bar, where neighbours touch
-    np.maximum(lower[:-1], down, out=lower[:-1])
-    np.minimum(upper[1:], down + 1, out=upper[1:])
-    up = (top[:-1] + bottom[1:]) >> 1
-    np.minimum(upper[:-1], up + 1, out=upper[:-1])
-    np.maximum(lower[1:], up, out=lower[1:])
+    down = (bottom[..., :-1] + top[..., 1:]) >> 1  # no further than the bar, where neighbours touch
+    np.maximum(lower[..., :-1], down, out=lower[..., :-1])
+    np.minimum(upper[..., 1:], down + 1, out=upper[..., 1:])
+    up = (top[..., :-1] + bottom[..., 1:]) >> 1
+    np.minimum(upper[..., :-1], up + 1, out=upper[..., :-1])
+    np.maximum(lower[..., 1:], up, out=lower[..., 1:])
     if holed:
         upper[gaps], lower[gaps] = 0, -1
     return pack(upper, lower, rows)

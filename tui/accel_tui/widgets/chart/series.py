@@ -1,5 +1,7 @@
 """What a chart shows: named curves and points."""
 
+import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +31,10 @@ class Series:
     points: tuple[tuple[float, float], ...] = ()
     style: Colour = "primary"
     detail: Curve = NOTHING
+
+    def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
+        """The points of the steps from ``first`` to ``last``."""
+        return self.points[bisect_left(self.points, (first, -math.inf)) : bisect_right(self.points, (last, math.inf))]
 
     def seen(self, first: float, last: float) -> Curve:
         """What to draw of the steps from ``first`` to before ``last``."""

@@ -1,0 +1,109 @@
+"""What is behind the curves of a chart: axes, labels, grid and marks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from textual.geometry import Region
+
+from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.frame import Frame
+from accel_tui.widgets.chart.marks import draw_marks
+from accel_tui.widgets.chart.view import View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scaffold:
+    """The parts of a chart that stay while its axes and its size do: shared, so never drawn on.
+
+    Attributes:
+        frame: Axes, labels and grid.
+        gutter: Columns left of the plot.
+        height: Rows of the plot; it begins in the second row.
+        foot: Whether there are a line and labels below it.
+    """
+
+    frame: Frame
+    gutter: int
+    height: int
+    foot: bool
+
+
+def ground(view: View) -> Frame:
+    """Draw it. What does not fit is left out: first the step labels, then the value labels, then the plot."""
+    scaffold = _scaffold_of(view)
+    frame = scaffold.frame.copy()
+    width = view.columns - scaffold.gutter
+    if scaffold.foot and width > 0:
+        if view.scale:
+            name = view.scale.name if scaffold.gutter else ""
+            _ticks(frame, view.scale.ticks(view.x, width), scaffold.height + 1, scaffold.gutter, name)
+        draw_marks(frame, view.marks, view.x, (scaffold.gutter, width, scaffold.height + 1))
+    return frame
+
+
+def plot_of(view: View) -> Region:
+    """The rectangle of a chart that its curves are in; empty where there is no room for any."""
+    scaffold = _scaffold_of(view)
+    return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
+
+
+def _scaffold_of(view: View) -> _Scaffold:
+    return _scaffold(view.columns, view.rows, view.x, view.y, steps=view.scale is None)
+
+
+@lru_cache(maxsize=32)
+def _scaffold(columns: int, rows: int, x: Axis, y: Axis, *, steps: bool) -> _Scaffold:
+    frame = Frame.blank(columns, rows)
+    foot = 2 if rows >= 6 else 0
+    height = max(0, rows - 1 - foot)
+    ticks = y.ticks(max(2, min((height + 1) // 2, max(6, height // 4))))
+    texts = y.labels(ticks)
+    gutter = max((4, *map(len, texts))) + 2
+    if columns < gutter + 12:
+        gutter = 0
+    if gutter and height:
+        _value_axis(frame, y, height, gutter, zip(ticks, texts, strict=True), lines=height - bool(foot))
+    if foot:
+        _foot(frame, height + 1, gutter)
+        if steps:
+            ticks = x.ticks(max(2, (columns - gutter) // 8))
+            places = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
+            _ticks(frame, zip(places, labels(ticks), strict=True), height + 1, gutter)
+    return _Scaffold(frame, gutter, height, bool(foot))
+
+
+def _value_axis(
+    frame: Frame, axis: Axis, height: int, gutter: int, ticks: Iterable[tuple[float, str]], *, lines: int
+) -> None:
+    """Write labels and, in so many rows, lines across the plot: in a last row, the line below it is near enough."""
+    for y in range(1, height + 1):
+        frame.write(gutter - 1, y, "│", "axis")
+    for value, text in ticks:
+        row = int(raster.dot_rows(axis.fraction(np.array([value])), height)[0]) // 4
+        frame.write(gutter - 2 - len(text), row + 1, text, "label")
+        frame.write(gutter - 1, row + 1, "┤", "axis")
+        if row < lines:
+            frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
+
+
+def _foot(frame: Frame, y: int, gutter: int) -> None:
+    frame.write(gutter, y, "─" * (frame.characters.shape[1] - gutter), "axis")
+    if gutter:
+        frame.write(gutter - 1, y, "└", "axis")
+
+
+def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int, name: str = "") -> None:
+    """Write labels at columns of the plot, as many as do not touch, and left of them what they count."""
+    columns = frame.characters.shape[1]
+    frame.write(0, y + 1, name, "note")
+    free = least = len(name) + 1 if name else 0
+    for place, text in ticks:
+        x = gutter + min(place, columns - gutter - 1)
+        start = max(least, min(x - len(text) // 2, columns - len(text)))
+        if start >= free:
+            frame.write(x, y, "┬", "axis")
+            frame.write(start, y + 1, text, "label")
+            free = start + len(text) + 1

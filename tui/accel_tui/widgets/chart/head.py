@@ -1,0 +1,106 @@
+"""The first line of a chart: its title, the latest values, and what is missing below."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accel_tui.widgets.chart.clipping import told
+from accel_tui.widgets.chart.marks import words
+from accel_tui.widgets.chart.points import POINT, are_joined
+from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
+from accel_tui.widgets.pieces import Piece
+
+_LINE = "━━"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What the first line says of the picture below; it stays while that does.
+
+    Attributes:
+        signs: How each series is drawn.
+        notes: What is not drawn of them, in many words and in few.
+        asked: Whether it is left out because somebody asked for it, or is not there.
+        marks: What the marks mean, in few words and in more.
+    """
+
+    signs: Sequence[str]
+    notes: Sequence[str]
+    asked: bool
+    marks: Sequence[str]
+
+
+def key_of(view: View, width: int) -> Key:
+    """The key to a picture whose plot is so many cells wide."""
+    gaps = sum(series.curve.gaps for series in view.series if series.curve.count)
+    gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
+    beyond = told(view.series, view.x, view.y, clipped=view.lens.clip or not view.lens.log)
+    return Key(
+        [_LINE if series.curve.count or are_joined(view.x, series, width) else POINT for series in view.series],
+        [", ".join(filter(None, (words, gap))) for words in beyond] if beyond else [gap],
+        view.lens.log or view.lens.clip or bool(gaps),
+        words(view.marks, view.x, width) if view.explains else [],
+    )
+
+
+def head(view: View, key: Key) -> list[Piece]:
+    """Title, latest values, and what is missing above a plot; less of it where it does not fit.
+
+    What goes first are the values of many series, or the names of two. What goes next is what the lens does.
+
+    Returns:
+        Pieces of text with their styles, which fill the line.
+    """
+    several, many = len(view.series) > 1, len(view.series) > 2
+    title = view.title
+    entries = _legend(view, key, named=several)
+    least = min(map(len, key.notes))
+    used = sum(map(_length, entries)) + least
+    if len(title) + used > view.columns:
+        entries = _legend(view, key, named=many, valued=not many)
+        used = sum(map(_length, entries)) + least
+    if view.lens.words and len(title) + len(view.lens.words) + 3 + used <= view.columns:
+        title = f"{title} ({view.lens.words})"
+    line: list[Piece] = [(title, "title")]
+    x = len(title)
+    for place, entry in enumerate(entries):
+        left = len(entries) - place
+        rest = len(f" +{left - 1}") if many and left > 1 else 0
+        if x + _length(entry) + rest > view.columns:
+            entry = [(f" +{left}", "note")] if many and x + len(f" +{left}") <= view.columns else []
+            left = 1
+        line += entry
+        x += _length(entry)
+        if left == 1:
+            break
+    end, style = next((note for note in key.notes if x + len(note) < view.columns), ""), "note"
+    if end and key.asked:
+        style = "warning"
+    if not end:
+        end = next((said for said in reversed(key.marks) if x + len(said) < view.columns), "")
+    return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
+
+
+def _legend(view: View, key: Key, *, named: bool, valued: bool = True) -> list[list[Piece]]:
+    """What is said of each series that has a value: pieces of text with their styles."""
+    space = " " if view.title else ""
+    return [
+        [
+            (f"{space}{sign} ", series.style),
+            (f"{series.name} " if named else "", "note"),
+            (f"{view.value(value)} " if valued else "", "title"),
+        ]
+        for series, sign in zip(view.series, key.signs, strict=True)
+        if not math.isnan(value := _latest(series))
+    ]
+
+
+def _length(entry: list[Piece]) -> int:
+    return sum(len(text) for text, _ in entry)
+
+
+def _latest(series: Series) -> float:
+    if series.curve.count:
+        return series.curve.last
+    return series.points[-1][1] if series.points else math.nan

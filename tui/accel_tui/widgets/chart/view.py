@@ -1,0 +1,43 @@
+"""All that a chart's picture depends on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from accel_tui.marks import Marks
+from accel_tui.widgets.chart.axes import Axis, significant
+from accel_tui.widgets.chart.lens import PLAIN, Lens
+from accel_tui.widgets.chart.scale import Scale
+from accel_tui.widgets.chart.series import Series
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a chart's picture depends on.
+
+    Attributes:
+        columns: Width in cells.
+        rows: Height in cells.
+        x: Range of steps.
+        y: Range of values.
+        series: What is drawn, the last on top.
+        title: First words of the first line.
+        empty: Said in the middle while there is nothing to draw.
+        value: How the latest values are written.
+        lens: How the curves are looked at; the value axis is one of it.
+        scale: What the labels below count, where it is not steps.
+        marks: What happened at single steps.
+        explains: Whether it is said what the marks mean, where there is room.
+    """
+
+    columns: int
+    rows: int
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...] = ()
+    title: str = ""
+    empty: str = ""
+    value: Callable[[float], str] = significant
+    lens: Lens = PLAIN
+    scale: Scale | None = None
+    marks: Marks = field(default_factory=dict)
+    explains: bool = False

@@ -1,0 +1,32 @@
+"""Lines of text as pieces, each in one style, and what differs between two of them."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+
+Piece = tuple[str, str]
+"""Text, and the name of its style, which means something to what shows it."""
+
+
+def plain(pieces: Iterable[Piece]) -> str:
+    """The text alone."""
+    return "".join(text for text, _ in pieces)
+
+
+def length(pieces: Iterable[Piece]) -> int:
+    """In cells."""
+    return sum(cell_len(text) for text, _ in pieces)
+
+
+def changed(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[int, int]:
+    """From which cell of a line on, and up to before which, two versions of it differ."""
+    places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
+    if len(old) != len(new):
+        places.append(min(len(old), len(new)))
+    if not places:
+        return 0, 0
+    first, last = places[0], places[-1] + 1
+    start, before, after = (length(pieces) for pieces in (new[:first], old[first:], new[first:]))
+    if before != after:
+        return start, start + max(before, after)
+    return start, start + length(new[first:last])
