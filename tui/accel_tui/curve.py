@@ -84,7 +84,7 @@ class Curve:
         clean = values if whole else np.where(finite, values, np.nan)
         # The first values may complete the bucket that is still filling; it is joined with its earlier part below.
         head = (self.first - self.count) % width
-        starts = np.arange(head - width if head else 0, values.size, width).clip(0)
+        starts = np.maximum(np.arange(head - width if head else 0, values.size, width), 0)
         low = np.fmin.reduceat(clean, starts).astype(np.float64)
         high = np.fmax.reduceat(clean, starts).astype(np.float64)
         total = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, dtype=np.float64)

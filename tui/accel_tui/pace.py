@@ -34,8 +34,8 @@ class Pace:
     rate: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        seconds = sum(taken for _, taken in self.recent)
-        rate = sum(steps for steps, _ in self.recent) / seconds if seconds > 0 else None
+        steps, seconds = map(sum, zip(*self.recent, strict=True)) if self.recent else (0, 0.0)
+        rate = steps / seconds if seconds > 0 else None
         object.__setattr__(self, "rate", rate)
 
     def restarted(self, time: float) -> "Pace":

@@ -1,6 +1,7 @@
 """A run, live or ended: its curves, its devices, and the keys that steer it."""
 
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,10 @@ GO_ON = Answer("stay", "Go on", "escape")
 
 COVERED_SECONDS = 1.0
 """How long news waits while another screen covers this one: nothing but an end or a warning is told from there."""
+
+
+TICK_SECONDS = 1.0
+"""How often what goes by the clock is told while there is no news that it is told with."""
 
 
 class RunScreen(SpotScreen):
@@ -115,6 +120,7 @@ class RunScreen(SpotScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
+        self._taken = 0.0
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
         self._follower = Follower(
@@ -154,7 +160,7 @@ class RunScreen(SpotScreen):
         """Begin to follow."""
         self.title = self.directory.name
         self._views = self.walk_children(RunView)
-        self.set_interval(1.0, self._tick)
+        self.set_interval(TICK_SECONDS, self._tick)
         self._follow()
 
     def on_unmount(self) -> None:
@@ -176,13 +182,14 @@ class RunScreen(SpotScreen):
 
     def _tick(self) -> None:
         """Let the time go on while nothing else happens."""
-        if not is_covered(self):
+        if time.monotonic() - self._taken >= TICK_SECONDS / 5 and not is_covered(self):
             with self.painted_at_once():
                 for view in self._views:
                     view.tell()
 
     @on(ScreenResume)
     def _take_state(self) -> None:
+        self._taken = time.monotonic()
         with self.painted_at_once():
             self.state = self._follower.take()
 

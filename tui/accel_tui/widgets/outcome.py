@@ -46,6 +46,8 @@ class RunOutcome(RunText):
 
     def tell(self) -> None:
         """Say how the run ended, in the colour of its outcome."""
+        if not (self.state.over or self.problem or self.display):
+            return
         ended = self.state.ended if self.state.over else None
         self.display = self.state.over or bool(self.problem)
         for outcome, name in _STYLES.items():

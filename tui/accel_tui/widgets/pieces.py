@@ -15,7 +15,7 @@ def plain(pieces: Iterable[Piece]) -> str:
 
 def length(pieces: Iterable[Piece]) -> int:
     """In cells."""
-    return sum(cell_len(text) for text, _ in pieces)
+    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in pieces)
 
 
 def changed(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[int, int]:
