@@ -3,8 +3,9 @@
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 from accel_engine.events import DevicesFound
 from accel_engine.run import Update
+from accel_tui.fold import fold
 from accel_tui.hardware import inventory_of
-from accel_tui.state import RunState, fold
+from accel_tui.state import RunState
 
 HERE = Inventory((Device("cpu:0", "cpu", "A processor", cores=8), Device("gpu:0", "gpu", "A card")))
 

@@ -14,8 +14,9 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Update
+from accel_tui.fold import fold
 from accel_tui.marks import MOST, Kind, Track
-from accel_tui.state import RunState, fold
+from accel_tui.state import RunState
 
 PLAN = {"learning_rate": 1e-3}
 

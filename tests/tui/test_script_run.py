@@ -17,9 +17,10 @@ from accel_engine.run.making import create_recorded
 from accel_engine.run.schema import connect
 from accel_tui.cli import main
 from accel_tui.cli.wording import worded
+from accel_tui.fold import fold
 from accel_tui.screens.run import RunScreen
 from accel_tui.starting import resume
-from accel_tui.state import RunState, fold
+from accel_tui.state import RunState
 from accel_tui.widgets.facts import RunFacts
 from accel_tui.widgets.outcome import RunOutcome
 from accel_tui.widgets.phase_line import progress

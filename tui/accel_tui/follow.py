@@ -12,7 +12,8 @@ from accel_engine.run import RunInfo, RunReader
 from accel_engine.strategies import CATALOGUE
 from accel_tui.curve import CAPACITY, Curve
 from accel_tui.device_curves import DeviceCurvesReader
-from accel_tui.state import RunState, curves_of, fold
+from accel_tui.fold import curves_of, fold
+from accel_tui.state import RunState
 from accel_tui.window import Part
 from accel_tui.workers import WorkersFollower
 

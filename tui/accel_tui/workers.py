@@ -10,8 +10,9 @@ from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, RunStarted, WorkersMet
 from accel_engine.run import RunReader
 from accel_engine.run.parts import parts_of
+from accel_tui.fold import fold
 from accel_tui.names import CHIEF, COORDINATOR
-from accel_tui.state import RunState, fold
+from accel_tui.state import RunState
 
 _HOSTS = 3
 """How many machines are named."""

@@ -6,8 +6,9 @@ import numpy as np
 
 from accel_engine.events import EpochEnded
 from accel_engine.run import Chunk, Update
+from accel_tui.fold import fold
 from accel_tui.marks import MOST
-from accel_tui.state import RunState, fold
+from accel_tui.state import RunState
 from accel_tui.widgets.run_panels import scale_of
 
 

@@ -15,7 +15,8 @@ from accel_tui.cli.table import shortened, table
 from accel_tui.comparison import Comparison, Row, Side
 from accel_tui.comparison import compare as lay_out
 from accel_tui.curve import CAPACITY
-from accel_tui.state import RunState, fold
+from accel_tui.fold import fold
+from accel_tui.state import RunState
 
 EPILOG = """\b
 Examples:

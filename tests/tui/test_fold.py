@@ -34,7 +34,8 @@ from accel_engine.run.steps import RATE, TIME
 from accel_engine.run.summary import Stretch
 from accel_tui.cli.wording import worded
 from accel_tui.curve import Curve
-from accel_tui.state import NOTICES, RunState, fold
+from accel_tui.fold import NOTICES, fold
+from accel_tui.state import RunState
 
 
 def chunk(first: int, losses: Sequence[float], started: float = 0.0, seconds: float = 1.0, **series: Any) -> Chunk:
