@@ -13,14 +13,14 @@ from textual.events import Click, MouseDown, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
-from accel_tui.run_columns import SYMBOLS, TITLES, Order, ordered
+from accel_tui.run_columns import SYMBOLS, ordered
 from accel_tui.run_filter import fits, parse
 from accel_tui.widgets.run_lines import RunLines
+from accel_tui.widgets.runs_keys import RunsKeys
 
 INTERVAL = 2.0
 """Seconds between two looks for runs."""
@@ -32,7 +32,7 @@ _MARK = 3  # cells that the mark of a chosen run takes
 _COLOURS = ("accent", "success", "warning", "error")
 
 
-class RunsTable(ScrollView, can_focus=True):
+class RunsTable(RunsKeys):
     """Runs, newest first at first, looked for again and again while the table is on the screen.
 
     Only the lines on the screen are made, so that a thousand runs cost no more than twenty. The cursor stays on its
@@ -75,23 +75,6 @@ class RunsTable(ScrollView, can_focus=True):
         Binding("space", "mark", "Choose", id="runs.mark", tooltip="Choose the run, or no longer; ctrl-click too"),
         Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Choose it and the next"),
         Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Choose it and the one before"),
-        Binding(
-            "greater_than_sign",
-            "order(1)",
-            "Order",
-            id="runs.order",
-            tooltip="Order by the next column; so does a click on one",
-        ),
-        Binding(
-            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Order by the column before"
-        ),
-        Binding("S", "turn", "Turn", show=False, id="runs.turn", tooltip="Turn the order the other way round"),
-        Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="The next run"),
-        Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="The run before"),
-        Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="A screen further"),
-        Binding("pageup", "page(-1)", id="runs.page-up", show=False, tooltip="A screen back"),
-        Binding("home", "move(-1000000)", id="runs.home", show=False, tooltip="The first run"),
-        Binding("end", "move(1000000)", id="runs.end", show=False, tooltip="The last run"),
     ]
 
     listing: ClassVar[RunList] = RunList()
@@ -102,9 +85,6 @@ class RunsTable(ScrollView, can_focus=True):
 
     filter: reactive[str] = reactive("", repaint=False)
     """Only the runs that fit these words are shown; see :mod:`accel_tui.run_filter`."""
-
-    order: reactive[Order] = reactive(Order(), repaint=False)
-    """The order that they are shown in."""
 
     marks: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
     """The ids of those that are chosen, shown or not."""
@@ -216,24 +196,6 @@ class RunsTable(ScrollView, can_focus=True):
         """Choose the run under the cursor and its neighbour."""
         self._mark_between(self._cursor, self._cursor + direction)
         self._go_to(self._cursor + direction)
-
-    def action_order(self, direction: int) -> None:
-        """Order by the next of the columns that are seen, or the one before."""
-        titles = [column.title for column in self.lines.columns] or list(TITLES)
-        at = titles.index(self.order.column) if self.order.column in titles else -1
-        self.order = Order(titles[(at + direction) % len(titles)])
-
-    def action_turn(self) -> None:
-        """Turn the order round."""
-        self.order = self.order.by(self.order.column)
-
-    def action_move(self, lines: int) -> None:
-        """Move the cursor."""
-        self._go_to(self._cursor + lines)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by as many runs as are seen."""
-        self._go_to(self._cursor + pages * max(1, self.size.height - 2))
 
     @on(Resize)
     def _lay_out(self) -> None:
