@@ -44,6 +44,9 @@ _HERE = Path(__file__).parent
 GARBAGE_SECONDS = 60.0
 """Seconds between two searches for garbage of all generations: each takes as long as a key may."""
 
+GARBAGE_OBJECTS = 10_000
+"""So many are made until those are searched: most that an update makes are gone by then without it."""
+
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
@@ -310,7 +313,8 @@ class AccelApp(LeavingApp, PaintingApp):
         self.stylesheet.take(event.rules)
         if not gc.isenabled():  # as the command has it that opens the dashboard
             gc.freeze()  # what is there now stays
-            gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)  # all of it is looked through only when we say so
+            # All of it is looked through only when we say so.
+            gc.set_threshold(GARBAGE_OBJECTS, gc.get_threshold()[1], 1_000_000)
             gc.enable()
             self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
 
