@@ -25,8 +25,16 @@ JOIN_SECONDS = 180.0
 LOST_SECONDS = 10.0
 """How long a worker may refuse connections before it counts as gone."""
 
+SILENT_SECONDS = 20.0
+"""How long a worker may take connections without a word: its process is stopped, or its machine hangs.
+
+Training together, TensorFlow gives it up by itself about then, without a name."""
+
 CONNECT_SECONDS = 2.0
 """How long a connection may take."""
+
+WORD_SECONDS = 2.0
+"""How long the first word over it may take, which TensorFlow's server says by itself."""
 
 WATCH_SECONDS = 1.0
 """How often connections are tried."""
@@ -90,6 +98,7 @@ class PeerWatch:
         on_loss: Called from the thread with a word of who is gone, where training goes on without.
         join_seconds: How long they may take to come; as the environment or :data:`JOIN_SECONDS` says when left out.
         lost_seconds: How long one may then be away.
+        silent_seconds: How long one may be there without a word.
     """
 
     def __init__(
@@ -99,6 +108,7 @@ class PeerWatch:
         on_loss: Callable[[str], None] = lambda _: None,
         join_seconds: float | None = None,
         lost_seconds: float | None = None,
+        silent_seconds: float = SILENT_SECONDS,
     ) -> None:
         self._peers = cluster.peers
         self._spare = {part.name for part in cluster.parts if cluster.coordinated and part.role == "worker"}
@@ -107,6 +117,8 @@ class PeerWatch:
         self._join_seconds = _join_seconds() if join_seconds is None else join_seconds
         usual = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
         self._lost_seconds = usual if lost_seconds is None else lost_seconds
+        self._silent_seconds = silent_seconds
+        self._heard: dict[str, float] = {}
         self._came: set[str] = set()
         self._gone: set[str] = set()
         self._seen = dict.fromkeys(self._peers, time.monotonic())
@@ -132,7 +144,8 @@ class PeerWatch:
 
     def wait_for_problem(self) -> str:
         """Wait as long as it takes to be sure that somebody is gone; who that is, or nothing."""
-        self._settled.wait(self._lost_seconds + CONNECT_SECONDS * len(self._peers) + 2 * WATCH_SECONDS)
+        look = WATCH_SECONDS + (CONNECT_SECONDS + WORD_SECONDS) * len(self._peers)
+        self._settled.wait(max(self._lost_seconds, self._silent_seconds) + 2 * look)
         return self.problem
 
     def _watch(self) -> None:
@@ -150,14 +163,25 @@ class PeerWatch:
     def _look(self) -> None:
         for name, address in self._peers.items():
             now = time.monotonic()
-            if _accepts(address):
+            accepts, answers = _knock(address)
+            if accepts:
                 self._came.add(name)
-                self._gone.discard(name)
                 self._seen[name] = now
-            elif name in self._came and now - self._seen[name] > self._lost_seconds and name not in self._gone:
-                self._lose(name, f"{name} ({address}) is gone: it has refused connections for {self._lost_seconds:g} s")
-            elif name not in self._came and now - self._seen[name] > self._join_seconds:
-                self.problem = f"{name} ({address}) did not come within {self._join_seconds:g} s"
+                self._heard.setdefault(name, now)
+            if answers:
+                self._heard[name] = now
+                self._gone.discard(name)
+            who, away = f"{name} ({address})", now - self._seen[name]
+            if name in self._gone:
+                continue
+            if name not in self._came and away > self._join_seconds:
+                self.problem = f"{who} did not come within {self._join_seconds:g} s"
+            elif name in self._came and away > self._lost_seconds:
+                self._lose(name, f"{who} is gone: it has refused connections for {self._lost_seconds:g} s")
+            elif accepts and now - self._heard[name] > self._silent_seconds:
+                self._lose(
+                    name, f"{who} hangs: it takes connections, and has said nothing for {self._silent_seconds:g} s"
+                )
 
     def _lose(self, name: str, said: str) -> None:
         self._gone.add(name)
@@ -183,11 +207,15 @@ def _join_seconds() -> float:
     return JOIN_SECONDS
 
 
-def _accepts(address: str) -> bool:
+def _knock(address: str) -> tuple[bool, bool]:
+    """Whether somebody takes connections there, as a process does by the system alone, and says a word by itself."""
     host, _, port = address.rpartition(":")
-    with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-        return True
-    return False
+    accepts = answers = False
+    with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as door:
+        accepts = True
+        door.settimeout(WORD_SECONDS)
+        answers = bool(door.recv(1))
+    return accepts, answers
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,6 +1,8 @@
 """Watching peers, without TensorFlow: sockets stand in for them."""
 
+import contextlib
 import socket
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +17,7 @@ Wait = Callable[..., None]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(peers, "WORD_SECONDS", 0.01)  # sockets that only listen say none
 
 
 @pytest.fixture
@@ -56,6 +59,35 @@ def test_who_is_gone_is_a_problem(listener: socket.socket, wait_until: Wait) -> 
     wait_until(lambda: watching.problem, "a problem")
     assert "is gone" in watching.problem
     assert watching.wait_for_problem() == watching.problem
+
+
+def test_who_hangs_is_a_problem(listener: socket.socket) -> None:
+    watching = watch(listener, [], silent_seconds=0.2)
+    assert watching.wait_for_problem().endswith("hangs: it takes connections, and has said nothing for 0.2 s")
+
+
+def test_who_says_a_word_does_not_hang(
+    listener: socket.socket, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "WORD_SECONDS", 60.0)
+    greeted: list[object] = []
+
+    def greet() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                visitor, address = listener.accept()
+                with visitor:
+                    visitor.send(b"hello")
+                greeted.append(address)
+
+    host = threading.Thread(target=greet)
+    host.start()
+    watching = watch(listener, [], silent_seconds=0.0)
+    wait_until(lambda: len(greeted) > 3 or watching.problem, "some greetings")
+    watching.stop()
+    listener.shutdown(socket.SHUT_RDWR)
+    host.join()
+    assert not watching.problem
 
 
 def test_a_host_that_nobody_knows_is_one_that_does_not_come() -> None:
