@@ -15,11 +15,13 @@ async def settled(*_: float) -> None:
     Textual's own, in whose place this is, samples how busy the process is: 20 ms at least and one second at most, which
     it takes where something is always moving, and no more than a guess on a busy machine.
     """
-    app, until = active_app.get(), time.monotonic() + 1.0
-    for _ in range(2):
-        await _quiet(until)
-        app.screen._on_timer_update()
+    app, until = active_app.get(), time.monotonic() + 10.0
     await _quiet(until)
+    app.screen._on_timer_update()
+    await _quiet(until)
+    while (app.screen._layout_required or app.screen._dirty_widgets) and time.monotonic() < until:
+        app.screen._on_timer_update()
+        await _quiet(until)
 
 
 async def _quiet(until: float) -> None:
