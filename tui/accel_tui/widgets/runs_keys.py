@@ -14,16 +14,6 @@ class RunsKeys(ScrollView, can_focus=True):
     """A list of runs with a cursor and an order; what is shown in it, others decide."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "greater_than_sign",
-            "order(1)",
-            "Order",
-            id="runs.order",
-            tooltip="Order by the next column; so does a click on one",
-        ),
-        Binding(
-            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Order by the column before"
-        ),
         Binding("S", "turn", "Turn", show=False, id="runs.turn", tooltip="Turn the order the other way round"),
         Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="The next run"),
         Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="The run before"),

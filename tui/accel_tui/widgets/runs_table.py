@@ -75,6 +75,16 @@ class RunsTable(RunsKeys):
         Binding("space", "mark", "Choose", id="runs.mark", tooltip="Choose the run, or no longer; ctrl-click too"),
         Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Choose it and the next"),
         Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Choose it and the one before"),
+        Binding(
+            "greater_than_sign",
+            "order(1)",
+            "Order",
+            id="runs.order",
+            tooltip="Order by the next column; so does a click on one",
+        ),
+        Binding(
+            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Order by the column before"
+        ),
     ]
 
     listing: ClassVar[RunList] = RunList()
