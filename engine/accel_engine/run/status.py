@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +87,11 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     values = json.loads(meta["plan"])
     script = str(meta.get("script", ""))
-    plan = None
-    if not script:
-        with suppress(UsageError):
-            plan = Plan.from_mapping(values)
     pid = meta.get("pid")
     return RunInfo(
         id=directory.name,
         directory=directory,
-        plan=plan,
+        plan=None if script else _plan_of(meta["plan"]),
         values=values,
         created=float(meta["created"]),
         host=str(meta.get("host", "")),
@@ -103,6 +100,14 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         labels=labels_of(meta),
         script=script,
     )
+
+
+@lru_cache(maxsize=64)
+def _plan_of(text: str) -> Plan | None:
+    """A plan, where this program knows all of it; whoever follows a run asks every second."""
+    with suppress(UsageError):
+        return Plan.from_mapping(json.loads(text))
+    return None
 
 
 def is_alive(pid: int, started: float) -> bool:
