@@ -6,6 +6,7 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from accel_tui import sheet
+from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
@@ -108,3 +109,12 @@ async def test_a_widget_that_looks_as_before_is_left_alone(monkeypatch: pytest.M
         assert not given
         app.screen.toggle_class("-narrow")
         assert given
+
+
+async def test_what_is_asked_lets_the_screen_behind_it_be_seen() -> None:
+    app = StubApp()
+    async with app.run_test(size=(160, 45)) as pilot:
+        await shows(pilot, "finished")  # the sheets that were parsed ahead are taken by now
+        app.push_screen(AskScreen("Really?", "", [Answer("yes", "Yes", "y")]))
+        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        assert app.screen.styles.background.a < 1

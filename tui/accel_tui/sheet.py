@@ -116,7 +116,7 @@ class Sheet(Stylesheet):
         if ahead._variables == self._variables:  # the theme may be another by now
             for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is no mapping)
                 self._parse_cache[text] = ahead._parse_cache[text]
-        self.source = {**ahead.source, **self.source}
+        self.source |= {where: rules for where, rules in ahead.source.items() if where not in self.source}  # later wins
         self.parse()
 
     def apply(self, node: DOMNode, *, animate: bool = False, cache: dict[Any, Any] | None = None) -> None:
