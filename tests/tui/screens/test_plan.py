@@ -42,6 +42,15 @@ async def fill(pilot: Pilot[None], name: str, text: str) -> None:
     await pilot.press(*text)
 
 
+async def stays(pilot: Pilot[None]) -> None:
+    """Wait until devices and meaning have taken their lines, so that the form is where it stays."""
+    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "220 in all")
+    before, now = None, [each.region for each in screen_of(pilot).form.shown]
+    while now != before:
+        await pilot.pause()
+        before, now = now, [each.region for each in screen_of(pilot).form.shown]
+
+
 @pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
 async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
@@ -194,7 +203,7 @@ async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> Non
 
 async def test_choosing_by_mouse() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
-        await shows(pilot, "AMD EPYC")  # which takes its line, so that the form is where it stays
+        await stays(pilot)
         picker = field(pilot, "xla").picker
         await pilot.click(picker, offset=(picker.size.width - 2, 0))
         await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.height > 2, "the list")
@@ -359,7 +368,7 @@ async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
 async def test_what_is_typed_after_a_click_replaces_the_text() -> None:
     app = StubApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "AMD EPYC")  # which takes its line, so that the form is where it stays
+        await stays(pilot)
         picker = app.screen.query_one("#model", Picker)
         await pilot.click("#model")
         await until(pilot, lambda: picker.is_open and picker.input.has_focus, "the list")
