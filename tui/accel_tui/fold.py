@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,7 @@ NOTICES = 200
 
 def fold(state: RunState, update: Update) -> RunState:
     """Give the state of a run after it has said this too."""
-    for event in update.events:
-        state = _after_event(state, event)
+    state = _after_events(state, update.events)
     if update.stretch:
         state = _after_stretch(state, update.stretch)
     for chunks in _contiguous(update.chunks):
@@ -50,58 +50,68 @@ def fold(state: RunState, update: Update) -> RunState:
     return state
 
 
-def _after_event(state: RunState, event: Event) -> RunState:
-    if (marks := marked(state.marks, event, state.learning_rate)) is not state.marks:
-        state = replace(state, marks=marks)
+def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
+    """Take in what was said; a state is made once for all of it, since a long run has said thousands of things."""
+    draft = _draft(state)
+    for event in events:
+        draft.marks = marked(draft.marks, event, draft.learning_rate)
+        if isinstance(event, RunStarted):
+            draft = _draft(_begun(RunState(**vars(draft)), event))
+        else:
+            _note(draft, event)
+    return RunState(**vars(draft)) if events else state
+
+
+def _draft(state: RunState) -> SimpleNamespace:
+    """A state that can be changed, attribute by attribute."""
+    return SimpleNamespace(**{one.name: getattr(state, one.name) for one in fields(RunState)})
+
+
+def _begun(state: RunState, event: RunStarted) -> RunState:
+    """The state when an engine takes the run up at a step."""
+    state = _cut(_forgotten(state, event.first_step), event.first_step)
+    return replace(
+        state,
+        started=event,
+        ended=None,
+        xla=None,
+        work=None,
+        phase=None,
+        met=None,
+        learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
+        pace=state.pace.restarted(event.time),
+    )
+
+
+def _note(draft: SimpleNamespace, event: Event) -> None:
     match event:
-        case RunStarted():
-            state = _cut(_forgotten(state, event.first_step), event.first_step)
-            planned = event.plan.get("learning_rate")
-            rate = state.learning_rate if event.first_step else planned
-            pace = state.pace.restarted(event.time)
-            return replace(
-                state,
-                started=event,
-                ended=None,
-                xla=None,
-                work=None,
-                phase=None,
-                met=None,
-                learning_rate=rate,
-                pace=pace,
-            )
         case PhaseChanged():
-            return replace(state, phase=event)
+            draft.phase = event
         case WorkersMet():
-            return replace(state, met=event)
+            draft.met = event
         case DevicesFound():
-            return replace(state, devices=event)
+            draft.devices = event
         case ModelBuilt():
-            return replace(state, built=event)
+            draft.built = event
         case EpochEnded():
-            return replace(state, epoch=event)
+            draft.epoch = event
         case Validated():
-            validation = dict(state.validation)
-            for name, value in event.metrics.items():
-                validation[name] = (*validation.get(name, ()), (event.step, value))
-            return replace(state, validated=event, validation=validation)
+            known = draft.validation
+            found = {name: (*known.get(name, ()), (event.step, value)) for name, value in event.metrics.items()}
+            draft.validated, draft.validation = event, known | found
         case CheckpointSaved():
-            return replace(state, checkpoint=event)
+            draft.checkpoint = event
         case LearningRateChanged():
-            earlier = tuple(point for point in state.rates if point[0] < event.step)
-            return replace(
-                state, learning_rate=event.learning_rate, rates=(*earlier, (event.step, event.learning_rate))
-            )
+            earlier = tuple(point for point in draft.rates if point[0] < event.step)
+            draft.learning_rate, draft.rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
         case XlaTried():
-            return replace(state, xla=event)
+            draft.xla = event
         case WorkCounted():
-            return replace(state, work=event)
+            draft.work = event
         case Warned() | CommandAnswered():
-            notices = (*state.notices[1 - NOTICES :], event)
-            return replace(state, notices=notices, noticed=state.noticed + 1)
+            draft.notices, draft.noticed = (*draft.notices[1 - NOTICES :], event), draft.noticed + 1
         case RunEnded():
-            return replace(state, ended=event)
-    return state
+            draft.ended = event
 
 
 def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
