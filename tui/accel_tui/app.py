@@ -2,7 +2,6 @@
 
 import gc
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -18,17 +17,16 @@ from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Inventory, Sample
-from accel_engine.errors import AccelError, EngineMissingError
-from accel_engine.launch import EngineState, WarmEngine
+from accel_engine.devices.reading import Sample
+from accel_engine.errors import AccelError
+from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
 from accel_tui import messages
 from accel_tui.announcer import Announcer
 from accel_tui.commands import KeyCommands
-from accel_tui.engine_words import engine_words
+from accel_tui.engines import EngineApp
 from accel_tui.leaving import LeavingApp
 from accel_tui.meter import Meter, record
-from accel_tui.painting import PaintingApp
 from accel_tui.places import settings_path
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
@@ -50,7 +48,7 @@ GARBAGE_OBJECTS = 10_000
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(LeavingApp, PaintingApp):
+class AccelApp(LeavingApp, EngineApp):
     """The dashboard.
 
     It owns what outlives a screen: the sampler of devices, the warm engine, and the way from a plan to
@@ -84,26 +82,11 @@ class AccelApp(LeavingApp, PaintingApp):
         ),
     ]
 
-    inventory: reactive[Inventory | None] = reactive(None, repaint=False)
-    """The machine's devices, once they were found."""
-
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
     """What was last read of each device, by its id."""
 
     lists_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether what lists runs was imported."""
-
-    engine_words: reactive[str] = reactive("", repaint=False)
-    """What the warm engine does, for the user."""
-
-    ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
-    """The warm engine, once it can be asked what a model is."""
-
-    is_starting: reactive[bool] = reactive(False, repaint=False)
-    """Whether a run is on its way."""
-
-    start_problem: reactive[str] = reactive("", repaint=False)
-    """Why the last run could not be started."""
 
     def __init__(
         self,
@@ -115,17 +98,14 @@ class AccelApp(LeavingApp, PaintingApp):
     ) -> None:
         # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
         sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
-        super().__init__(css_path=[_HERE / sheet for sheet in sheets])
+        super().__init__([_HERE / sheet for sheet in sheets], make_engine=make_engine)
         self.settings = settings
         self.announcer = Announcer(self.send, settings, os.environ)
         self.refusal: SettingsError | None = None
         """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
-        self._make_engine = make_engine
         self._make_sampler = make_sampler or (lambda tell: Sampler(tell, interval=settings.devices))
         self._sampler: Sampler | None = None
-        self._engine: WarmEngine | None = None
-        self._leaving = threading.Event()
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -155,13 +135,11 @@ class AccelApp(LeavingApp, PaintingApp):
         self.call_after_refresh(self._import_the_rest)
 
     def on_unmount(self) -> None:
-        """Let go of what threads and processes there are, and of the terminal's title."""
+        """Let go of the sampler, and of the terminal's title."""
+        self._leaving.set()  # first: what is found later lets go by itself
         self.announcer.restore()
-        self._leaving.set()
         if self._sampler:
             self._sampler.stop()
-        if self._engine:
-            self._engine.close()
 
     def on_resize(self, event: Resize) -> None:
         """Say so where there is no room."""
@@ -352,70 +330,3 @@ class AccelApp(LeavingApp, PaintingApp):
 
     def _tell(self, news: Message) -> None:
         self.post_message(news)
-
-    def warm_engine(self) -> None:
-        """Have an engine import TensorFlow, unless one does or did."""
-        if self._engine is None:
-            self._warm_up()
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="engine")
-    def _warm_up(self) -> None:
-        try:
-            self._engine = self._make_engine(lambda: self._tell(messages.EngineChanged()))
-        except EngineMissingError as error:
-            self.post_message(messages.EngineChanged(str(error)))
-            return
-        self.post_message(messages.EngineChanged())
-        if self._leaving.is_set():
-            self._engine.close()
-
-    @on(messages.EngineChanged)
-    def _show_engine(self, event: messages.EngineChanged) -> None:
-        self.engine_words = engine_words(self._engine) if self._engine else event.problem
-        self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
-
-    def start_run(self, plan: Plan) -> None:
-        """Make a run of a plan, hand it to an engine, and open it."""
-        devices = self.inventory.devices if self.inventory else None
-
-        def start(engine: WarmEngine | None) -> Path:
-            from accel_tui import starting  # here, in a thread: to write runs takes much that is slow to import
-
-            return starting.start(plan, devices, engine)
-
-        self._begin(start)
-
-    def resume_run(self, directory: Path) -> None:
-        """Let a run that ended go on from its last checkpoint, and open it."""
-
-        def resume(engine: WarmEngine | None) -> Path:
-            from accel_tui import starting  # as above
-
-            return starting.resume(directory, engine)
-
-        self._begin(resume)
-
-    def _begin(self, start: Callable[[WarmEngine | None], Path]) -> None:
-        if not self.is_starting:
-            self.is_starting, self.start_problem = True, ""
-            engine, self._engine = self._engine, None
-            self.ready_engine = None
-            self._hand_over(start, engine)
-
-    @work(thread=True, exit_on_error=False, group="start")
-    def _hand_over(self, start: Callable[[WarmEngine | None], Path], engine: WarmEngine | None) -> None:
-        try:
-            self.post_message(messages.RunHandedOver(start(engine)))
-        except AccelError as error:
-            self.post_message(messages.StartFailed(str(error), engine))
-
-    @on(messages.RunHandedOver)
-    def _open(self, event: messages.RunHandedOver) -> None:
-        self.is_starting = False
-        self.show_run(event.directory)
-
-    @on(messages.StartFailed)
-    def _explain_failure(self, event: messages.StartFailed) -> None:
-        self.is_starting, self.start_problem = False, event.problem
-        self._engine = event.engine
-        self.post_message(messages.EngineChanged())

@@ -1,0 +1,132 @@
+"""An app that has a warm engine, and the way from a plan to a run."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from textual import on, work
+from textual.reactive import reactive
+from textual.types import CSSPathType
+
+from accel_engine.devices.reading import Inventory
+from accel_engine.errors import AccelError, EngineMissingError
+from accel_engine.launch import EngineState, WarmEngine
+from accel_engine.plan import Plan
+from accel_tui import messages
+from accel_tui.engine_words import engine_words
+from accel_tui.painting import PaintingApp
+
+
+class EngineApp(PaintingApp):
+    """Has an engine import TensorFlow ahead of time, and hands it a run.
+
+    Args:
+        css_path: The sheets, as Textual takes them.
+        make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
+    """
+
+    inventory: reactive[Inventory | None] = reactive(None, repaint=False)
+    """The machine's devices, once they were found."""
+
+    engine_words: reactive[str] = reactive("", repaint=False)
+    """What the warm engine does, for the user."""
+
+    ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
+    """The warm engine, once it can be asked what a model is."""
+
+    is_starting: reactive[bool] = reactive(False, repaint=False)
+    """Whether a run is on its way."""
+
+    start_problem: reactive[str] = reactive("", repaint=False)
+    """Why the last run could not be started."""
+
+    def __init__(
+        self,
+        css_path: CSSPathType | None = None,
+        *,
+        make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
+    ) -> None:
+        super().__init__(css_path)
+        self._make_engine = make_engine
+        self._engine: WarmEngine | None = None
+        self._leaving = threading.Event()
+
+    def on_unmount(self) -> None:
+        """Let go of the engine."""
+        self._leaving.set()
+        if self._engine:
+            self._engine.close()
+
+    def show_run(self, directory: Path) -> None:
+        """Go to a run."""
+        raise NotImplementedError
+
+    def warm_engine(self) -> None:
+        """Have an engine import TensorFlow, unless one does or did."""
+        if self._engine is None:
+            self._warm_up()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="engine")
+    def _warm_up(self) -> None:
+        try:
+            self._engine = self._make_engine(self._engine_changed)
+        except EngineMissingError as error:
+            self.post_message(messages.EngineChanged(str(error)))
+            return
+        self.post_message(messages.EngineChanged())
+        if self._leaving.is_set():
+            self._engine.close()
+
+    def _engine_changed(self) -> None:
+        self.post_message(messages.EngineChanged())
+
+    @on(messages.EngineChanged)
+    def _show_engine(self, event: messages.EngineChanged) -> None:
+        self.engine_words = engine_words(self._engine) if self._engine else event.problem
+        self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
+
+    def start_run(self, plan: Plan) -> None:
+        """Make a run of a plan, hand it to an engine, and open it."""
+        devices = self.inventory.devices if self.inventory else None
+
+        def start(engine: WarmEngine | None) -> Path:
+            from accel_tui import starting  # here, in a thread: to write runs takes much that is slow to import
+
+            return starting.start(plan, devices, engine)
+
+        self._begin(start)
+
+    def resume_run(self, directory: Path) -> None:
+        """Let a run that ended go on from its last checkpoint, and open it."""
+
+        def resume(engine: WarmEngine | None) -> Path:
+            from accel_tui import starting  # as above
+
+            return starting.resume(directory, engine)
+
+        self._begin(resume)
+
+    def _begin(self, start: Callable[[WarmEngine | None], Path]) -> None:
+        if not self.is_starting:
+            self.is_starting, self.start_problem = True, ""
+            engine, self._engine = self._engine, None
+            self.ready_engine = None
+            self._hand_over(start, engine)
+
+    @work(thread=True, exit_on_error=False, group="start")
+    def _hand_over(self, start: Callable[[WarmEngine | None], Path], engine: WarmEngine | None) -> None:
+        try:
+            self.post_message(messages.RunHandedOver(start(engine)))
+        except AccelError as error:
+            self.post_message(messages.StartFailed(str(error), engine))
+
+    @on(messages.RunHandedOver)
+    def _open(self, event: messages.RunHandedOver) -> None:
+        self.is_starting = False
+        self.show_run(event.directory)
+
+    @on(messages.StartFailed)
+    def _explain_failure(self, event: messages.StartFailed) -> None:
+        self.is_starting, self.start_problem = False, event.problem
+        self._engine = event.engine
+        self.post_message(messages.EngineChanged())
