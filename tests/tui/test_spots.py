@@ -17,6 +17,7 @@ from accel_engine.launch import Installation
 from accel_tui import painting, spots
 from accel_tui.canvas import Canvas
 from accel_tui.screens.run import RunScreen
+from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.field import Field
 from accel_tui.widgets.phase_line import PhaseLine
 from tui.fake_engine import FakeEngine
@@ -50,11 +51,16 @@ class SeenApp(StubApp):
         whole = Canvas()
         strips = [[strip] for strip in self.screen._compositor.render_strips()]
         whole.paint(painting.pieces(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
-        return _text(whole) == _text(self.seen)
+        return _text(whole) == _text(self.seen) and _grounds(whole) == _grounds(self.seen)
 
 
 def _text(canvas: Canvas) -> dict[int, str]:
     return {y: "".join(cell[0] if cell else "?" for cell in row) for y, row in canvas._rows.items()}
+
+
+def _grounds(canvas: Canvas) -> dict[int, list[str]]:
+    """What is behind the text."""
+    return {y: [cell[1].background if cell else "?" for cell in row] for y, row in canvas._rows.items()}
 
 
 def test_this_version_of_textual_is_understood() -> None:
@@ -162,3 +168,14 @@ async def test_a_step_through_the_form_paints_two_fields(monkeypatch: pytest.Mon
             if fields() == {"field-model", "field-data"} and app.screen not in asked:
                 return
     pytest.fail(f"painted: {fields()}")
+
+
+async def test_only_what_can_be_seen_is_painted_anew() -> None:
+    app = SeenApp()
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "Start")
+        form = app.screen
+        app.show_runs()
+        await until(pilot, lambda: is_covered(form), "the form to be covered")
+        form.refresh()
+        await until(pilot, app.is_whole, "the list, and nothing of the form")

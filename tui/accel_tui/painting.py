@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from inspect import signature
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from textual import _compositor, events, on
@@ -143,6 +144,12 @@ class PaintingApp(App[None]):
         else:
             self._held = True
             self.set_timer(RETRY_SECONDS, self._let_go)
+
+    @property
+    def _background_screens(self) -> "list[Screen[Any]]":
+        # Textual's: what is painted anew where one of these changes. It counts a screen that is covered entirely.
+        covers = bool(self._screen_stack) and self.screen.styles.background.a == 1
+        return [] if covers else super()._background_screens
 
     def _begin_update(self) -> None:
         if self._framing:

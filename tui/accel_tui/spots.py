@@ -24,6 +24,10 @@ from textual.widget import Widget
 UNDERSTOOD = all(hasattr(Compositor, name) for name in ("render_partial_update", "visible_widgets"))
 """Whether this version of Textual puts screens together as it is known here."""
 
+_SIDES = ("top", "right", "bottom", "left")
+_UNEVEN = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
+"""What makes a container show more than its background."""
+
 
 class Spots(CompositorUpdate):
     """Some spots of a screen.
@@ -173,12 +177,18 @@ class SpotCompositor(Compositor):
             for spot, widget in chain(self._marked, self._spots())
             for y, strip in zip(
                 spot.line_range,
-                widget.render_lines(spot.translate(-self.visible_widgets[widget][0].offset)),
+                self._strips(widget, spot),
                 strict=True,
             )
         ]
         self._forget()
         return Spots(pieces) if pieces else None
+
+    def _strips(self, widget: Widget, spot: Region) -> list[Strip]:
+        """What a widget shows in a spot; containers are not asked for what is between the widgets that they hold."""
+        if _is_even(widget):
+            return [_blank(widget, spot.width)] * spot.height
+        return widget.render_lines(spot.translate(-self.visible_widgets[widget][0].offset))
 
     def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
         """Put the whole screen together."""
@@ -205,6 +215,24 @@ class SpotCompositor(Compositor):
             parts = rest
             if not parts:
                 break
+
+
+def _is_even(widget: Widget) -> bool:
+    """Whether a widget shows nothing but its background, the same everywhere."""
+    return (
+        widget.is_container
+        and type(widget).render is Widget.render
+        and not any(widget.styles.has_rule(rule) for rule in _UNEVEN)
+    )
+
+
+def _blank(widget: Widget, width: int) -> Strip:
+    """A widget's background."""
+    background = widget.background_colors[1]
+    segments = [Segment(" " * width, Style.from_color(bgcolor=background.rich_color))]
+    for line_filter in widget.get_line_filters():
+        segments = line_filter.apply(segments, background)
+    return Strip(segments, width)
 
 
 def _without(whole: Region, part: Region) -> list[Region]:

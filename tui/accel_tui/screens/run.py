@@ -102,6 +102,7 @@ class RunScreen(SteeringScreen):
 
     def compose(self) -> ComposeResult:
         """What, how far and how fast; charts beside details; log; devices; keys."""
+        self._follow()  # it is read while all this is made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.asked)
         yield ProgressLine()
@@ -119,11 +120,9 @@ class RunScreen(SteeringScreen):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Begin to follow."""
-        self.title = self.directory.name
+        """Find who shows the run, and let time pass for them."""
         self._views = self.walk_children(RunView)
         self.set_interval(TICK_SECONDS, self._tick)
-        self._follow()
 
     def on_unmount(self) -> None:
         """Let the follower end."""
