@@ -10,10 +10,10 @@ from accel_engine.events import Outcome
 from accel_engine.launch import Installation
 from accel_engine.plan import Plan
 from accel_tui import app as app_module
+from accel_tui.look.theme import DARK, LIGHT
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
-from accel_tui.theme import DARK, LIGHT
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 

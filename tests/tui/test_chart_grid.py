@@ -3,7 +3,7 @@
 import pytest
 from textual.geometry import Size
 
-from accel_tui.widgets.chart_grid import EASY, SMALLEST, places, room
+from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, places, room
 
 AREAS = [Size(78, 15), Size(74, 31), Size(154, 40), Size(254, 69), Size(60, 6), Size(10, 2)]
 

@@ -17,15 +17,15 @@ from accel_engine.run.making import create_recorded
 from accel_engine.run.schema import connect
 from accel_tui.cli import main
 from accel_tui.cli.wording import worded
-from accel_tui.fold import fold
+from accel_tui.plan.starting import resume
+from accel_tui.run.fold import fold
+from accel_tui.run.state import RunState
 from accel_tui.screens.run import RunScreen
-from accel_tui.starting import resume
-from accel_tui.state import RunState
-from accel_tui.widgets.facts import RunFacts
-from accel_tui.widgets.outcome import RunOutcome
-from accel_tui.widgets.phase_line import progress
 from accel_tui.widgets.pieces import plain
-from accel_tui.widgets.run_detail import RunDetail
+from accel_tui.widgets.plan.facts import RunFacts
+from accel_tui.widgets.run.outcome import RunOutcome
+from accel_tui.widgets.run.phase_line import progress
+from accel_tui.widgets.runs.detail import RunDetail
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 

@@ -7,13 +7,13 @@ import pytest
 
 from accel_engine import launch
 from accel_engine.launch import Installation
-from accel_tui import settings as user
 from accel_tui.app import AccelApp
-from accel_tui.canvas import Canvas
-from accel_tui.painting import pieces
-from accel_tui.settings import Settings, Source
-from accel_tui.widgets.log_view import LogView
-from accel_tui.widgets.plan_form import PlanForm
+from accel_tui.settings import settings as user
+from accel_tui.settings.settings import Settings, Source
+from accel_tui.terminal.canvas import Canvas
+from accel_tui.terminal.painting import pieces
+from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.rebound import rebound
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, StubEngine, StubSampler, shows, until

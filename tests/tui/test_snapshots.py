@@ -30,7 +30,7 @@ from accel_engine.run.labels import retag
 from accel_tui.screens.compare import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.runs_table import RunsTable
+from accel_tui.widgets.runs.table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 

@@ -10,10 +10,10 @@ from textual.widget import Widget
 
 from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
 from accel_tui.commands import KeyCommands
+from accel_tui.look.theme import LIGHT
 from accel_tui.screens.help import KeyRows
 from accel_tui.screens.run import RunScreen
-from accel_tui.settings import Settings
-from accel_tui.theme import LIGHT
+from accel_tui.settings.settings import Settings
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 

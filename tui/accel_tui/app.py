@@ -22,20 +22,20 @@ from accel_engine.errors import AccelError
 from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
 from accel_tui import messages
-from accel_tui.announcer import Announcer
 from accel_tui.commands import KeyCommands
 from accel_tui.engines import EngineApp
-from accel_tui.leaving import LeavingApp
-from accel_tui.meter import Meter, record
-from accel_tui.places import settings_path
+from accel_tui.look.theme import DARK, THEMES, other
+from accel_tui.run.meter import Meter, record
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.too_small import TooSmallScreen, too_small
-from accel_tui.settings import Settings, SettingsError
-from accel_tui.theme import DARK, THEMES, other
+from accel_tui.settings.places import settings_path
+from accel_tui.settings.settings import Settings, SettingsError
+from accel_tui.terminal.announcer import Announcer
+from accel_tui.terminal.leaving import LeavingApp
 
 if TYPE_CHECKING:
-    from accel_tui.widgets.runs_table import RunsTable
+    from accel_tui.widgets.runs.table import RunsTable
 
 _HERE = Path(__file__).parent
 
@@ -111,7 +111,7 @@ class AccelApp(LeavingApp, EngineApp):
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
         self.set_keymap(dict(settings.keys))
         if settings.glyphs == "ascii":
-            from accel_tui.glyphs import to_ascii
+            from accel_tui.look.glyphs import to_ascii
 
             self._canvas.spell = to_ascii
 
@@ -164,7 +164,7 @@ class AccelApp(LeavingApp, EngineApp):
 
     def keep_theme(self) -> None:
         """Write the theme into the user's settings."""
-        from accel_tui.keeping import keep  # seldom wanted
+        from accel_tui.settings.keeping import keep  # seldom wanted
 
         file = self.settings.source.path or settings_path()
         try:
@@ -272,13 +272,13 @@ class AccelApp(LeavingApp, EngineApp):
         import accel_tui.screens.inside
         import accel_tui.screens.run
         import accel_tui.screens.runs
-        import accel_tui.widgets.runs_table  # noqa: F401
+        import accel_tui.widgets.runs.table  # noqa: F401
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
         self.post_message(messages.RestImported(self.stylesheet.parse_ahead(sheets)))
         self.stylesheet.know(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
         if self.settings.keys:
-            from accel_tui import nameable
+            from accel_tui.settings import nameable
 
             if mistakes := nameable.key_mistakes(self.settings):
                 self.post_message(messages.SettingsRefused(SettingsError(mistakes)))

@@ -5,8 +5,8 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from accel_tui import form
-from accel_tui.widgets.plan_form import PlanForm
+from accel_tui.plan import form
+from accel_tui.widgets.plan.plan_form import PlanForm
 
 Command = tuple[str, str, Callable[[], object]]
 """A title, what it does, and the call."""

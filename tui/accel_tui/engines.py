@@ -13,8 +13,8 @@ from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_tui import messages
-from accel_tui.engine_words import engine_words
-from accel_tui.painting import PaintingApp
+from accel_tui.terminal.painting import PaintingApp
+from accel_tui.words.engine_words import engine_words
 
 
 class EngineApp(PaintingApp):
@@ -90,7 +90,7 @@ class EngineApp(PaintingApp):
         devices = self.inventory.devices if self.inventory else None
 
         def start(engine: WarmEngine | None) -> Path:
-            from accel_tui import starting  # here, in a thread: to write runs takes much that is slow to import
+            from accel_tui.plan import starting  # here, in a thread: to write runs takes much that is slow to import
 
             return starting.start(plan, devices, engine)
 
@@ -100,7 +100,7 @@ class EngineApp(PaintingApp):
         """Let a run that ended go on from its last checkpoint, and open it."""
 
         def resume(engine: WarmEngine | None) -> Path:
-            from accel_tui import starting  # as above
+            from accel_tui.plan import starting  # as above
 
             return starting.resume(directory, engine)
 

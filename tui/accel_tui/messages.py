@@ -8,7 +8,7 @@ from textual.message import Message
 
 from accel_engine.devices.reading import Inventory, Sample
 from accel_engine.launch import WarmEngine
-from accel_tui.settings import SettingsError
+from accel_tui.settings.settings import SettingsError
 
 
 @dataclass

@@ -9,8 +9,8 @@ from accel_tui.cli.progress import Bar, Log, progress
 from accel_tui.cli.views import view_for
 from accel_tui.cli.wire import JsonLines
 from accel_tui.cli.wording import number, worded
-from accel_tui.pace import Pace
-from accel_tui.state import RunState
+from accel_tui.run.pace import Pace
+from accel_tui.run.state import RunState
 
 
 class Stream(io.StringIO):

@@ -8,9 +8,9 @@ import pytest
 from accel_engine import preflight
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS, Plan
-from accel_tui import nameable, settings
 from accel_tui.cli import main
-from accel_tui.settings import Settings
+from accel_tui.settings import nameable, settings
+from accel_tui.settings.settings import Settings
 
 
 @pytest.fixture

@@ -16,15 +16,15 @@ from accel_engine.plan import Plan
 from accel_engine.run import Labels, RunList, list_runs
 from accel_engine.run.labels import relabel
 from accel_engine.run.schema import connect
-from accel_tui.run_columns import Order
+from accel_tui.runs.columns import Order
 from accel_tui.screens.ask import AskScreen
 from accel_tui.screens.ask_labels import AskLabelsScreen
 from accel_tui.screens.compare import CompareScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
-from accel_tui.widgets import runs_table
-from accel_tui.widgets.runs_table import RunsTable
+from accel_tui.widgets.runs import table as runs_table
+from accel_tui.widgets.runs.table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

@@ -10,8 +10,8 @@ from accel_tui.screens import compare
 from accel_tui.screens.compare import CompareScreen
 from accel_tui.screens.runs import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.compare_charts import CompareCharts
-from accel_tui.widgets.compare_table import CompareTable
+from accel_tui.widgets.charts.compare_charts import CompareCharts
+from accel_tui.widgets.runs.compare_table import CompareTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 

@@ -12,9 +12,9 @@ from accel_tui.screens import run as run_screen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.facts import RunFacts
-from accel_tui.widgets.phase_line import PhaseLine
-from accel_tui.widgets.run_text import RunText
+from accel_tui.widgets.plan.facts import RunFacts
+from accel_tui.widgets.run.phase_line import PhaseLine
+from accel_tui.widgets.run.text import RunText
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, until
 

@@ -19,10 +19,10 @@ from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
 from accel_tui.screens import inside
 from accel_tui.screens.inside import InsideScreen
 from accel_tui.screens.run import RunScreen
-from accel_tui.widgets.confused_pairs import confused
-from accel_tui.widgets.confusion import ConfusionMap
-from accel_tui.widgets.confusion_layout import lay_out
-from accel_tui.widgets.gallery import Gallery
+from accel_tui.widgets.inside.confused_pairs import confused
+from accel_tui.widgets.inside.confusion import ConfusionMap
+from accel_tui.widgets.inside.confusion_layout import lay_out
+from accel_tui.widgets.inside.gallery import Gallery
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

@@ -14,8 +14,8 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
-from accel_tui.widgets.field import Field
-from accel_tui.widgets.picker import Picker
+from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.picker import Picker
 from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)

@@ -16,15 +16,15 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.run.schema import SCHEMA_VERSION, connect
-from accel_tui import follow
 from accel_tui.app import AccelApp
+from accel_tui.run import follow
 from accel_tui.screens.ask import AskScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.device_panel import DevicePanel
-from accel_tui.widgets.log_view import LogView
-from accel_tui.widgets.notices import Notices
-from accel_tui.widgets.run_charts import RunCharts
+from accel_tui.widgets.charts.run_charts import RunCharts
+from accel_tui.widgets.devices.panel import DevicePanel
+from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.run.notices import Notices
 from tui.fake_engine import FakeEngine, dead_pid
 
 SMALL, WIDE = (80, 24), (120, 40)

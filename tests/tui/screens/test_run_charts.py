@@ -11,14 +11,14 @@ from textual.pilot import Pilot
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import LearningRateChanged
 from accel_engine.plan import Plan
-from accel_tui import follow
+from accel_tui.run import follow
+from accel_tui.run.window import Window
 from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.ground import plot_of
-from accel_tui.widgets.chart_bar import ChartBar
-from accel_tui.widgets.run_charts import RunCharts
-from accel_tui.window import Window
+from accel_tui.widgets.charts.chart_bar import ChartBar
+from accel_tui.widgets.charts.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

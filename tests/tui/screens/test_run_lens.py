@@ -8,10 +8,10 @@ import pytest
 
 from accel_engine.events import CheckpointSaved, EpochEnded
 from accel_engine.plan import Plan
-from accel_tui import follow
+from accel_tui.run import follow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
-from accel_tui.widgets.run_charts import RunCharts
+from accel_tui.widgets.charts.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

@@ -7,8 +7,8 @@ import pytest
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.home import WORKERS
-from accel_tui import follow
-from accel_tui.widgets import log_view
+from accel_tui.run import follow
+from accel_tui.widgets.log import log_view
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.test_run import opened
 from tui.stand_in_workers import PLAN, Worker, meet

@@ -17,8 +17,8 @@ from accel_engine.run.schema import connect
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
-from accel_tui.widgets import runs_table
-from accel_tui.widgets.runs_table import RunsTable
+from accel_tui.widgets.runs import table as runs_table
+from accel_tui.widgets.runs.table import RunsTable
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.stand_ins import StubApp, shows, text_of, until
 

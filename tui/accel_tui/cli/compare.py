@@ -12,11 +12,11 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
 from accel_tui.cli.table import shortened, table
-from accel_tui.comparison import Comparison, Row, Side
-from accel_tui.comparison import compare as lay_out
-from accel_tui.curve import CAPACITY
-from accel_tui.fold import fold
-from accel_tui.state import RunState
+from accel_tui.run.curve import CAPACITY
+from accel_tui.run.fold import fold
+from accel_tui.run.state import RunState
+from accel_tui.runs.comparison import Comparison, Row, Side
+from accel_tui.runs.comparison import compare as lay_out
 
 EPILOG = """\b
 Examples:

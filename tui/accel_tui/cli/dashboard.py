@@ -15,7 +15,7 @@ from typing import TextIO
 
 from accel_engine.errors import AccelError, UsageError
 from accel_tui.cli.speech import say
-from accel_tui.first_frame import FirstFrame
+from accel_tui.terminal.first_frame import FirstFrame
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
 """Leaves the alternate screen, shows the cursor, and ends mouse, focus, paste and key reports."""
@@ -62,9 +62,9 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
     # All of this is slow to import, and comes after the frame that may be shown already.
     import asyncio
 
-    from accel_tui.colours import obey
-    from accel_tui.glyphs import resolve
-    from accel_tui.settings import SettingsError, load
+    from accel_tui.look.colours import obey
+    from accel_tui.look.glyphs import resolve
+    from accel_tui.settings.settings import SettingsError, load
 
     # Before Textual is imported, which reads the environment then.
     settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
@@ -73,8 +73,8 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
     from textual.scrollbar import ScrollBarRender
 
     from accel_tui.app import AccelApp
-    from accel_tui.keeping_driver import KeepingDriver
-    from accel_tui.nameable import theme_mistakes
+    from accel_tui.settings.nameable import theme_mistakes
+    from accel_tui.terminal.keeping_driver import KeepingDriver
 
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)

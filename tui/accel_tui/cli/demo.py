@@ -22,11 +22,11 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.labels import retag
-from accel_tui import demonstration
 from accel_tui.cli.progress import Bar, Line
 from accel_tui.cli.wording import number
-from accel_tui.demonstration import TAG, WARM_UP, Act, Agreement, Result
-from accel_tui.glyphs import has_unicode
+from accel_tui.look.glyphs import has_unicode
+from accel_tui.plan import demonstration
+from accel_tui.plan.demonstration import TAG, WARM_UP, Act, Agreement, Result
 
 EPILOG = """\b
 Examples:

@@ -14,8 +14,8 @@ import click
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Device, Inventory, Part, Reading, Sample
-from accel_tui import units
 from accel_tui.cli.table import table
+from accel_tui.words import units
 
 EPILOG = """\b
 Examples:

@@ -15,7 +15,7 @@ from accel_engine.errors import UsageError
 from accel_engine.registry import suggestion
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.table import NARROWEST
-from accel_tui.glyphs import has_unicode
+from accel_tui.look.glyphs import has_unicode
 
 EPILOG = """\b
 Examples:

@@ -8,12 +8,12 @@ from typing import TextIO
 
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
-from accel_tui import units
 from accel_tui.cli.durations import duration
 from accel_tui.cli.wording import epoch_of, means, worded
-from accel_tui.fold import fold
-from accel_tui.glyphs import has_unicode
-from accel_tui.state import RunState
+from accel_tui.look.glyphs import has_unicode
+from accel_tui.run.fold import fold
+from accel_tui.run.state import RunState
+from accel_tui.words import units
 
 EVERY = 5.0
 """Seconds between two lines on the progress of an epoch."""

@@ -7,8 +7,8 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
 from accel_engine.run.removal import contents, remove
-from accel_tui import units
 from accel_tui.cli.speech import say
+from accel_tui.words import units
 
 EPILOG = """\b
 Examples:

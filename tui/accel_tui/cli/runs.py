@@ -12,8 +12,8 @@ from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_tui.cli.durations import ago, duration
 from accel_tui.cli.table import shortened, table
 from accel_tui.cli.wording import number
-from accel_tui.run_columns import TITLES, Order, ordered, title_of
-from accel_tui.run_filter import fits, parse
+from accel_tui.runs.columns import TITLES, Order, ordered, title_of
+from accel_tui.runs.filter import fits, parse
 
 EPILOG = """\b
 Examples:

@@ -10,10 +10,10 @@ import tomli_w
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
-from accel_tui import places
-from accel_tui import settings as user
 from accel_tui.cli.table import table
-from accel_tui.settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
+from accel_tui.settings import places
+from accel_tui.settings import settings as user
+from accel_tui.settings.settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
 
 EPILOG = """\b
 Examples:
@@ -63,7 +63,7 @@ def check() -> None:
 @settings.command()
 def init() -> None:
     """Write a file with all defaults, as comments, where there is none."""
-    from accel_tui import nameable
+    from accel_tui.settings import nameable
 
     place = places.settings_path()
     try:
@@ -81,7 +81,7 @@ def template(keys: "dict[str, Any]") -> str:
     """A settings file with all defaults, as comments.
 
     Args:
-        keys: What keys do, as :func:`accel_tui.nameable.keys` gives it.
+        keys: What keys do, as :func:`accel_tui.settings.nameable.keys` gives it.
     """
     groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "keys": []}
     defaults = Settings()
@@ -119,7 +119,7 @@ def _checked() -> Settings:
     Raises:
         SettingsError: Something in the file is wrong.
     """
-    from accel_tui import nameable  # imports all screens
+    from accel_tui.settings import nameable  # imports all screens
 
     chosen, mistakes = user.read(places.settings_path())
     if mistakes := [*mistakes, *nameable.theme_mistakes(chosen), *nameable.key_mistakes(chosen)]:
@@ -128,7 +128,7 @@ def _checked() -> Settings:
 
 
 def _rows(chosen: Settings) -> Iterator[tuple[str, str, str]]:
-    from accel_tui import nameable
+    from accel_tui.settings import nameable
 
     for name in SETTINGS:
         yield name, _toml(getattr(chosen, ATTRIBUTES[name])), _origin(chosen, name)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from accel_engine.doctor import Check, Finding, passed, warned
-from accel_tui.colours import count
-from accel_tui.glyphs import has_unicode
+from accel_tui.look.colours import count
+from accel_tui.look.glyphs import has_unicode
 
 COMFORTABLE = (80, 24)
 """Columns and rows from which on every screen has room for its panels."""

@@ -20,7 +20,7 @@ from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say
 from accel_tui.cli.views import view_for
-from accel_tui.settings import load
+from accel_tui.settings.settings import load
 
 EPILOG = """\b
 Examples:

@@ -21,10 +21,10 @@ from accel_engine.events import (
     WorkersMet,
     XlaTried,
 )
-from accel_tui import units
 from accel_tui.cli.durations import duration
-from accel_tui.state import RunState
-from accel_tui.workers import means_of, whereabouts
+from accel_tui.run.state import RunState
+from accel_tui.run.workers import means_of, whereabouts
+from accel_tui.words import units
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, in which nothing else is heard."""

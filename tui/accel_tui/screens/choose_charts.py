@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
-from accel_tui.widgets.run_panels import Panel
+from accel_tui.widgets.charts.run_panels import Panel
 
 AS_MANY_AS_FIT: tuple[str, ...] = ()
 """What is answered when nothing shall be chosen."""

@@ -17,12 +17,12 @@ from textual.widgets import Static
 
 from accel_engine.run import RunSummary
 from accel_engine.run.listing import summarize
-from accel_tui.comparison import Side, compare
-from accel_tui.follow import Follower
-from accel_tui.widgets.compare_charts import CompareCharts
-from accel_tui.widgets.compare_table import CompareTable
+from accel_tui.run.follow import Follower
+from accel_tui.runs.comparison import Side, compare
+from accel_tui.widgets.charts.compare_charts import CompareCharts
 from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.key_line import KeyLine
+from accel_tui.widgets.runs.compare_table import CompareTable
 from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class CompareScreen(Screen[None]):
     """Follows several runs.
 
     Args:
-        directories: Theirs, two or more, and at most :data:`accel_tui.comparison.MOST`.
+        directories: Theirs, two or more, and at most :data:`accel_tui.runs.comparison.MOST`.
     """
 
     CSS_PATH = "compare.tcss"

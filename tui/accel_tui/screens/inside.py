@@ -18,10 +18,10 @@ from accel_engine.asking import Question
 from accel_engine.errors import AccelError, RunError
 from accel_engine.run import RunReader, request
 from accel_engine.run.inside import Inside, read, stamp
-from accel_tui.widgets.confusion import ConfusionMap
-from accel_tui.widgets.gallery import Gallery
+from accel_tui.widgets.inside.confusion import ConfusionMap
+from accel_tui.widgets.inside.gallery import Gallery
+from accel_tui.widgets.inside.layers import LayerList
 from accel_tui.widgets.key_line import KeyLine
-from accel_tui.widgets.layers import LayerList
 from accel_tui.widgets.top_bar import TopBar
 
 LOOK_SECONDS = 0.5

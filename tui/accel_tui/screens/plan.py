@@ -23,22 +23,22 @@ from accel_engine.devices.reading import Inventory
 from accel_engine.errors import AccelError
 from accel_engine.launch import Description, WarmEngine
 from accel_engine.plan import SPECS, Plan
-from accel_tui import form, outlook
 from accel_tui.commands import PlanCommands
-from accel_tui.form import Filled
-from accel_tui.meter import Meter
-from accel_tui.spots import SpotScreen
-from accel_tui.widgets.device_panel import DevicePanel
-from accel_tui.widgets.field import Field
+from accel_tui.plan import form, outlook
+from accel_tui.plan.form import Filled
+from accel_tui.run.meter import Meter
+from accel_tui.terminal.spots import SpotScreen
+from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.key_line import KeyLine
-from accel_tui.widgets.outlook_panel import OutlookPanel
-from accel_tui.widgets.picker import Picker
-from accel_tui.widgets.plan_form import PlanForm
+from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.outlook_panel import OutlookPanel
+from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
-    from accel_tui.widgets.runs_table import RunsTable
+    from accel_tui.widgets.runs.table import RunsTable
 
 NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
 """What is said while no field is in use."""
@@ -163,7 +163,7 @@ class PlanScreen(SpotScreen):
     def _list_runs(self) -> None:
         if not self.is_attached:
             return  # the program ends
-        from accel_tui.widgets.runs_table import RunsTable  # imported by now; on top it would delay the first paint
+        from accel_tui.widgets.runs.table import RunsTable  # imported by now; on top it would delay the first paint
 
         table = RunsTable()
         table.border_title = "Runs of late"

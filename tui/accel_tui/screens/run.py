@@ -18,25 +18,25 @@ from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
 from accel_engine.events import CommandAnswered, Outcome, Warned
-from accel_tui.announcer import worth_a_call
-from accel_tui.follow import Follower
-from accel_tui.hardware import inventory_of, meters_of
+from accel_tui.run.follow import Follower
+from accel_tui.run.hardware import inventory_of, meters_of
+from accel_tui.run.state import RunState
 from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.screens.steering import SteeringScreen
-from accel_tui.state import RunState
+from accel_tui.terminal.announcer import worth_a_call
+from accel_tui.widgets.charts.run_charts import RunCharts
 from accel_tui.widgets.cover import is_covered
-from accel_tui.widgets.device_panel import DevicePanel
-from accel_tui.widgets.facts import RunFacts
+from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.key_line import KeyLine
-from accel_tui.widgets.log_view import LogView
-from accel_tui.widgets.notices import Notices
-from accel_tui.widgets.outcome import RunOutcome, results
-from accel_tui.widgets.phase_line import PhaseLine
-from accel_tui.widgets.progress_line import ProgressLine
-from accel_tui.widgets.run_charts import RunCharts
-from accel_tui.widgets.run_title import RunTitle
-from accel_tui.widgets.run_view import RunView
-from accel_tui.widgets.workers import WorkersLine, WorkersList
+from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.plan.facts import RunFacts
+from accel_tui.widgets.run.notices import Notices
+from accel_tui.widgets.run.outcome import RunOutcome, results
+from accel_tui.widgets.run.phase_line import PhaseLine
+from accel_tui.widgets.run.progress_line import ProgressLine
+from accel_tui.widgets.run.title import RunTitle
+from accel_tui.widgets.run.view import RunView
+from accel_tui.widgets.run.workers import WorkersLine, WorkersList
 
 if TYPE_CHECKING:
     pass

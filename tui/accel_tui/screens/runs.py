@@ -19,16 +19,16 @@ from accel_engine.errors import AccelError
 from accel_engine.run import Labels, RunSummary, Status, runs_directory
 from accel_engine.run.labels import relabel, retag
 from accel_engine.run.removal import Contents, contents, remove
-from accel_tui import units
 from accel_tui.commands import Command, ListedCommands
-from accel_tui.comparison import MOST
+from accel_tui.plan.starting import RESUMABLE
+from accel_tui.runs.comparison import MOST
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_labels import AskLabelsScreen, Change, Question
-from accel_tui.starting import RESUMABLE
 from accel_tui.widgets.key_line import KeyLine
-from accel_tui.widgets.run_detail import RunDetail
-from accel_tui.widgets.runs_table import RunsTable
+from accel_tui.widgets.runs.detail import RunDetail
+from accel_tui.widgets.runs.table import RunsTable
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.words import units
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp

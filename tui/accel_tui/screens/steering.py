@@ -12,11 +12,11 @@ from textual.screen import ModalScreen
 
 from accel_engine.errors import RunError
 from accel_engine.run import request
+from accel_tui.plan.starting import RESUMABLE
+from accel_tui.run.state import RunState
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_learning_rate import AskLearningRateScreen
-from accel_tui.spots import SpotScreen
-from accel_tui.starting import RESUMABLE
-from accel_tui.state import RunState
+from accel_tui.terminal.spots import SpotScreen
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp

@@ -9,7 +9,7 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accel_tui.tones import Colour
+from accel_tui.look.tones import Colour
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp

@@ -7,8 +7,8 @@ from textual.color import Color
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
-from accel_tui.curve import Curve
-from accel_tui.marks import Kind, Track
+from accel_tui.run.curve import Curve
+from accel_tui.run.marks import Kind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart import ranges
 from accel_tui.widgets.chart.chart import Chart

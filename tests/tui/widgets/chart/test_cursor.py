@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accel_tui.curve import CAPACITY, Curve
+from accel_tui.run.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
 from accel_tui.widgets.chart.draw import render

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_tui.curve import Curve
+from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.draw import Picture, draw, render
 from accel_tui.widgets.chart.frame import STYLES, Frame

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from accel_tui.curve import Curve
-from accel_tui.marks import MOST, Kind, Track
+from accel_tui.run.curve import Curve
+from accel_tui.run.marks import MOST, Kind, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.frame import STYLES, Frame

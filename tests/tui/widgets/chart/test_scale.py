@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine.run.buckets import fold
-from accel_tui.curve import Curve
+from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.scale import epochs, seconds
 

@@ -12,7 +12,7 @@ from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.marks import Marks
+from accel_tui.run.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_tui.curve import Floats
+from accel_tui.run.curve import Floats
 from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.series import Series
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from accel_tui.curve import Curve
+from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Floats
 from accel_tui.widgets.chart.frame import Frame

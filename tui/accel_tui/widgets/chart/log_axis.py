@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from accel_tui.curve import Curve
+from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, Floats, labels, value_axis
 
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_tui.marks import Kind, Marks, Track
+from accel_tui.run.marks import Kind, Marks, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 
-from accel_tui.spots import SpotWidget
+from accel_tui.terminal.spots import SpotWidget
 from accel_tui.widgets.chart.cursor import step_at
 from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart.view import View

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from accel_tui.curve import Floats
+from accel_tui.run.curve import Floats
 from accel_tui.widgets.chart.axes import Axis, value_axis
 from accel_tui.widgets.chart.clipping import fence
 from accel_tui.widgets.chart.lens import Lens

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
-from accel_tui.curve import Curve
+from accel_tui.run.curve import Curve
 
 Colour = Literal["primary", "secondary", "success", "warning", "error"]
 """Names of the theme's colours that a series can be drawn in. People who see fewer colours tell them apart too."""

@@ -1,0 +1,161 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine import data
+from accel_engine.data import DataEntry
+from accel_engine.devices.reading import Device
+from accel_engine.errors import PlanError
+from accel_engine.plan import SPECS, Plan
+from accel_engine.strategies import Layout
+from accel_tui.plan import form
+
+CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
+GPUS = (Device("gpu:0", "gpu", "NVIDIA L4"), Device("gpu:1", "gpu", "NVIDIA L4"))
+
+
+def test_every_field_of_a_plan_is_in_one_group() -> None:
+    placed = [name for group in form.GROUPS.values() for name in group]
+    assert sorted(placed) == sorted(SPECS)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(),
+        Plan(model="mlp", devices=("cpu:0",), learning_rate=1e-5, steps_per_epoch=7, name="a try"),
+        Plan(strategy="multi-worker", reduction="ring", local_workers=2, rate_scaling="linear", memory_growth="off"),
+    ],
+)
+def test_a_plan_survives_being_text(plan: Plan) -> None:
+    texts = {name: form.text_of(getattr(plan, name)) for name in SPECS}
+    filled = form.fill(texts)
+    assert filled.plan == plan
+    assert not filled.errors
+
+
+def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
+    filled = form.fill(
+        {"model": "resnet21", "batch_size": "many", "epochs": "0", "optimizer": "adamm", "seed": "7", "xla": ""}
+    )
+    assert set(filled.errors) == {"model", "batch_size", "epochs", "optimizer", "xla"}
+    assert "did you mean resnet20" in filled.errors["model"]
+    assert "a whole number at least 1" in filled.errors["batch_size"]
+    assert "at least 1" in filled.errors["epochs"]
+    assert "did you mean adam" in filled.errors["optimizer"]
+    assert filled.plan == Plan(seed=7)
+
+
+def test_numbers_may_have_thousands_apart_but_not_parts() -> None:
+    assert form.parse("steps_per_epoch", "1,000") == 1000
+    assert form.parse("learning_rate", " 1e-3 ") == 1e-3
+    assert form.parse("learning_rate", "") is None
+    for text in ("1.5", "x", ""):
+        with pytest.raises(PlanError):
+            form.parse("epochs", text)
+
+
+def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
+    assert "two devices" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
+    assert "or virtual CPUs 2" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
+    assert "not here" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
+    assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).layout == Layout(("cpu:0", "cpu:1"))
+    assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).layout == Layout(("gpu:0", "gpu:1"))
+
+
+def test_before_the_machine_is_known_nothing_is_said_to_misfit() -> None:
+    filled = form.fill({"strategy": "mirrored", "devices": "gpu:0"})
+    assert not filled.errors
+    assert filled.schedule is None
+
+
+def test_batch_and_model_are_checked_against_the_data() -> None:
+    assert "at most 1437" in form.fill({"batch_size": "2000"}, (CPU,)).errors["batch_size"]
+    assert (
+        "at least 2"
+        in form.fill({"batch_size": "1", "strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).errors["batch_size"]
+    )
+    assert "data has 100" in form.fill({"data": "synthetic:100"}, (CPU,)).errors["model"]
+
+
+def test_the_schedule_is_that_of_the_plan() -> None:
+    laid_out = form.fill({"epochs": "2"}, (CPU,)).schedule
+    assert laid_out is not None
+    assert (laid_out.steps_per_epoch, laid_out.total_steps, laid_out.dropped_examples) == (22, 44, 29)
+
+
+def test_what_was_found_in_the_users_data_counts_for_that_data_only(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((50, 4, 4, 1), np.float32), y=np.arange(50) % 5)
+    surveyed = data.survey(data.find(str(path)), None)
+    filled = form.fill({"model": "mlp", "data": str(path), "batch_size": "9"}, (CPU,), surveyed)
+    assert filled.entry == surveyed
+    assert filled.schedule is not None
+    assert filled.schedule.steps_per_epoch == 5
+    assert form.fill({"model": "mlp"}, (CPU,), surveyed).entry == data.find("digits")
+
+
+def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
+    offered = {choice.value: choice for choice in form.choices("strategy", form.fill({}, (CPU,)), (CPU,))}
+    assert offered["default"].possible
+    assert not offered["mirrored"].possible
+    assert "two devices of a kind" in offered["mirrored"].note
+    assert offered["multi-worker"].possible  # with its own field filled in, which is shown once it is chosen
+    assert "local workers 2" in offered["multi-worker"].note
+    many = form.fill({"virtual_cpus": "2"}, (CPU,))
+    split = {choice.value: choice for choice in form.choices("strategy", many, (CPU,))}
+    assert split["mirrored"].possible
+
+
+def test_a_model_that_does_not_take_the_data_is_offered_with_its_reason_only() -> None:
+    offered = {choice.value: choice for choice in form.choices("model", form.fill({"data": "synthetic:100"}), ())}
+    assert offered["mlp"].possible
+    assert "data has 100" in offered["cnn"].note
+
+
+def test_devices_are_offered_alone_and_together() -> None:
+    values = [choice.value for choice in form.choices("devices", form.fill({"virtual_cpus": "2"}), (CPU, *GPUS))]
+    assert values == ["", "gpu:0,gpu:1", "gpu:0", "gpu:1", "cpu:0", "cpu:1"]
+
+
+def test_fields_with_few_values_offer_them_and_numbers_offer_nothing() -> None:
+    filled = form.fill({})
+    assert [choice.value for choice in form.choices("xla", filled)] == ["auto", "on", "off"]
+    assert form.choices("epochs", filled) == ()
+
+
+def test_remarks_say_what_was_chosen() -> None:
+    filled = form.fill({})
+    assert "takes images of at least 8x8" in form.remark("model", filled)
+    assert "8x8x1, 10 classes, 1,437 examples" in form.remark("data", filled)
+    assert form.remark("epochs", filled) == ""
+    assert form.about(DataEntry("mine", "", "npz")) == ""
+
+
+def test_an_empty_field_says_what_that_means() -> None:
+    assert form.empty("devices", form.fill({}, (CPU,))) == "auto: cpu:0"
+    assert form.empty("learning_rate", form.fill({})) == "auto"
+    assert form.empty("epochs", form.fill({})) == ""
+
+
+def test_what_a_field_is_for_fits_a_line_of_a_small_terminal() -> None:
+    assert all(len(form.doc(name)) <= 78 for name in SPECS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "can"),
+    [
+        ("epochs", "1,000", True),
+        ("epochs", "ten", False),
+        ("learning_rate", "1e-3", True),
+        ("learning_rate", "", True),
+        ("learning_rate", "auto", False),
+    ],
+)
+def test_numbers_take_what_numbers_need(name: str, text: str, can: bool) -> None:
+    typed = form.typed(name)
+    assert typed
+    assert bool(re.fullmatch(typed, text)) is can
+    assert form.typed("name") is None

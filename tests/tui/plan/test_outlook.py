@@ -1,0 +1,97 @@
+import pytest
+
+from accel_engine import installed
+from accel_engine.devices.reading import Device
+from accel_engine.installed import Installation
+from accel_engine.launch import Description
+from accel_tui.plan import form, outlook
+
+CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)
+COUNTED = Description(1_000, 900, 4, 500, (8, 8, 1), 10)
+
+
+def said(texts: dict[str, str], description: Description | None = COUNTED) -> dict[str, str]:
+    return {fact.name: fact.text for fact in outlook.facts(form.fill(texts, CPU), description, "counting…")}
+
+
+def test_a_plan_is_put_in_figures() -> None:
+    facts = said({"epochs": "3"})
+    assert facts["parameters"] == "1,000 in 4 layers"
+    assert facts["input"] == "8x8x1 → 10 classes"
+    assert facts["examples"] == "1,437 + 360 held out"
+    assert facts["left out"] == "29 examples an epoch"
+    assert facts["steps"] == "22 an epoch, 66 in all"
+    assert facts["batch"] == "64 on cpu:0"
+    # 4 * (1000 + 900 * 3) + 4 * 500 * 64 bytes
+    assert facts["memory"] == "about 139K beside data"
+
+
+def test_replicas_share_the_batch() -> None:
+    assert said({"strategy": "mirrored", "virtual_cpus": "2"})["batch"] == "32 on each of cpu:0, cpu:1"
+
+
+def test_until_the_model_is_counted_that_is_said() -> None:
+    facts = outlook.facts(form.fill({}, CPU), None, "counting…")
+    pending = {fact.name for fact in facts if fact.pending}
+    assert pending == {"parameters", "memory"}
+
+
+def test_a_wrong_field_takes_back_what_depends_on_it_and_no_more() -> None:
+    facts = said({"batch_size": "x"})
+    assert facts["steps"] == facts["memory"] == "—"
+    assert facts["parameters"] == "1,000 in 4 layers"
+    assert set(said({"model": "x"}).values()) == {"—"}
+
+
+def test_a_model_that_cannot_be_counted_warns() -> None:
+    bad = Description(problem="mine.py raised ValueError: no")
+    assert outlook.warnings(form.fill({}, CPU), bad) == ("mine.py raised ValueError: no",)
+    assert said({}, bad)["parameters"] == "—"
+
+
+def test_uneven_shares_and_long_epochs_warn() -> None:
+    uneven = form.fill({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
+    assert "a step takes 64 examples, 1 fewer" in outlook.warnings(uneven, None)[0]
+    long = form.fill({"steps_per_epoch": "44"}, CPU)
+    assert outlook.warnings(long, None) == ("an epoch goes over the data 2 times",)
+    assert outlook.warnings(form.fill({}, CPU), COUNTED) == ()
+
+
+CHIP = Device("tpu:0", "tpu", "TPU v3")
+
+
+@pytest.fixture
+def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TensorFlow that can drive the chips of its own machine."""
+    monkeypatch.setattr(installed, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
+
+
+@pytest.mark.usefixtures("for_tpus")
+def test_the_cores_of_a_chip_share_the_batch_and_compute_with_bfloat16() -> None:
+    filled = form.fill({"strategy": "tpu"}, (*CPU, CHIP))
+    facts = {fact.name: fact.text for fact in outlook.facts(filled, COUNTED, "")}
+    assert facts["batch"] == "32 on each of 2 cores of tpu:0"
+    assert facts["precision"] == "mixed_bfloat16"
+    assert form.remark("precision", filled) == "mixed_bfloat16"
+    assert "a batch size of 256, 128 a core" in outlook.warnings(filled, COUNTED)[0]
+
+
+def test_what_only_a_tpu_elsewhere_knows_is_not_made_up() -> None:
+    filled = form.fill({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
+    facts = {fact.name: fact.text for fact in outlook.facts(filled, COUNTED, "")}
+    assert facts["examples"] == "1,437 + 360 held out"
+    assert facts["steps"] == facts["left out"] == "known once connected"
+    assert facts["batch"] == "64 shared by the cores of grpc://10.0.0.2:8470"
+    assert facts["memory"] == "—"
+    assert form.empty("devices", filled) == "auto: grpc://10.0.0.2:8470"
+    assert outlook.warnings(filled, COUNTED) == ()
+
+
+def test_plain_float32_goes_without_saying() -> None:
+    assert "precision" not in said({})
+    assert said({"precision": "mixed_bfloat16"})["precision"] == "mixed_bfloat16"
+
+
+def test_what_was_chosen_is_said_in_words() -> None:
+    names = [fact.name for fact in outlook.choices(form.fill({"data": "x"}, CPU))]
+    assert names == ["model", "strategy"]

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+
+from accel_engine.devices.reading import Device
+from accel_engine.plan import SPECS, Plan
+from accel_tui.plan import form
+from accel_tui.plan.relevance import relevant, sensible
+
+CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
+GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
+GPUS = (*GPU, Device("gpu:1", "gpu", "NVIDIA L4"))
+TPU = (*CPU, Device("tpu:0", "tpu", "TPU v5e"))
+
+ALWAYS = {
+    "model", "data", "name", "strategy", "precision", "xla", "batch_size", "epochs", "steps_per_epoch", "optimizer",
+    "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
+}  # fmt: skip
+MEMORY = {"memory_growth", "memory_limit"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "devices", "others"),
+    [
+        (Plan(), CPU, {"devices", "virtual_cpus"}),
+        (Plan(), None, {"devices", "virtual_cpus"}),
+        (Plan(), GPUS, {"devices", *MEMORY}),
+        (Plan(), GPU, {"devices", "virtual_cpus", *MEMORY}),
+        (Plan(devices=("gpu:0",)), GPU, {"devices", *MEMORY}),
+        (Plan(devices=("cpu:0",)), GPUS, {"devices", "virtual_cpus"}),
+        (Plan(virtual_cpus=2), GPUS, {"devices", "virtual_cpus"}),
+        (Plan(strategy="mirrored"), GPUS, {"devices", "reduction", "rate_scaling", *MEMORY}),
+        (Plan(strategy="central-storage"), CPU, {"devices", "virtual_cpus", "rate_scaling"}),
+        (
+            Plan(strategy="multi-worker"),
+            CPU,
+            {"devices", "virtual_cpus", "reduction", "local_workers", "rate_scaling"},
+        ),
+        (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling"}),
+        (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling"}),
+        (Plan(memory_limit=4), None, {"devices", "virtual_cpus", "memory_limit"}),
+    ],
+)
+def test_what_means_something(plan: Plan, devices: tuple[Device, ...] | None, others: set[str]) -> None:
+    assert {name for name in SPECS if relevant(name, plan, devices)} == ALWAYS | others
+
+
+def test_an_image_size_is_for_a_folder(tmp_path: Path) -> None:
+    assert relevant("image_size", Plan(data=str(tmp_path)), CPU)
+    assert not relevant("image_size", Plan(data="mnist"), CPU)
+
+
+def test_what_means_nothing_counts_as_its_default() -> None:
+    texts = {"reduction": "nccl", "local_workers": "x", "tpu": "local", "memory_limit": "4", "image_size": "8x8"}
+    filled = form.fill({**texts, "epochs": "3"}, CPU)
+    assert filled.plan == Plan(epochs=3)
+    assert not filled.errors
+    assert form.fill({**texts, "strategy": "mirrored"}, GPUS).plan.memory_limit == 4
+    assert form.fill({**texts, "strategy": "mirrored"}, GPUS).plan.reduction == "nccl"
+
+
+def test_what_is_left_means_as_much_as_before() -> None:
+    plan = Plan(
+        devices=("gpu:0",), virtual_cpus=4, memory_limit=4, reduction="ring", local_workers=2, tpu="local",
+        rate_scaling="linear", image_size="8x8",
+    )  # fmt: skip
+    for strategy in ("default", "mirrored", "multi-worker", "tpu"):
+        for devices in (None, CPU, GPU, GPUS, TPU):
+            given = plan.replace(strategy=strategy)
+            once = sensible(given, devices)
+            assert sensible(once, devices) == once
+            assert [relevant(name, given, devices) for name in SPECS] == [
+                relevant(name, once, devices) for name in SPECS
+            ]

@@ -1,0 +1,66 @@
+import math
+from pathlib import Path
+from typing import Any
+
+from accel_engine.events import DevicesFound
+from accel_engine.plan import DEFAULTS
+from accel_engine.run import Labels, RunInfo, RunSummary, Status
+from accel_tui.run.curve import Curve
+from accel_tui.run.state import RunState
+from accel_tui.runs.comparison import Side, compare, series_of
+
+
+def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> Side:
+    info = RunInfo(run, Path(run), None, {**plan}, 0.0, "h", 1, Status.FINISHED, Labels())
+    return Side(RunSummary(run, Path(run), info, steps=10, metrics=metrics), state or RunState(info=info))
+
+
+def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
+    found = compare([side("a", model="mlp", epochs=9, name="one"), side("b", model="mlp", epochs=9, seed=3)])
+    (seed,) = found.plan
+    assert (seed.label, seed.values, seed.texts) == ("seed", (DEFAULTS["seed"], 3), (str(DEFAULTS["seed"]), "3"))
+    assert found.equal == {"model": "mlp", "epochs": 9}
+    assert found.defaults == len(DEFAULTS) - 4
+    assert found.words == f"Equal: model mlp, epochs 9; {found.defaults} fields are the defaults in all."
+
+
+def test_a_list_as_stored_is_no_other_than_the_plan_s() -> None:
+    assert not compare([side("a", devices=[]), side("b")]).plan
+
+
+def test_files_of_one_name_in_two_folders_are_told_apart() -> None:
+    (row,) = compare([side("a", model="/x/net.py:build"), side("b", model="/y/net.py:build")]).plan
+    assert row.texts == ("/x/net.py:build", "/y/net.py:build")
+    (row,) = compare([side("a", model="/x/net.py:build"), side("b", model="mlp")]).plan
+    assert row.texts == ("net.py:build", "mlp")
+
+
+def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
+    found = compare(
+        [
+            side("a", {"loss": 0.5, "accuracy": 0.7, "custom": 1.0}),
+            side("b", {"loss": 0.25, "accuracy": 0.7, "custom": 2.0}),
+            side("c", {"loss": math.nan, "validation_accuracy": 0.5}),
+        ]
+    )
+    rows = {row.label: row for row in found.results}
+    assert rows["loss"].best == {1}
+    assert rows["loss"].texts == ("0.5000", "0.2500", "nan")
+    assert rows["accuracy"].best == frozenset()
+    assert rows["accuracy"].texts[2] == "—"
+    assert rows["custom"].best == frozenset()
+    assert rows["val accuracy"].values == (None, None, 0.5)
+    assert "to go" not in rows
+
+
+def test_devices_of_one_kind_are_counted() -> None:
+    gpu = {"name": "GPU:0", "kind": "gpu", "description": "H100", "device": ""}
+    many = RunState(devices=DevicesFound(time=0.0, devices=(gpu, gpu), strategy="Mirrored"))
+    bare = RunState(devices=DevicesFound(time=0.0, devices=({"name": "CPU:0"},), strategy="Default"))
+    assert [side("a", state=state).devices for state in (many, bare, RunState())] == ["2 x H100", "CPU:0", ""]
+
+
+def test_series_of_all_runs_are_found() -> None:
+    states = [RunState(curves={"loss": Curve(), "mae": Curve()}), RunState(curves={"loss": Curve(), "top": Curve()})]
+    assert series_of(side("a", state=state) for state in states) == ["loss", "mae", "top"]
+    assert series_of([]) == ["loss"]

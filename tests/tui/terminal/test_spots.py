@@ -1,0 +1,181 @@
+"""A screen that is put together from its spots is the one that is put together as a whole, with less asking."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import RenderableType
+from textual import _compositor
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accel_engine import launch
+from accel_engine.launch import Installation
+from accel_tui.screens.run import RunScreen
+from accel_tui.terminal import painting, spots
+from accel_tui.terminal.canvas import Canvas
+from accel_tui.widgets.cover import is_covered
+from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.run.phase_line import PhaseLine
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, until
+
+Update = painting.UPDATES
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    engine = FakeEngine().begin().build().train(20)
+    yield engine
+    engine.close()
+
+
+class SeenApp(StubApp):
+    """Paints on a canvas of the test's; a headless app paints nowhere."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        super().__init__(directory)
+        self.seen = Canvas()
+
+    def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
+        if isinstance(renderable, Update) and not self._batch_count:
+            self.seen.paint(painting.pieces(renderable), self.console)
+        super()._display(screen, renderable)
+
+    def is_whole(self) -> bool:
+        """Whether what was painted is what the whole screen would be."""
+        whole = Canvas()
+        strips = [[strip] for strip in self.screen._compositor.render_strips()]
+        whole.paint(painting.pieces(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
+        return _text(whole) == _text(self.seen) and _grounds(whole) == _grounds(self.seen)
+
+
+def _text(canvas: Canvas) -> dict[int, str]:
+    return {y: "".join(cell[0] if cell else "?" for cell in row) for y, row in canvas._rows.items()}
+
+
+def _grounds(canvas: Canvas) -> dict[int, list[str]]:
+    """What is behind the text."""
+    return {y: [cell[1].background if cell else "?" for cell in row] for y, row in canvas._rows.items()}
+
+
+def test_this_version_of_textual_is_understood() -> None:
+    assert spots.UNDERSTOOD
+
+
+async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "epoch")
+        for steps in (7, 90, 3):
+            engine.train(steps)
+            await until(pilot, app.is_whole, "all steps to be painted")
+        for keys in (("i",), ("l",), ("plus", "plus", "left"), ("question_mark",), ("escape",)):
+            await pilot.press(*keys)
+            await until(pilot, app.is_whole, f"all that {keys} changes")
+
+
+async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: FakeEngine) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36), notifications=True) as pilot:
+        await shows(pilot, "step 20")
+        await until(pilot, app.is_whole, "the first frames")
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+
+        def take(step: int) -> str:
+            """Let a line say another step; what is seen right after that."""
+            with screen.painted_at_once():
+                screen.query_one(PhaseLine).take(replace(screen.state, step=step))
+            return "\n".join(_text(app.seen).values())
+
+        assert "step 21" in take(21)
+        app.notify("x" * 2000)
+        await until(pilot, lambda: "xxx" in take(22), "what covers the line")
+        assert "step 23" not in take(23)
+        assert app.is_whole()
+        app.clear_notifications()
+        await until(pilot, lambda: "step 24" in take(24), "the line again")
+        await until(pilot, app.is_whole, "the whole")
+
+
+async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: FakeEngine) -> None:
+    app = SeenApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("down")
+        await until(pilot, app.is_whole, "the field")
+        await pilot.press("enter")
+        await until(pilot, lambda: "One hidden layer" in "\n".join(_text(app.seen).values()), "the list to be painted")
+        await pilot.press("escape")
+        await until(pilot, app.is_whole, "the form to be painted without it")
+
+
+async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Widget, Region]] = []
+    render_lines = Widget.render_lines
+
+    def noted(self: Widget, crop: Region) -> list[Strip]:
+        asked.append((self, crop))
+        return render_lines(self, crop)
+
+    app = StubApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "epoch")
+        screen = app.screen
+        await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the first frames")
+        monkeypatch.setattr(Widget, "render_lines", noted)
+        title, bottom = app.screen.query_one("RunTitle"), app.screen.query_one("KeyLine")
+        for line in (title, bottom):
+            line.refresh()
+        await until(pilot, lambda: {title, bottom} <= {widget for widget, _ in asked}, "both lines to be painted")
+        between = {type(widget).__name__ for widget, _ in asked} - {"RunTitle", "KeyLine", "PhaseLine", "ProgressLine"}
+        assert not between
+        asked.clear()
+        app.screen.state = app.screen.state  # type: ignore[attr-defined]
+        for chart in app.screen.query("Chart"):
+            chart.series = chart.series  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert not {type(widget).__name__ for widget, _ in asked} - {"PhaseLine", "ProgressLine"}  # where time goes on
+
+
+async def test_a_step_through_the_form_paints_two_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[Widget] = set()
+    render_lines = Widget.render_lines
+
+    def noted(self: Widget, crop: Region) -> list[Strip]:
+        asked.add(self)
+        return render_lines(self, crop)
+
+    def fields() -> set[str | None]:
+        return {widget.id for widget in asked if isinstance(widget, Field)}
+
+    app = StubApp()
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "AMD EPYC")
+        monkeypatch.setattr(Widget, "render_lines", noted)
+        for _ in range(10):  # something else may come between, such as a device that was found
+            app.screen.query_one("#model Input").focus()
+            await until(pilot, lambda: app.focused is app.screen.query_one("#model Input"), "the first field")
+            await pilot.pause()
+            asked.clear()
+            await pilot.press("down")
+            await until(pilot, lambda: len(fields()) > 1, "both fields to be painted")
+            if fields() == {"field-model", "field-data"} and app.screen not in asked:
+                return
+    pytest.fail(f"painted: {fields()}")
+
+
+async def test_only_what_can_be_seen_is_painted_anew() -> None:
+    app = SeenApp()
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "Start")
+        form = app.screen
+        app.show_runs()
+        await until(pilot, lambda: is_covered(form), "the form to be covered")
+        form.refresh()
+        await until(pilot, app.is_whole, "the list, and nothing of the form")

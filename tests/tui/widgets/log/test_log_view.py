@@ -1,0 +1,167 @@
+"""The log: followed, searched, filtered, read backwards, and bounded."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from accel_tui.run import tail
+from accel_tui.widgets.log import log_lines, log_view
+from accel_tui.widgets.log.log_view import LogView
+from tui.stand_ins import shows, text_of, until
+
+
+class LogApp(App[None]):
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+
+    def compose(self) -> ComposeResult:
+        yield LogView(self.directory)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_view, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(log_view, "BUSY_SECONDS", 0.001)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log.txt"
+
+
+def write(log: Path, *lines: str) -> None:
+    with log.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+@asynccontextmanager
+async def opened(log: Path) -> AsyncIterator[tuple[Pilot[None], LogView]]:
+    async with LogApp(log.parent).run_test(size=(80, 12)) as pilot:
+        view = pilot.app.query_one(LogView)
+        view.lines.focus()
+        yield pilot, view
+
+
+async def test_a_text_is_searched_and_its_places_are_gone_through(log: Path) -> None:
+    write(log, *(f"line {number}{' loss' if number % 10 == 0 else ''}" for number in range(50)))
+    async with opened(log) as (pilot, view):
+        await shows(pilot, "line 49", "50 lines, following")
+        await pilot.press("slash", *"LOSS", "enter")
+        await shows(pilot, "line 40 loss", "/ LOSS 5/5")
+        await pilot.press("N")
+        await shows(pilot, "line 30 loss", "4/5")
+        await pilot.press("n", "n")
+        await shows(pilot, "line 0 loss", "1/5")
+        write(log, "the loss is new")
+        await shows(pilot, "1/6")
+        await pilot.press("escape")
+        await shows(pilot, "/ search")
+        assert not view.lines.searched
+        await pilot.press("end")
+        await shows(pilot, "the loss is new", "following")
+
+
+async def test_asking_can_be_left_with_what_was_there_before(log: Path) -> None:
+    write(log, "one", "two")
+    async with opened(log) as (pilot, view):
+        await shows(pilot, "two")
+        await pilot.press("slash", *"one", "enter", "slash", *"x")
+        await shows(pilot, "search: x")
+        await pilot.press("escape")
+        await shows(pilot, "/ one 1/1")
+        assert view.lines.has_focus
+
+
+async def test_lines_are_filtered_by_words_and_level_also_those_to_come(log: Path) -> None:
+    write(log, "WARNING: low on memory", "epoch 1", "ERROR: lost", "  at once", "epoch 2")
+    async with opened(log) as (pilot, _view):
+        await shows(pilot, "epoch 2")
+        await pilot.press("L")
+        await shows(pilot, "L warnings", "3 of 5 lines")
+        assert "epoch" not in text_of(pilot)
+        await pilot.press("L")
+        await shows(pilot, "L errors", "2 of 5 lines", "at once")
+        write(log, "ERROR: again", "epoch 3")
+        await shows(pilot, "again", "3 of 7 lines")
+        await pilot.press("L", "ampersand", *"epoch -2", "enter")
+        await shows(pilot, "2 of 7 lines", "epoch 3")
+        assert "epoch 2" not in text_of(pilot)
+        await pilot.press("escape")
+        await shows(pilot, "7 lines", "epoch 2")
+
+
+async def test_everything_that_keys_do_the_mouse_does(log: Path) -> None:
+    write(log, "WARNING: low", "fine")
+    async with opened(log) as (pilot, _view):
+        await shows(pilot, "fine")
+        await pilot.click("#log-level")
+        await shows(pilot, "1 of 2 lines")
+        await pilot.click("#log-search")
+        await pilot.press(*"low", "enter")
+        await shows(pilot, "/ low 1/1")
+        await pilot.click("#log-filter")
+        await shows(pilot, "only lines with:")
+
+
+async def test_of_a_long_log_the_end_is_read_and_older_lines_as_one_goes_up_within_bounds(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "REACH", 1000)
+    monkeypatch.setattr(log_lines, "MOST", 200)
+    write(log, *(f"line {number:06}" for number in range(1000)))
+    async with opened(log) as (pilot, view):
+        await shows(pilot, "line 000999")
+        assert len(view.lines.lines) < 100
+        for _ in range(1000):
+            if "line 000000" in text_of(pilot):
+                break
+            first = view.lines.lines[0]
+            await pilot.press("home")
+            await until(
+                pilot, lambda first=first: view.lines.lines[0] != first or "line 000000" in text_of(pilot), "more"
+            )
+            assert len(view.lines.lines) <= 200
+        assert view.lines.is_cut
+        texts = [line.text for line in view.lines.lines]
+        assert texts == [f"line {number:06}" for number in range(len(texts))]
+        await pilot.press("end")
+        await shows(pilot, "line 000999", "following")
+        write(log, "the newest")
+        await shows(pilot, "the newest")
+
+
+async def test_what_is_read_stays_where_it_is_while_the_log_grows_and_memory_does_not(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_lines, "MOST", 100)
+    write(log, *(f"line {number:06}" for number in range(50)))
+    async with opened(log) as (pilot, view):
+        await shows(pilot, "line 000049")
+        await pilot.press("home")
+        await shows(pilot, "line 000000")
+        write(log, *(f"line {number:06}" for number in range(50, 500)))
+        await until(pilot, lambda: view.lines.is_cut, "newer lines to be let go")
+        assert "line 000000" in text_of(pilot)
+        await pilot.press("end")
+        await shows(pilot, "line 000499")
+        for start in range(500, 1000, 50):
+            write(log, *(f"line {number:06}" for number in range(start, start + 50)))
+            await shows(pilot, f"line {start + 49:06}")
+            assert len(view.lines.lines) <= 100
+
+
+async def test_nothing_is_read_while_it_is_hidden(log: Path) -> None:
+    write(log, "one")
+    async with opened(log) as (pilot, view):
+        await shows(pilot, "one")
+        view.display = False
+        await until(pilot, lambda: not view.lines.lines, "the lines to be forgotten")
+        await until(pilot, lambda: not any(worker.is_running for worker in pilot.app.workers), "the thread")
+        assert not view._timers
+        view.display = True
+        await shows(pilot, "one")

@@ -1,0 +1,63 @@
+"""What a run is busy with, in words."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, WorkCounted
+from accel_engine.run import RunInfo, Status
+from accel_tui.run.pace import Pace
+from accel_tui.run.state import RunState
+from accel_tui.widgets.pieces import plain
+from accel_tui.widgets.run.phase_line import phase, progress
+
+
+def state(status: Status, current: Phase | None = None, detail: str = "") -> RunState:
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=status)
+    entered = PhaseChanged(time=100.0, phase=current, detail=detail) if current else None
+    return RunState(info=info, phase=entered)
+
+
+@pytest.mark.parametrize("current", list(Phase))
+def test_every_phase_is_said(current: Phase) -> None:
+    words = plain(phase(state(Status.RUNNING, current, "some detail"), now=165.0))
+    assert current in words
+    assert ("1:05" in words) is (current is not Phase.TRAINING)  # that of training is the run's, in the line below
+    assert "some detail" in words
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_is_said_with_its_time(outcome: Outcome) -> None:
+    ended = RunEnded(time=9.0, outcome=outcome, steps=1, epochs=0, seconds=83.0, steps_per_second=1.0, metrics={})
+    words = plain(phase(replace(state(Status(outcome), Phase.TRAINING), ended=ended), now=165.0))
+    assert outcome in words
+    assert "1:23" in words
+    assert "training" not in words
+
+
+def test_a_short_phase_has_no_time_and_neither_has_one_to_come() -> None:
+    for now in (101.5, 5.0):
+        assert ":" not in plain(phase(state(Status.RUNNING, Phase.TRACING), now=now))
+
+
+def test_lost_is_said_whatever_the_engine_did_last() -> None:
+    assert "lost" in plain(phase(state(Status.LOST, Phase.TRAINING), now=165.0))
+
+
+def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None:
+    ended = RunEnded(
+        time=9.0, outcome=Outcome.STOPPED, steps=1, epochs=0, seconds=1.0, steps_per_second=1.0, metrics={}
+    )
+    started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=0, pid=1, host="h", versions={})
+    words = plain(phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0))
+    assert "starting" in words
+
+
+def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
+    pace = Pace(recent=((100, 10.0),))
+    work = WorkCounted(time=1.0, flops=2e9, peak=80e9)
+    said = [plain(pair) for pair in progress(RunState(pace=pace, work=work))]
+    assert said == ["10.0 steps/s", "20.0 GFLOP/s", "25% of peak"]
+    said = [plain(pair) for pair in progress(RunState(pace=pace, work=replace(work, peak=None)))]
+    assert said == ["10.0 steps/s", "20.0 GFLOP/s"]

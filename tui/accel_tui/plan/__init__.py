@@ -1,0 +1,1 @@
+"""A plan as people fill it in, what it would mean, and the way from it to a run; no widgets."""

@@ -1,0 +1,148 @@
+"""What a plan would mean, as it is shown beside the form; no widgets."""
+
+from dataclasses import dataclass
+
+from accel_engine import estimate, strategies
+from accel_engine.launch import Description
+from accel_engine.strategies import Layout
+from accel_tui.plan import form
+from accel_tui.plan.form import Filled
+from accel_tui.words import units
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of what a plan means.
+
+    Attributes:
+        name: What it is about.
+        text: What there is to say.
+        pending: Whether the text says only that the answer is to come.
+    """
+
+    name: str
+    text: str
+    pending: bool = False
+
+
+def facts(filled: Filled, description: Description | None, pending: str) -> tuple[Fact, ...]:
+    """Say what a form comes to.
+
+    Args:
+        filled: The form.
+        description: The model, once an engine has counted it.
+        pending: What to say in its place until then.
+    """
+    return (
+        *_unless(filled, _MODEL, _model(filled, description, pending)),
+        *_unless(filled, _MODEL | _STEPS, _steps(filled)),
+        *_unless(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
+        *_unless(filled, {"precision", "strategy"}, _precision(filled)),
+    )
+
+
+_MODEL = {"model", "data", "image_size"}
+_STEPS = {
+    "batch_size",
+    "epochs",
+    "steps_per_epoch",
+    "strategy",
+    "devices",
+    "virtual_cpus",
+    "local_workers",
+    "tpu",
+    "optimizer",
+    "precision",
+}
+
+
+def _unless(filled: Filled, fields: set[str], said: list[Fact]) -> list[Fact]:
+    """Facts without their text while a field is wrong that they depend on."""
+    return [Fact(fact.name, "—") for fact in said] if fields & filled.errors.keys() else said
+
+
+def choices(filled: Filled) -> tuple[Fact, ...]:
+    """What the model, the data and the strategy are that a form names."""
+    return tuple(
+        Fact(name, form.remark(name, filled)) for name in ("model", "data", "strategy") if name not in filled.errors
+    )
+
+
+def warnings(filled: Filled, description: Description | None) -> tuple[str, ...]:
+    """What the user should know of a plan before it is started."""
+    said = []
+    plan, laid_out = filled.plan, filled.schedule
+    if description and description.problem:
+        said.append(description.problem)
+    if laid_out and (rest := plan.batch_size - laid_out.global_batch):
+        said.append(
+            f"{plan.batch_size} does not divide by {laid_out.replicas} replicas: a step takes "
+            f"{laid_out.global_batch} examples, {rest} fewer"
+        )
+    if laid_out and strategies.find(plan.strategy).kind == "tpu":
+        said += filter(None, [estimate.tpu_advice(laid_out, filled.entry.examples or 0)])
+    if laid_out and laid_out.passes > 1:
+        said.append(f"an epoch goes over the data {laid_out.passes:.3g} times")
+    return tuple(said)
+
+
+def _model(filled: Filled, description: Description | None, pending: str) -> list[Fact]:
+    if description is None:
+        parameters = Fact("parameters", pending, pending=True)
+    elif description.problem:
+        parameters = Fact("parameters", "—")
+    else:
+        parameters = Fact("parameters", f"{units.count(description.parameters)} in {description.layers} layers")
+    shape, classes = filled.entry.shape, filled.entry.classes
+    if shape is None or classes is None:
+        return [parameters, Fact("input", "looking…", pending=True)]
+    return [parameters, Fact("input", f"{units.shape(shape)} → {classes} classes")]
+
+
+def _steps(filled: Filled) -> list[Fact]:
+    laid_out, entry = filled.schedule, filled.entry
+    if entry.examples is None or filled.layout is None:
+        return [Fact(name, "—") for name in ("examples", "left out", "steps", "batch")]
+    held = f" + {units.count(entry.validation_examples)} held out" if entry.validation_examples else ""
+    examples = Fact("examples", units.count(entry.examples) + held)
+    if laid_out is None:
+        share = f"{filled.plan.batch_size} shared by the cores of {filled.layout.elsewhere or 'the TPU'}"
+        return [examples, *(Fact(name, "known once connected") for name in ("left out", "steps")), Fact("batch", share)]
+    return [
+        examples,
+        Fact(
+            "left out",
+            f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
+        ),
+        Fact("steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"),
+        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}"),
+    ]
+
+
+def _each(layout: Layout) -> str:
+    devices = layout.devices[0] if len(layout.devices) == 1 else f"each of {', '.join(layout.devices)}"
+    if layout.cores > 1:
+        devices = f"each of {layout.cores} cores of {devices}"
+    return devices if layout.workers == 1 else f"{devices} of each of {layout.workers} workers"
+
+
+def _precision(filled: Filled) -> list[Fact]:
+    """What numbers are computed with, where those are not plain float32."""
+    policy = filled.plan.policy
+    return [] if policy == "float32" else [Fact("precision", policy)]
+
+
+def _memory(filled: Filled, description: Description | None, pending: str) -> list[Fact]:
+    if description is None:
+        return [Fact("memory", pending, pending=True)]
+    if description.problem or filled.schedule is None:
+        return [Fact("memory", "—")]
+    needed = estimate.memory(
+        filled.plan,
+        filled.schedule.per_replica_batch,
+        description.parameters,
+        description.trainable,
+        description.activations,
+    )
+    each = " a device" if filled.schedule.replicas > 1 else ""
+    return [Fact("memory", f"about {units.size(needed)}{each} beside data")]

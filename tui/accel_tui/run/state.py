@@ -1,0 +1,159 @@
+"""What is known of a run: one immutable value. How it comes about is in ``fold``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    ModelBuilt,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    Warned,
+    WorkCounted,
+    WorkersMet,
+    XlaTried,
+)
+from accel_engine.run import RunInfo, Status
+from accel_tui.run.curve import Curve
+from accel_tui.run.device_curves import DeviceCurves
+from accel_tui.run.marks import Marks
+from accel_tui.run.meter import Meter
+from accel_tui.run.pace import Pace
+
+Notice = Warned | CommandAnswered
+Points = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunState:
+    """A run as far as it was followed.
+
+    Attributes:
+        info: What the run is and how it stands; ``None`` before it was read.
+        started: The latest engine's first word.
+        devices: TensorFlow's view of the devices.
+        built: What the plan came to.
+        ended: The last word; ``None`` while more may come.
+        phase: What the engine is busy with, and since when.
+        step: Steps taken.
+        curves: Every per-step series by name.
+        throughput: Steps a second, on the axis of steps.
+        ended_at: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
+        rates: The first step of each learning rate, and the rate.
+        marks: Where on the axis of steps something happened that can be marked there.
+        readings: What was recorded of devices, on the axis of steps, where somebody looks at it.
+        details: A part of the series more finely than in ``curves``, where somebody looks at it closely, by name;
+            the throughput under :data:`~accel_engine.run.steps.RATE`.
+        validation: Points of step and value by metric.
+        epoch: The latest epoch that ended.
+        xla: What trying XLA has shown; ``None`` while it was not tried.
+        work: What a step computes and the devices could; ``None`` before that was counted.
+        learning_rate: That of the next step, or ``None`` where the optimizer's own is in use.
+        checkpoint: The last one.
+        validated: The last validation.
+        notices: The latest warnings and answers, newest last.
+        noticed: How many there were in all.
+        meters: The devices' readings by device id.
+        pace: The speed of training of late.
+        met: The workers that train together, once they have met; ``None`` for who trains alone.
+        workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
+    """
+
+    info: RunInfo | None = None
+    started: RunStarted | None = None
+    devices: DevicesFound | None = None
+    built: ModelBuilt | None = None
+    ended: RunEnded | None = None
+    phase: PhaseChanged | None = None
+    step: int = 0
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    throughput: Curve = field(default_factory=Curve)
+    ended_at: Curve = field(default_factory=Curve)
+    rates: Points = ()
+    marks: Marks = field(default_factory=dict)
+    readings: DeviceCurves = field(default_factory=dict)
+    details: Mapping[str, Curve] = field(default_factory=dict)
+    validation: Mapping[str, Points] = field(default_factory=dict)
+    epoch: EpochEnded | None = None
+    xla: XlaTried | None = None
+    work: WorkCounted | None = None
+    learning_rate: float | None = None
+    checkpoint: CheckpointSaved | None = None
+    validated: Validated | None = None
+    notices: tuple[Notice, ...] = ()
+    noticed: int = 0
+    meters: Mapping[str, Meter] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+    met: WorkersMet | None = None
+    workers: Mapping[str, "RunState"] = field(default_factory=dict)
+
+    @property
+    def live(self) -> bool:
+        """Whether more is to come."""
+        return self.info is not None and self.info.status.live
+
+    @property
+    def lost(self) -> bool:
+        """Whether the engine died without a word."""
+        return self.info is not None and self.info.status is Status.LOST
+
+    @property
+    def over(self) -> bool:
+        """Whether it is known how it came to its end; a moment later than that it did."""
+        return self.lost or (self.ended is not None and not self.live)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the engine waits to be resumed."""
+        return self.live and self.phase is not None and self.phase.phase is Phase.PAUSED
+
+    @property
+    def total_steps(self) -> int | None:
+        """Steps of the whole plan, once they are known."""
+        return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
+
+    @property
+    def current_epoch(self) -> int | None:
+        """The epoch that the next step belongs to, counted from 1."""
+        if self.built is None:
+            return None
+        if self.built.steps_per_epoch is None:
+            return 1  # it is known as soon as one has ended
+        return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds of work that are left, at the pace of late; ``None`` when that cannot be said yet.
+
+        Each epoch to come is given the time of the last validation and of the last checkpoint.
+        """
+        rate = self.pace.rate
+        if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
+            return None
+        epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
+        between = sum(event.seconds for event in (self.validated, self.checkpoint) if event)
+        return (self.total_steps - self.step) / rate + epochs_left * between
+
+    @property
+    def flops_per_second(self) -> float | None:
+        """Floating-point operations a second at the pace of late; ``None`` where they were not counted."""
+        rate = self.pace.rate
+        return rate * self.work.flops if rate and self.work and self.work.flops is not None else None
+
+    @property
+    def mfu(self) -> float | None:
+        """Their share of what the devices could do; ``None`` where that is not known."""
+        reached = self.flops_per_second
+        return reached / self.work.peak if reached is not None and self.work and self.work.peak else None
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The latest value of every series, and of validation's, which are prefixed with ``validation_``."""
+        latest = {name: curve.last for name, curve in self.curves.items()}
+        return latest | {f"validation_{name}": points[-1][1] for name, points in self.validation.items() if points}

@@ -1,0 +1,117 @@
+"""What is told to who looks elsewhere: a bell, a notification of the desktop, the terminal's title."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from accel_engine.events import Outcome
+from accel_tui.look.glyphs import to_ascii
+from accel_tui.settings.settings import Settings
+from accel_tui.words import figures
+from accel_tui.words.names import brief
+
+if TYPE_CHECKING:
+    from accel_tui.run.state import RunState  # with NumPy, which the first paint does without
+
+TITLE_SECONDS = 1.0
+"""Seconds between two titles, but for the last."""
+
+_PUSH, _POP = "\x1b[22;0t", "\x1b[23;0t"  # xterm's; terminals without a stack of titles ignore them
+
+_OSC_9 = ("iTerm.app", "WezTerm", "ghostty")
+_OSC_777 = ("foot", "rxvt")
+
+
+class Announcer:
+    """Says what happens by way of the terminal.
+
+    Args:
+        write: Sends text to the terminal, between two frames.
+        settings: What may be said.
+        environ: The environment, which tells what the terminal understands.
+        clock: Seconds, from any beginning.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        settings: Settings,
+        environ: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._write = write
+        self._settings = settings
+        self._environ = environ
+        self._clock = clock
+        self._title: str | None = None
+        self._told = 0.0
+
+    def show(self, state: "RunState") -> None:
+        """Put how far a run is in the title; seldom, since every title may be a redraw of a window's frame."""
+        now = self._clock()
+        fresh = self._title is None or not state.live or now - self._told >= TITLE_SECONDS
+        if fresh and state.info and self._settings.title and has_title(self._environ):
+            words = title_of(state)
+            if words != self._title:
+                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._spelt(words)}\x07")
+                self._title, self._told = words, now
+
+    def _spelt(self, words: str) -> str:
+        return to_ascii(plain(words)) if self._settings.glyphs == "ascii" else plain(words)
+
+    def ended(self, title: str, words: str) -> None:
+        """Call for attention: a run has ended."""
+        if self._settings.notify_bell:
+            self._write("\x07")
+        if self._settings.notify_desktop and (sent := notification(title, words, self._environ)):
+            self._write(sent)
+
+    def restore(self) -> None:
+        """Give the terminal its own title back."""
+        if self._title is not None:
+            self._write(_POP)
+            self._title = None
+
+
+def title_of(state: "RunState") -> str:
+    """How far a run is, in a few words, as in ``accel-tui: mlp 43 % · loss 0.12``."""
+    model = brief(str(state.info.values.get("model"))) if state.info else ""
+    said = f"accel-tui: {model}"
+    if not state.live:
+        ended = state.ended
+        said += f" {ended.outcome}" if ended else " lost"
+    elif state.total_steps:
+        said += f" {int(100 * state.step / state.total_steps)} %"
+    loss = state.metrics.get("loss")
+    return f"{said} · loss {figures.metric(loss)}" if loss is not None else said
+
+
+def has_title(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal takes a title; tmux takes it for its pane, and screen would show it as text."""
+    term = environ.get("TERM", "")
+    return ("STY" not in environ and not term.startswith(("linux", "dumb", "vt", "screen"))) or "TMUX" in environ
+
+
+def notification(title: str, words: str, environ: Mapping[str, str]) -> str:
+    """What has the terminal notify its user; nothing for one that is not known to.
+
+    Within tmux and screen it is nothing, too: they pass on only what they are told to, and show the rest.
+    """
+    term, program = environ.get("TERM", ""), environ.get("TERM_PROGRAM", "")
+    if "TMUX" in environ or "STY" in environ:
+        return ""
+    if program in _OSC_9 or term in ("xterm-kitty", "xterm-ghostty") or "KITTY_WINDOW_ID" in environ:
+        return f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07"
+    if term.startswith(_OSC_777) or "VTE_VERSION" in environ or "KONSOLE_VERSION" in environ:
+        return f"\x1b]777;notify;{plain(title).replace(';', ',')};{plain(words).replace(';', ',')}\x07"
+    return ""
+
+
+def worth_a_call(state: "RunState") -> bool:
+    """Whether an end is news to who is elsewhere; who stopped a run knows."""
+    return state.ended is None or state.ended.outcome is not Outcome.STOPPED
+
+
+def plain(words: str) -> str:
+    """Words without what would end or change a control sequence."""
+    return "".join(character if character.isprintable() else " " for character in words)[:200]

@@ -1,0 +1,117 @@
+"""The charts that there can be of a run, and what is drawn in each."""
+
+import re
+from dataclasses import dataclass
+
+from accel_engine.run.steps import RATE
+from accel_tui.run.device_curves import READINGS
+from accel_tui.run.held import constant_between
+from accel_tui.run.marks import Kind, Track
+from accel_tui.run.state import RunState
+from accel_tui.widgets.chart import scale
+from accel_tui.widgets.chart.frame import COLOURS
+from accel_tui.widgets.chart.lens import X
+from accel_tui.widgets.chart.scale import Scale
+from accel_tui.widgets.chart.series import NOTHING, Colour, Series
+
+LEARNING_RATE = "learning_rate"
+
+_TITLES = {
+    RATE: "steps/s",
+    LEARNING_RATE: "learning rate",
+    "utilization": "utilization %",
+    "memory_used": "memory GiB",
+    "temperature": "temperature °C",
+    "power": "power W",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A chart that there can be.
+
+    Attributes:
+        id: The widget's.
+        name: The series, or the reading of devices.
+        of_devices: Which of both.
+    """
+
+    id: str
+    name: str
+    of_devices: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the chart is called."""
+        known = self.of_devices or self.name in (RATE, LEARNING_RATE)
+        return _TITLES[self.name] if known else self.name.replace("_", " ")
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Ends of the value axis that are fixed whatever the values are."""
+        if not self.of_devices:
+            return None, None
+        return (0.0, 100.0) if self.name == "utilization" else (0.0, None)
+
+
+def readings_of(state: RunState) -> frozenset[str]:
+    """The readings that some device has a value of now."""
+    return frozenset(
+        name for name in READINGS if any(meter.reading(name).value is not None for meter in state.meters.values())
+    )
+
+
+def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
+    """All charts that there can be of a run, those that matter to most people first.
+
+    Args:
+        state: The run's.
+        readings: What was ever read of its devices.
+    """
+    names = list(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves])) or ["loss", "accuracy"]
+    # The first two have their ids by their places: what they are called is known only when the model is built.
+    first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
+    series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in names[2:]]
+    rate = [Panel("learning-rate", LEARNING_RATE)] if state.rates and LEARNING_RATE not in names else []
+    read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
+    return (*first, Panel("throughput", RATE), *series, *read[:1], *rate, *read[1:])
+
+
+def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
+    """What is drawn in a chart."""
+    if panel.of_devices:
+        curves = state.readings.get(panel.name, {})
+        devices = sorted(curves, key=_order)
+        return tuple(Series(device, curves[device], style=_colour(place)) for place, device in enumerate(devices))
+    if panel.id == "learning-rate":
+        return (Series("learning rate", constant_between(state.rates, state.step, state.throughput.width)),)
+    detail = state.details.get(panel.name, NOTHING)
+    if panel.name == RATE:
+        return (Series("steps/s", state.throughput, style="success", detail=detail),)
+    training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
+    # A validation after N steps is of the weights that step N - 1 left, steps being counted from 0.
+    points = tuple((step - 1, value) for step, value in state.validation.get(panel.name, ()))
+    return (training, Series("validation", points=points, style="secondary")) if points else (training,)
+
+
+def scale_of(state: RunState, x: X) -> Scale | None:
+    """What the labels below the charts count, where it is not steps."""
+    if x == "time":
+        return scale.seconds(state.ended_at)
+    if x == "epoch":
+        track = state.marks.get(Kind.EPOCH, Track())
+        before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have counted on
+        ended = [(step, before + place * track.every) for place, step in enumerate(track.steps, start=1)]
+        return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
+    return None
+
+
+def _order(device: str) -> tuple[bool, str, int]:
+    """Accelerators first, and each kind by its numbers."""
+    kind, _, number = device.partition(":")
+    return kind == "cpu", kind, int(number) if number.isdecimal() else 0
+
+
+def _colour(place: int) -> Colour:
+    colour: Colour = COLOURS[place % len(COLOURS)]  # type: ignore[assignment]
+    return colour

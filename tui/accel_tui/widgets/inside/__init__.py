@@ -1,0 +1,1 @@
+"""The pictures and layers of a trained model."""

@@ -1,0 +1,1 @@
+"""The log: its lines, and the view that follows them."""

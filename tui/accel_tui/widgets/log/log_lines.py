@@ -1,0 +1,296 @@
+"""The lines of a log, wrapped; some filtered out, a text marked in the others."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import ClassVar
+
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from accel_tui.run.log_text import Filter, Level, level_of, places
+from accel_tui.run.tail import Line
+
+MOST = 8000
+"""How many lines are kept."""
+
+
+_Row = tuple[int, int, int]  # a line's number, and what part of its text
+
+
+class LogLines(ScrollView, can_focus=True):
+    """Shows lines, of which it keeps no more than :data:`MOST`.
+
+    At the end it follows what is added. It asks for what is older when one goes beyond the first line; the newest
+    are let go then, to be read again when one goes beyond the last.
+    """
+
+    DEFAULT_CSS = """
+    LogLines {
+        height: 1fr;
+        padding: 0 1;
+        background: $background;
+        scrollbar-size: 1 1;
+        overflow-x: hidden;
+        overflow-y: scroll;
+
+        .log-lines--warning { color: $warning; }
+        .log-lines--error { color: $error; }
+        .log-lines--found { background: $warning 40%; }
+        .log-lines--here { background: $warning; color: $background; }
+        &:focus { scrollbar-background: $accent 40%; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "log-lines--warning",
+        "log-lines--error",
+        "log-lines--found",
+        "log-lines--here",
+    }
+    BINDING_GROUP_TITLE = "In the log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "find(1)", "Next", id="log.next", tooltip="The next line that has what is searched"),
+        Binding("N", "find(-1)", "Before", id="log.previous", tooltip="The line before that has it"),
+        Binding("up,k", "scroll_up", "Up", id="log.up", show=False, tooltip="A row up"),
+        Binding("down,j", "scroll_down", "Down", id="log.down", show=False, tooltip="A row down"),
+        Binding(
+            "pageup", "page_up", "Page up", id="log.page_up", show=False, tooltip="A page up; at the top, read older"
+        ),
+        Binding("pagedown", "page_down", "Page down", id="log.page_down", show=False, tooltip="A page down"),
+        Binding(
+            "home", "scroll_home", "First line", id="log.home", show=False, tooltip="The first line; then older ones"
+        ),
+        Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="The last line, and follow"),
+    ]
+
+    class Wanted(Message):
+        """Somebody looks for lines that are not kept: older ones, or the newest."""
+
+        def __init__(self, *, older: bool) -> None:
+            super().__init__()
+            self.older = older
+
+    class Changed(Message):
+        """Other lines are shown, or another is found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Line] = []
+        self.filter = Filter()
+        self.searched = ""
+        self.is_cut = False
+        """Whether newer lines were let go."""
+        self.passing = 0
+        """How many lines are shown."""
+        self._levels: list[Level] = []
+        self._rows: list[_Row] = []
+        self._found: list[int] = []  # numbers of lines
+        self._here: int | None = None
+        self._width = 0
+
+    @property
+    def follows(self) -> bool:
+        """Whether the end is seen."""
+        return not self.is_cut and self.scroll_offset.y >= self.max_scroll_y
+
+    @property
+    def found(self) -> tuple[int, int]:
+        """The place of the line that was gone to among those that have what is searched, from 1; how many there are."""
+        place = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
+        return place, len(self._found)
+
+    def clear(self) -> None:
+        """Forget all lines, and follow again."""
+        self.forget()
+        self._lay_out()
+
+    def forget(self) -> None:
+        """Keep no lines, unseen: what is laid out while it is hidden, Textual does not show again."""
+        self.lines, self._levels, self.is_cut, self._here = [], [], False, None
+        self._rows, self._found, self.passing = [], [], 0
+
+    def add(self, lines: Sequence[Line]) -> None:
+        """Add newer lines."""
+        if self.is_cut:
+            return
+        followed, kept = self.follows, len(self.lines)
+        if not followed and kept + len(lines) > MOST:
+            self.is_cut = True  # what somebody reads is not taken away
+            return
+        self.lines += lines
+        self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
+        if len(self.lines) > MOST:
+            spare = len(self.lines) - MOST + MOST // 8  # more than must be, so that it is done seldom
+            del self.lines[:spare], self._levels[:spare]
+            self._here = None
+            self._lay_out()
+        else:
+            self._wrap(kept)
+        if followed:
+            self.scroll_end(animate=False)
+
+    def add_older(self, lines: Sequence[Line]) -> None:
+        """Add lines before the first, and stay where one is."""
+        below = len(self._rows) - self.scroll_offset.y
+        self.lines = [*lines, *self.lines]
+        self._levels = [*_levels(lines, Level.INFO), *self._levels]
+        if len(self.lines) > MOST:
+            gone = len([row for row in self._rows if row[0] >= MOST - len(lines)])
+            below -= gone
+            del self.lines[MOST:], self._levels[MOST:]
+            self.is_cut = True
+        if self._here is not None:
+            self._here += len(lines)
+        self._lay_out()
+        self.scroll_to(y=max(0, len(self._rows) - below), animate=False)
+
+    def show_only(self, wanted: Filter) -> None:
+        """Filter."""
+        followed = self.follows
+        self.filter = wanted
+        self._lay_out()
+        if followed:
+            self.scroll_end(animate=False)
+
+    def search(self, text: str) -> None:
+        """Mark a text, and go to the last line that is seen and has it, or the nearest above."""
+        self.searched, self._here = text, None
+        self._seek(0)
+        if self._found:
+            seen = self._rows[min(self.scroll_offset.y + self.size.height, len(self._rows)) - 1][0]
+            self._go_to(self._found[max(0, bisect_right(self._found, seen) - 1)])
+        self.refresh()
+        self.post_message(self.Changed())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What was not searched for is not found again."""
+        del parameters
+        return bool(self._found) if action == "find" else True
+
+    def action_find(self, by: int) -> None:
+        """Go to the next line that has what is searched, or the one before; after the last comes the first."""
+        if self._found:
+            here = 0 if self._here is None else bisect_left(self._found, self._here) + by
+            self._go_to(self._found[here % len(self._found)])
+            self.post_message(self.Changed())
+
+    def action_scroll_up(self) -> None:
+        """A row up; at the top, ask for older lines."""
+        self._ask_above()
+        super().action_scroll_up()
+
+    def action_page_up(self) -> None:
+        """A page up; likewise."""
+        self._ask_above()
+        super().action_page_up()
+
+    def action_scroll_home(self) -> None:
+        """Go to the top; likewise."""
+        self._ask_above()
+        super().action_scroll_home()
+
+    def action_scroll_end(self) -> None:
+        """Go to the end of all; read it again where it was let go."""
+        if self.is_cut:
+            self.post_message(self.Wanted(older=False))
+        else:
+            self.scroll_end(animate=False)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Ask for what is beyond the end that one has come to."""
+        super().watch_scroll_y(old_value, new_value)
+        if new_value <= 0 < old_value:
+            self._ask_above()
+        elif self.is_cut and old_value < new_value >= self.max_scroll_y:
+            self.post_message(self.Wanted(older=False))
+        self.post_message(self.Changed())
+
+    def on_resize(self, event: Resize) -> None:
+        """Wrap the lines anew where they are wider or narrower now."""
+        del event
+        width = self.scrollable_content_region.width
+        if width != self._width:
+            self._width = width
+            followed = self.follows
+            self._lay_out()
+            if followed:
+                self.scroll_end(animate=False)
+
+    def render_line(self, y: int) -> Strip:
+        """A row."""
+        row = self.scroll_offset.y + y
+        width = self.scrollable_content_region.width
+        if row >= len(self._rows):
+            return Strip.blank(width, self.rich_style)
+        number, start, end = self._rows[row]
+        text, level = self.lines[number].text, self._levels[number]
+        style = self.rich_style
+        if level:
+            style = self.get_component_rich_style(f"log-lines--{level.name.lower()}")
+        mark = self.get_component_rich_style("log-lines--here" if number == self._here else "log-lines--found")
+        segments, at = [], start
+        for first, last in places(text, self.searched):
+            first, last = max(first, at), min(last, end)
+            if first < last:
+                segments += [Segment(text[at:first], style), Segment(text[first:last], mark)]
+                at = last
+        segments.append(Segment(text[at:end], style))
+        return Strip(segments).adjust_cell_length(width, self.rich_style)
+
+    def _ask_above(self) -> None:
+        if self.scroll_offset.y <= 0 and self.lines:
+            self.post_message(self.Wanted(older=True))
+
+    def _go_to(self, number: int) -> None:
+        self._here = number
+        row = bisect_left(self._rows, (number, 0, 0))
+        if not self.scroll_offset.y <= row < self.scroll_offset.y + self.size.height - 1:
+            self.scroll_to(y=max(0, row - self.size.height // 2), animate=False)
+        self.refresh()
+
+    def _lay_out(self) -> None:
+        self._rows, self._found, self.passing = [], [], 0
+        self._wrap(0)
+
+    def _wrap(self, first: int) -> None:
+        """Make the rows of the lines from one on."""
+        width = self._width
+        if not width:
+            return
+        for number in range(first, len(self.lines)):
+            text = self.lines[number].text
+            if not self.filter.passes(text, self._levels[number]):
+                continue
+            self.passing += 1
+            if len(text) <= width and cell_len(text) <= width:
+                self._rows.append((number, 0, len(text)))
+            else:
+                ends = list(accumulate(map(len, chop_cells(text, width))))
+                self._rows += zip([number] * len(ends), [0, *ends], ends, strict=False)
+        self._seek(first)
+        self.virtual_size = Size(width, len(self._rows))
+        self.refresh()
+        self.post_message(self.Changed())
+
+    def _seek(self, first: int) -> None:
+        """Find what is searched in the rows of the lines from one on."""
+        self._found = [number for number in self._found if number < first]
+        if self.searched:
+            wanted = self.searched.casefold()
+            shown = dict.fromkeys(row[0] for row in self._rows[bisect_left(self._rows, (first, 0, 0)) :])
+            self._found += [number for number in shown if wanted in self.lines[number].text.casefold()]
+        self.refresh_bindings()
+
+
+def _levels(lines: Sequence[Line], before: Level) -> list[Level]:
+    levels = []
+    for line in lines:
+        before = level_of(line.text, before)
+        levels.append(before)
+    return levels

@@ -1,0 +1,169 @@
+"""The form of a plan, made from the plan's own specs."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from accel_engine.data import DataEntry
+from accel_engine.devices.reading import Inventory
+from accel_engine.plan import DEFAULTS, Plan
+from accel_tui.plan import form
+from accel_tui.plan.form import Filled
+from accel_tui.plan.relevance import relevant
+from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.picker import Picker
+
+
+class PlanForm(Widget):
+    """The fields that mean something, by group; says what they make whenever one changes."""
+
+    DEFAULT_CSS = """
+    PlanForm {
+        layout: horizontal;
+        height: auto;
+
+        .group {
+            width: 1fr;
+            height: auto;
+            border-top: solid $border;
+            border-title-color: $foreground;
+            border-title-style: bold;
+        }
+        .column { width: 1fr; height: auto; }
+    }
+    """
+
+    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("What", "Where"), ("How",))
+    """The groups that stand under each other where there is no room beside."""
+
+    inventory: reactive[Inventory | None] = reactive(None)
+    """The machine's devices, which decide what fits."""
+
+    surveyed: reactive[DataEntry | None] = reactive(None, init=False)
+    """What was found in the user's own data."""
+
+    broken: reactive[tuple[str, str]] = reactive(("", ""), init=False)
+    """Data that could not be looked into, and why."""
+
+    @dataclass
+    class Changed(Message):
+        """The form is filled in differently."""
+
+        form: "PlanForm"
+        filled: Filled
+
+        @property
+        def control(self) -> "PlanForm":
+            """The form that it comes from."""
+            return self.form
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields = tuple(
+            Field(name, form.text_of(DEFAULTS[name]))
+            for column in self.COLUMNS
+            for group in column
+            for name in form.GROUPS[group]
+        )
+        """All fields, in their order on the screen, be they on it or not."""
+
+    def compose(self) -> ComposeResult:
+        """A column, or two, of groups of fields."""
+        for column, place in zip(self.COLUMNS, ("-first", "-second"), strict=True):
+            with Vertical(classes=f"column {place}"):
+                for group in column:
+                    with Vertical(id=f"group-{group.lower()}", classes="group") as box:
+                        box.border_title = group
+                        names = {name for name in form.GROUPS[group] if relevant(name, Plan(), None)}
+                        yield from (field for field in self.fields if field.field in names)
+
+    def on_mount(self) -> None:
+        """Say what the form makes as it opens."""
+        self._look()
+
+    @property
+    def shown(self) -> tuple[Field, ...]:
+        """The fields that mean something for what is chosen, in their order on the screen."""
+        return tuple(field for field in self.fields if field.parent is not None and field.display)
+
+    @property
+    def filled(self) -> Filled:
+        """What the form makes now."""
+        devices = None if self.inventory is None else self.inventory.devices
+        filled = form.fill({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
+        data, reason = self.broken
+        if data == filled.plan.data:
+            return replace(filled, errors={"data": reason, **filled.errors})
+        return filled
+
+    def load(self, plan: Plan) -> None:
+        """Fill the form in from a plan."""
+        with self.prevent(Picker.Changed):
+            for field in self.fields:
+                field.picker.value = form.text_of(getattr(plan, field.field))
+        self._look()
+
+    def set(self, name: str, text: str) -> None:
+        """Fill one field in."""
+        self._field(name).picker.value = text
+
+    def go_to(self, name: str) -> None:
+        """Put the cursor in a field."""
+        self._field(name).picker.input.focus()
+
+    def watch_inventory(self) -> None:
+        """What fits may be another."""
+        if self.is_mounted:
+            self._look()
+
+    def watch_surveyed(self) -> None:
+        """Which models fit may be another."""
+        if self.is_mounted:
+            self._look()
+
+    def watch_broken(self) -> None:
+        """The data is wrong after all."""
+        if self.is_mounted:
+            self._look()
+
+    @on(Picker.Changed)
+    def _edited(self, event: Picker.Changed) -> None:
+        event.stop()
+        self._look()
+
+    def _field(self, name: str) -> Field:
+        return next(field for field in self.fields if field.field == name)
+
+    def _look(self) -> None:
+        filled = self.filled
+        self._show(filled.plan)
+        devices = () if self.inventory is None else self.inventory.devices
+        for field in self.shown:
+            name = field.field
+            field.error = filled.errors.get(name, "")
+            field.picker.choices = form.choices(name, filled, devices)
+            field.picker.placeholder = form.empty(name, filled)
+        self.post_message(self.Changed(self, filled))
+
+    def _show(self, plan: Plan) -> None:
+        """Show the fields that mean something; those that are needed for the first time are mounted in their place."""
+        devices = None if self.inventory is None else self.inventory.devices
+        for group, names in form.GROUPS.items():
+            mounted: Field | None = None
+            shown: Field | None = None
+            for field in (field for field in self.fields if field.field in names):
+                wanted = relevant(field.field, plan, devices)
+                if field.parent is None and wanted:
+                    box = self.query_one(f"#group-{group.lower()}")
+                    box.mount(field, after=mounted) if mounted else box.mount(field, before=0)
+                if not wanted and field.has_focus_within and shown:
+                    shown.picker.input.focus()
+                field.display = wanted
+                mounted = mounted if field.parent is None else field
+                shown = field if wanted else shown

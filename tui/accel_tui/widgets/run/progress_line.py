@@ -1,0 +1,27 @@
+"""How much of the run is done, and how long the rest will take."""
+
+import time
+
+from accel_tui.run.state import RunState
+from accel_tui.widgets.pieces import Piece
+from accel_tui.widgets.run.line import RunLine
+from accel_tui.words import figures
+
+
+class ProgressLine(RunLine):
+    """One line: a bar over all epochs, the share that is done, and the time to the end."""
+
+    def pieces(self, state: RunState) -> list[Piece]:
+        """The bar and its figures; an empty bar before the number of steps is known."""
+        share = state.step / state.total_steps if state.total_steps else 0.0
+        # Never 100 % before the last step.
+        tail = f" {int(share * 100):3}%"
+        if state.live and state.started:
+            tail += f"   {figures.duration(time.time() - state.started.time)} gone"
+            if (left := state.remaining) is not None:
+                tail += f"   {figures.duration(left)} left"
+        width = max(0, self.width - len(tail))
+        halves = int(share * width * 2)
+        style = "$warning" if state.paused else "$error" if state.lost else "$primary"
+        done = "━" * (halves // 2) + "╸" * (halves % 2)
+        return [(done, style), ("─" * (width - len(done)), "$foreground 20%"), (tail, "")]

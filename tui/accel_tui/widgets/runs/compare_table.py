@@ -1,0 +1,127 @@
+"""The table of a comparison: a column a run, under its letter and its name."""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from accel_tui.runs.comparison import Comparison, Row
+from accel_tui.widgets.chart.frame import COLOURS
+from accel_tui.widgets.charts.compare_charts import letter, style_of
+from accel_tui.widgets.runs.lines import cell
+
+_GAP = 2
+_NARROWEST = 10
+_SHARE = 0.55  # of a wide screen
+
+
+class CompareTable(ScrollView, can_focus=True):
+    """What differs between the plans of runs, and what came of them.
+
+    The heads, which are the legend of the charts, and the labels stay where they are while the rest is scrolled.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"compare-table--{part}" for part in ("label", "value", "best", "rule", "head", *COLOURS)
+    }
+    DEFAULT_CSS = (
+        """
+    CompareTable {
+        width: auto;
+        height: auto;
+        background: $background;
+        scrollbar-size: 1 1;
+        & > .compare-table--label { color: $text-muted; }
+        & > .compare-table--value { color: $foreground; }
+        & > .compare-table--head { color: $foreground; text-style: bold; }
+        & > .compare-table--best { color: $text-success; text-style: bold; }
+        & > .compare-table--rule { color: $text-disabled; }
+        &:focus > .compare-table--rule { color: $accent; text-style: bold; }
+    """
+        + "".join(f"    & > .compare-table--{colour} {{ color: ${colour}; text-style: bold; }}\n" for colour in COLOURS)
+        + "}"
+    )
+    BINDING_GROUP_TITLE = "Table"
+
+    comparison: reactive[Comparison | None] = reactive(None, repaint=False)
+    """What is told; ``None`` before the runs were read."""
+
+    def watch_comparison(self, before: Comparison | None, comparison: Comparison | None) -> None:
+        """Tell it."""
+        if comparison is not None and comparison != before:
+            self._lay_out(comparison)
+
+    def on_resize(self) -> None:
+        """Use the room."""
+        if self.comparison:
+            self._lay_out(self.comparison)
+
+    @property
+    def _rows(self) -> tuple[Row | str, ...]:
+        """The lines under the heads; text alone is a heading."""
+        found = self.comparison
+        if found is None:
+            return ()
+        return ("plans", *(found.plan or (Row("no difference", (), ()),)), "results", *found.results)
+
+    def _lay_out(self, comparison: Comparison) -> None:
+        rows = [row for row in self._rows if isinstance(row, Row)]
+        self._label = max(len(row.label) for row in rows) + 1
+        screen, sides = self.screen, comparison.sides
+        room = screen.size.width * (1 if screen.has_class("-narrow") else _SHARE)
+        wanted = [
+            max([_NARROWEST, len(side.title) + 4, *(len(row.texts[at]) for row in rows if row.texts)])
+            for at, side in enumerate(sides)
+        ]
+        self._widths = _shares(wanted, int(room) - self._label - 1 - _GAP * len(sides))
+        self.virtual_size = Size(self._label + sum(self._widths) + _GAP * len(sides), len(self._rows) + 1)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The heads, or what is told of all runs."""
+        if self.comparison is None:
+            return Strip.blank(self.size.width)
+        values = self._heads() if y == 0 else self._values(y - 1 + self.scroll_offset.y)
+        label, *cells = values
+        strip = Strip(cells).crop(self.scroll_offset.x, self.scroll_offset.x + max(0, self.size.width - self._label))
+        return Strip([label, *strip]).adjust_cell_length(self.size.width, self._style("value"))
+
+    def _heads(self) -> list[Segment]:
+        assert self.comparison is not None  # noqa: S101 (render_line has looked)
+        segments = [Segment(" " * self._label, self._style("value"))]
+        for at, side in enumerate(self.comparison.sides):
+            segments.append(Segment(f"━{letter(at)} ", self._style(style_of(at))))
+            segments.append(Segment(cell(side.title, self._widths[at] - 3, right=False), self._style("head")))
+            segments.append(Segment(" " * _GAP, self._style("value")))
+        return segments
+
+    def _values(self, place: int) -> list[Segment]:
+        rows = self._rows
+        if place >= len(rows):
+            return [Segment(" " * self._label, self._style("value"))]
+        row = rows[place]
+        if isinstance(row, str):
+            length = sum(self._widths) + _GAP * (len(self._widths) - 1)
+            rule = self._style("rule")
+            return [Segment(f"{row} ".ljust(self._label, "─"), rule), Segment("─" * length, rule)]
+        segments = [Segment(row.label.ljust(self._label), self._style("label"))]
+        for at, text in enumerate(row.texts):
+            style = self._style("best" if at in row.best else "value")
+            segments.append(Segment(cell(text, self._widths[at], right=False) + " " * _GAP, style))
+        return segments
+
+    def _style(self, part: str) -> Style:
+        return self.get_component_rich_style(f"compare-table--{part}")
+
+
+def _shares(wanted: list[int], room: int) -> list[int]:
+    """What each column gets: what it wants, or as much as the widest of the others."""
+    widths = list(wanted)
+    for taken, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        widths[at] = max(_NARROWEST, min(wanted[at], room // (len(wanted) - taken)))
+        room -= widths[at]
+    return widths

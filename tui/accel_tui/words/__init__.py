@@ -1,0 +1,1 @@
+"""How amounts, names and states are put for people."""
