@@ -2,11 +2,14 @@
 
 import gc
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore Ctrl-C
 
 gc.disable()  # until all is imported: a process with TensorFlow and all tests has millions of objects that stay
 
