@@ -122,7 +122,7 @@ async def opened(run: FakeEngine | None, size: tuple[int, int]) -> AsyncIterator
 def page(pilot: Pilot[None]) -> str:
     """What is on screen, without what is another in every test: the process, and where its home is."""
     for chart in pilot.app.screen.query(Chart):
-        chart._view = None  # axes keep to what they were while a run was read, be that in one piece or in several
+        chart._drawing = None  # axes keep to what they were while a run was read, be that in one piece or in several
         chart._repaint()
     lines = (line.rstrip() for line in text_of(pilot).splitlines())
     shown = (re.sub(r" *\blab, process \d+$", "  lab, process 1", line) for line in lines)

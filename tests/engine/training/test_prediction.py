@@ -128,6 +128,6 @@ def test_a_model_that_is_no_classifier_or_has_changed_is_refused(gym: Gym, tmp_p
     assert not trained.ended.reason, trained.ended.reason
     with pytest.raises(ModelError, match="no classifier"):
         predict(trained.directory, [], 1)
-    source.write_text(textwrap.dedent(SOURCE.format(units="3")))
+    source.write_text(textwrap.dedent(SOURCE.format(units="30")))  # Python sees a change within a second by the size
     with pytest.raises(RunError, match="does not fit the model"):
         predict(trained.directory, [], 1)

@@ -64,6 +64,13 @@ def following(directory: Path) -> Iterator[Watched]:
         assert not watched.thread.is_alive()
 
 
+def test_it_ends_when_nobody_is_left_to_stop_it(engine: FakeEngine) -> None:
+    engine.begin()
+    looks = iter((True, True, False))
+    Follower(engine.directory, lambda: None, print).run(lambda: next(looks))
+    assert next(looks, None) is None
+
+
 def test_it_delivers_what_a_live_run_says(engine: FakeEngine, wait_until: Wait) -> None:
     engine.begin().build().train(30)
     with following(engine.directory) as watched:

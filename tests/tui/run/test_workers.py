@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from tui.test_follow import following
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
@@ -13,6 +12,7 @@ from accel_tui.run import follow
 from accel_tui.run.hardware import inventory_of, meters_of
 from accel_tui.run.workers import WorkersFollower, workers_of
 from tui.fake_engine import FakeEngine, dead_pid
+from tui.run.test_follow import following
 from tui.stand_in_workers import PLAN, Worker, meet
 
 Wait = Callable[..., None]

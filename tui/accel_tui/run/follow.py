@@ -51,15 +51,19 @@ class Follower:
         self._readings: frozenset[str] = frozenset()
         self._workers = WorkersFollower(directory)
 
-    def run(self) -> None:
-        """Follow the run until :meth:`stop`; blocks."""
+    def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Follow the run until :meth:`stop`; blocks.
+
+        Args:
+            is_wanted: Whether anybody is left to call that; asked at each look.
+        """
         try:
             reader = RunReader(self._directory, most_samples=SAMPLES, most_buckets=CAPACITY)
         except RunError as error:
             self._on_problem(str(error))
             return
         try:
-            self._follow(reader)
+            self._follow(reader, is_wanted)
         finally:
             reader.close()
             self._workers.close()
@@ -85,13 +89,13 @@ class Follower:
             self._taken = True
             return self._latest
 
-    def _follow(self, reader: RunReader) -> None:
+    def _follow(self, reader: RunReader, is_wanted: Callable[[], bool]) -> None:
         problem = ""
         state = after = RunState()
         looked = -STATUS_SECONDS
         seen: Part | None = None
         devices = DeviceCurvesReader(STATUS_SECONDS)
-        while not self._stop.is_set():
+        while is_wanted() and not self._stop.is_set():
             try:
                 update = reader.poll()
                 after = fold(after, update) if update else after

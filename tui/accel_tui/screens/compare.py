@@ -100,9 +100,10 @@ class CompareScreen(Screen[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
+        app = self.app
         # In threads of their own: the program has few for its workers, and these would take all of them for long.
         with ThreadPoolExecutor(len(self._followers)) as threads:
-            list(threads.map(Follower.run, self._followers))
+            list(threads.map(lambda follower: follower.run(lambda: app.is_running), self._followers))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
     def _summarize(self) -> None:

@@ -130,7 +130,8 @@ class RunScreen(SteeringScreen):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
-        self._follower.run()
+        app = self.app
+        self._follower.run(lambda: app.is_running)  # a screen that is left while it is made is never unmounted
 
     @on(News)
     def _take_news(self, message: News) -> None:
