@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -22,6 +22,7 @@ from accel_engine.errors import AccelError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
 from accel_engine.plan import Plan
+from accel_engine.process.door import Door
 from accel_engine.process.importing import TensorFlow
 from accel_engine.process.peers import LocalWorkers, PeerWatch, environment
 from accel_engine.run import RunReader, RunWriter
@@ -184,8 +185,10 @@ class Conductor:
             return Server(plan, self._cluster, self._writer, self._mailbox, inventory, self._began)
         from accel_engine.training.trainer import Trainer
 
-        if self._watch and self._cluster and self._cluster.coordinated:
-            self._watch.wait_for_all()  # TensorFlow's patience with servers is short
+        if self._watch and self._cluster:
+            # TensorFlow's patience with servers is short, and its waiting for workers deaf.
+            with nullcontext() if self._cluster.coordinated else Door(self._cluster.workers[self._cluster.index]):
+                self._watch.wait_for_all()
         return Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline)
 
     def _gather(self, plan: Plan) -> None:
