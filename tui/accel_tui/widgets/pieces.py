@@ -21,8 +21,8 @@ def length(pieces: Iterable[Piece]) -> int:
 def changed(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[int, int]:
     """From which cell of a line on, and up to before which, two versions of it differ."""
     places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
-    if len(old) != len(new):
-        places.append(min(len(old), len(new)))
+    if len(old) != len(new):  # from there on any piece may stand elsewhere
+        places += [min(len(old), len(new)), max(len(old), len(new)) - 1]
     if not places:
         return 0, 0
     first, last = places[0], places[-1] + 1

@@ -1,5 +1,8 @@
 """Lines that are painted only where they change."""
 
+from itertools import zip_longest
+from random import Random
+
 import pytest
 from textual.app import App, ComposeResult
 from textual.content import Content
@@ -23,11 +26,30 @@ OLD: list[Piece] = [("ab", ""), ("12", "x"), ("cd", "")]
         ([("ab", ""), ("1", "x"), ("cde", "")], (2, 6)),
         ([("ab", ""), ("12", "x")], (4, 6)),
         ([("ab", ""), ("12", "x"), ("cd", ""), ("日本", "")], (6, 10)),
+        ([("ab", ""), ("1", "x"), ("2", "y"), ("c", ""), ("e", "")], (2, 6)),
+        ([("ab", ""), ("12cd", "x")], (2, 6)),
         ([], (0, 6)),
     ],
 )
 def test_what_changes_is_from_the_first_piece_that_does_to_the_last(new: list[Piece], cells: tuple[int, int]) -> None:
     assert changed(OLD, new) == cells
+
+
+def test_no_cell_is_left_as_it_was_that_should_be_another() -> None:
+    def cells(pieces: list[Piece]) -> list[tuple[str, str]]:
+        return [(letter, style) for text, style in pieces for letter in text]
+
+    chance = Random(0)
+
+    def line() -> list[Piece]:
+        texts = ("".join(chance.choices("ab", k=chance.randrange(4))) for _ in range(chance.randrange(6)))
+        return [(text, chance.choice("xy")) for text in texts]
+
+    for _ in range(2000):
+        old, new = line(), line()
+        first, last = changed(old, new)
+        kept = list(zip_longest(cells(old), cells(new)))
+        assert all(before == now for before, now in (*kept[:first], *kept[last:])), (old, new)
 
 
 PIECES: list[Piece] = [("● training", "bold $success"), ("   ", ""), ("step ", "$text-muted"), ("日本", "")]
