@@ -8,6 +8,8 @@ import textual.app
 import textual.pilot
 from textual._context import active_app
 
+from accel_tui.run import follow
+
 
 async def settled(*_: float) -> None:
     """Wait until the event loop has nothing to go on with and all is painted.
@@ -35,3 +37,10 @@ async def _quiet(until: float) -> None:
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(textual.app, "wait_for_idle", settled)
     monkeypatch.setattr(textual.pilot, "wait_for_idle", settled)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who follows a run looks more often than people could see."""
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)

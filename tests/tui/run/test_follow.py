@@ -13,7 +13,6 @@ from accel_engine.errors import RunError
 from accel_engine.run import RunReader, Status
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_engine.run.steps import RATE
-from accel_tui.run import follow
 from accel_tui.run.follow import Follower
 from accel_tui.run.meter import HISTORY
 from accel_tui.run.state import RunState
@@ -23,10 +22,7 @@ from tui.fake_engine import FakeEngine, dead_pid
 Wait = Callable[..., None]
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.005)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.02)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_engine.run.home import WORKERS
 from accel_engine.run.schema import SCHEMA_VERSION, connect
-from accel_tui.run import follow
 from accel_tui.run.hardware import inventory_of, meters_of
 from accel_tui.run.workers import WorkersFollower, workers_of
 from tui.fake_engine import FakeEngine, dead_pid
@@ -18,10 +17,7 @@ from tui.stand_in_workers import PLAN, Worker, meet
 Wait = Callable[..., None]
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.005)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.02)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The screen of a run, driven as a user does, on runs that a stand-in for the engine writes."""
 
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +16,6 @@ from accel_engine.events import Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.app import AccelApp
-from accel_tui.run import follow
 from accel_tui.screens.ask import AskScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
@@ -26,6 +24,7 @@ from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.notices import Notices
 from tui.fake_engine import FakeEngine, dead_pid
+from tui.stand_ins import shows, text_of, until
 
 SMALL, WIDE = (80, 24), (120, 40)
 
@@ -58,10 +57,7 @@ class RunApp(AccelApp):
         self.resumed.append(directory)
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture
@@ -96,28 +92,6 @@ def app_of(pilot: Pilot[None]) -> RunApp:
 
 def screen_of(pilot: Pilot[None]) -> RunScreen:
     return next(screen for screen in pilot.app.screen_stack if isinstance(screen, RunScreen))
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        await pilot.pause(0.01)
-        if condition():
-            return
-    pytest.fail(f"waited in vain for {what}; on screen:\n{text_of(pilot)}")
-
-
-def text_of(pilot: Pilot[None]) -> str:
-    """What is on screen, as text."""
-    width, height = pilot.app.size
-    screen = pilot.app.screen
-    lines = screen._compositor.render_strips()
-    return "\n".join("".join(segment.text for segment in line)[:width] for line in lines[:height])
-
-
-async def shows(pilot: Pilot[None], *words: str) -> None:
-    for word in words:
-        await until(pilot, lambda word=word: word in text_of(pilot), repr(word))  # type: ignore[misc]
 
 
 def told(pilot: Pilot[None]) -> str:

@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import LearningRateChanged
 from accel_engine.plan import Plan
-from accel_tui.run import follow
 from accel_tui.run.window import Window
 from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.screens.run import RunScreen
@@ -25,10 +24,7 @@ from tui.stand_ins import StubApp, hides, shows, text_of, until
 SMALL, WIDE = (80, 24), (120, 40)
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture

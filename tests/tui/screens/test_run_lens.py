@@ -8,7 +8,6 @@ import pytest
 
 from accel_engine.events import CheckpointSaved, EpochEnded
 from accel_engine.plan import Plan
-from accel_tui.run import follow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
 from accel_tui.widgets.charts.run_charts import RunCharts
@@ -18,10 +17,7 @@ from tui.stand_ins import StubApp, hides, shows, text_of, until
 SMALL, WIDE = (80, 24), (120, 40)
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.home import WORKERS
-from accel_tui.run import follow
 from accel_tui.widgets.log import log_view
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.test_run import opened
@@ -19,9 +18,7 @@ HERE = socket.gethostname()
 
 
 @pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+def _soon(hurried: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_view, "POLL_SECONDS", 0.01)
 
 

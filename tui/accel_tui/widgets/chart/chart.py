@@ -215,8 +215,12 @@ class Chart(ChartMouse):
     def _shown(self) -> bool:
         return bool(self.in_sight and self.is_mounted and self.outer_size and not is_covered(self.screen))
 
+    @property
+    def _view(self) -> View | None:
+        return self._drawing.view if self._drawing else None
+
     def _picture(self) -> Frame:
-        before = self._drawing.view if self._drawing else None
+        before = self._view
         view = View(
             self.size.width,
             self.size.height,
@@ -238,7 +242,7 @@ class Chart(ChartMouse):
             self.explains,
         )
         self._drawn = time.monotonic()
-        self._view, self._drawing = view, draw(view, self._drawing)
+        self._drawing = draw(view, self._drawing)
         self._line = self._drawing.head
         return self._drawing.frame
 

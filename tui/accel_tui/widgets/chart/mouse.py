@@ -53,10 +53,14 @@ class ChartMouse(SpotWidget, Sighted):
 
         direction: int
 
-    _view: View | None = None
     _held: tuple[int, float] | None = None  # where the mouse took hold, and what was the first step then
     _moved = False
     _pointed: float | None = None
+
+    @property
+    def _view(self) -> View | None:
+        """What is seen of the chart, once it is drawn."""
+        raise NotImplementedError
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Say which step the mouse is over, or pull the axis along."""
