@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from accel_tui.run import tail
+from accel_tui.terminal.spots import SpotScreen
 from accel_tui.widgets.log import log_lines, log_view
 from accel_tui.widgets.log.log_view import LogView
 from tui.stand_ins import shows, text_of, until
@@ -18,6 +19,10 @@ class LogApp(App[None]):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
+
+    def get_default_screen(self) -> SpotScreen:
+        """As in the program: Textual's own may lose sight of what is shown again."""
+        return SpotScreen()
 
     def compose(self) -> ComposeResult:
         yield LogView(self.directory)
