@@ -16,6 +16,7 @@ from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
+from tui.fake_engine import FakeEngine
 from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
@@ -314,13 +315,40 @@ async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:
 
 
 async def test_devices_of_every_kind_are_offered() -> None:
-    gpus = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4", 24 * GIB) for index in range(8))
-    machine = Inventory((Device("cpu:0", "cpu", "AMD EPYC", 16 * GIB, 4), *gpus))
-    async with StubApp(inventory=machine).run_test(size=HUGE) as pilot:
+    async with StubApp(inventory=with_gpus(8)).run_test(size=HUGE) as pilot:
         await shows(pilot, "gpu:3", "auto: gpu:0", "Start")
         await fill(pilot, "strategy", "mirrored")
         await pilot.press("tab", "escape")
         await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "beside data")
+
+
+def with_gpus(count: int) -> Inventory:
+    """A machine with GPUs."""
+    gpus = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4", 24 * GIB) for index in range(count))
+    return Inventory((Device("cpu:0", "cpu", "AMD EPYC", 16 * GIB, 4), *gpus))
+
+
+@pytest.mark.parametrize("gpus", [4, 8])
+async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_late(gpus: int) -> None:
+    for _ in range(3):
+        FakeEngine().begin().build().end()
+    async with StubApp(inventory=with_gpus(gpus)).run_test(size=WIDE) as pilot:
+        await shows(pilot, f"gpu:{gpus - 1}", "Runs of late", "Start", "beside data", "q Quit")
+        await until(pilot, lambda: text_of(pilot).count("finished") == 3, "three runs")
+        await shows(pilot, "Start")
+
+
+async def test_what_it_means_can_be_looked_at_by_key_where_it_is_below_the_fields() -> None:
+    async with StubApp(inventory=with_gpus(8)).run_test(size=(80, 20)) as pilot:
+        await shows(pilot, "gpu:7", "XLA", "engine: ready")
+        await hides(pilot, "220 in all")
+        for key in ("pagedown", "pageup", "pagedown"):
+            await pilot.press(key)
+            await (shows if key == "pagedown" else hides)(pilot, "220 in all")
+        await fill(pilot, "seed", "1")
+        await pilot.press("pagedown")
+        await shows(pilot, "220 in all")
+        assert field(pilot, "seed").picker.input.has_focus
 
 
 async def test_help_lists_the_keys_with_what_they_do() -> None:

@@ -75,6 +75,10 @@ class PlanScreen(SpotScreen):
         Binding("d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Fill in the defaults again"),
         Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Go to the next field"),
         Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Go to the field before"),
+        Binding(
+            "pagedown", "look(1)", id="plan.page-down", show=False, tooltip="Look further down, where there is more"
+        ),
+        Binding("pageup", "look(-1)", id="plan.page-up", show=False, tooltip="Look further up"),
         Binding("escape", "leave", "Leave", id="plan.leave", tooltip="Go back to Start, where letters are keys"),
     ]
 
@@ -133,10 +137,11 @@ class PlanScreen(SpotScreen):
         """From top to bottom: devices; form and what it means; command and start."""
         yield TopBar("Plan")
         yield DevicePanel().data_bind(PlanScreen.inventory, PlanScreen.meters)
-        with VerticalScroll(id="body", can_focus=False):
-            yield PlanForm().data_bind(PlanScreen.inventory)
-            yield OutlookPanel()
-        yield Vertical(id="late")
+        with Vertical(id="middle"):
+            with VerticalScroll(id="body", can_focus=False):
+                yield PlanForm().data_bind(PlanScreen.inventory)
+                yield OutlookPanel()
+            yield Vertical(id="late")
         with Vertical(id="bottom"):
             yield self._hint
             yield Static(id="command", markup=False)
@@ -187,8 +192,10 @@ class PlanScreen(SpotScreen):
         self._ask()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A wrong plan has no command; a field can be left by who is in one."""
+        """A wrong plan has no command; a field can be left by who is in one; most terminals show all there is."""
         del parameters
+        if action == "look":
+            return self.query_one("#body").max_scroll_y > 0
         if action == "copy":
             return None if self._filled is None or self._filled.errors else True
         return isinstance(self.focused, Input) if action == "leave" else True
@@ -209,6 +216,11 @@ class PlanScreen(SpotScreen):
     def action_defaults(self) -> None:
         """Fill in the defaults."""
         self.form.load(self.app.defaults or Plan())
+
+    def action_look(self, by: int) -> None:
+        """Look further down, or up, by what is on the screen: what the plan means can be below all fields."""
+        body = self.query_one("#body")
+        body.scroll_relative(y=by * max(body.size.height - 1, 1), animate=False)
 
     def action_leave(self) -> None:
         """Leave the field."""

@@ -11,12 +11,13 @@ from accel_tui.plan.outlook import Fact
 
 _NAME = 12
 _TWO_COLUMNS = 66
+_ANY = 1000
 
 
 class OutlookPanel(Widget):
-    """What was chosen, and what it comes to, in one column; in two and without the former where rows are few.
+    """What was chosen, and what it comes to, in one column; in two and without the former where it is wide enough.
 
-    What to beware of comes last.
+    What was chosen is cut short where it would leave no room for the rest. What to beware of comes last.
     """
 
     DEFAULT_CSS = """
@@ -42,15 +43,17 @@ class OutlookPanel(Widget):
         self.border_title = "What it means"
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """A row for every line."""
-        del container, viewport
-        return len(self._lines(width))
+        """A row for every line, in what room there is if that will do."""
+        del viewport
+        # A parent that is as high as what is in it first asks without a height of its own.
+        room = container.height - self.gutter.height if container.height else _ANY
+        return len(self._lines(width, room))
 
     def render(self) -> Content:
         """All lines, as wide as the widget."""
-        return Content("\n").join(self._lines(self.size.width))
+        return Content("\n").join(self._lines(self.size.width, self.size.height))
 
-    def _lines(self, width: int) -> list[Content]:
+    def _lines(self, width: int, room: int) -> list[Content]:
         if width >= _TWO_COLUMNS:
             rows = [_row(fact) for fact in self.facts]
             half = (len(rows) + 1) // 2
@@ -58,15 +61,28 @@ class OutlookPanel(Widget):
             right = [*rows[half:], Content("")][:half]
             rows = [Content.assemble(first, " ", second) for first, second in zip(left, right, strict=True)]
         else:
-            chosen = [line for fact in self.choices for line in _paragraph(fact, width, "$text-muted")]
-            rows = [*chosen, Content(""), *(line for fact in self.facts for line in _paragraph(fact, width))]
-        rows = [row.truncate(width, ellipsis=True) for row in rows]
-        return rows + [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
+            rows = [Content(""), *(line for fact in self.facts for line in _paragraph(fact, width))]
+        rows += [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
+        if width < _TWO_COLUMNS:
+            rows = self._chosen(width, room - len(rows)) + rows
+        return [row.truncate(width, ellipsis=True) for row in rows]
+
+    def _chosen(self, width: int, room: int) -> list[Content]:
+        """What was chosen, each in as many lines as there is room for, but in one at least."""
+        told = [_paragraph(fact, width, "$text-muted") for fact in self.choices]
+        most = max(map(len, told), default=1)
+        while most > 1 and sum(min(len(lines), most) for lines in told) > room:
+            most -= 1
+        return [
+            line
+            for fact, lines in zip(self.choices, told, strict=True)
+            for line in (lines if len(lines) <= most else _paragraph(fact, width, "$text-muted", most))
+        ]
 
 
-def _paragraph(fact: Fact, width: int, style: str = "") -> list[Content]:
-    """A text beside its name, over as many lines as it needs."""
-    lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME))
+def _paragraph(fact: Fact, width: int, style: str = "", most: int | None = None) -> list[Content]:
+    """A text beside its name, over as many lines as it needs, or as it may have."""
+    lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME), max_lines=most, placeholder="…")
     names = [fact.name] + [""] * len(lines)
     return [_row(Fact(name, line, fact.pending), style) for name, line in zip(names, lines, strict=False)]
 

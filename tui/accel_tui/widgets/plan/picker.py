@@ -166,8 +166,8 @@ class Picker(Widget):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys are the list's while it is open, and the form's otherwise."""
-        del parameters
-        return self.is_open if action in ("close", "take_and_go") else True
+        far = action == "move" and parameters not in ((1,), (-1,))
+        return self.is_open if far or action in ("close", "take_and_go") else True
 
     def action_move(self, by: int) -> None:
         """Move in the list, or to another field."""
