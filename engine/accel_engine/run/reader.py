@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
 from accel_engine.events import KINDS, from_json
 from accel_engine.run.samples import SampleUnpacker
-from accel_engine.run.schema import connect, series_columns
+from accel_engine.run.schema import FIXED_CHUNK_COLUMNS, connect
 from accel_engine.run.status import RunInfo, read_info
 from accel_engine.run.update import Update, chunk_of
 
@@ -183,13 +183,11 @@ class RunReader:
             events = self._connection.execute(
                 "SELECT id, kind, time, body FROM event WHERE id > ? ORDER BY id", (place.event,)
             ).fetchall()
-            skipped, stretch = self._many_chunks()
-            names = series_columns(self._connection) if self._steps else ()
-            columns = "".join(f', "{name}"' for name in names)
-            chunks = self._connection.execute(
-                f"SELECT id, first_step, count, started, ended{columns} FROM chunk WHERE id > ? AND ? ORDER BY id",
-                (max(place.chunk, skipped), self._steps),
-            ).fetchall()
+            stretch = None
+            names, chunks = self._chunks(place.chunk, RECENT_CHUNKS + 1)
+            if len(chunks) > RECENT_CHUNKS:
+                skipped, stretch = self._many_chunks()
+                names, chunks = self._chunks(max(place.chunk, skipped), -1)
             samples = self._connection.execute(
                 "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id DESC LIMIT ?",
                 (place.sample, self._most_samples),
@@ -205,8 +203,15 @@ class RunReader:
             stretch,
         )
 
+    def _chunks(self, after: int, most: int) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """The names of all series, and the rows of at most so many chunks after one; none where no steps are read."""
+        cursor = self._connection.execute(
+            "SELECT * FROM chunk WHERE id > ? ORDER BY id LIMIT ?", (after, most if self._steps else 0)
+        )
+        return tuple(column[0] for column in cursor.description[len(FIXED_CHUNK_COLUMNS) :]), cursor.fetchall()
+
     def _many_chunks(self) -> "tuple[int, Stretch | None]":
-        """Where there are many new chunks: the last that is not of the latest, and all up to it in buckets."""
+        """Where there are many new steps: the last chunk that is not of the latest, and all up to it in buckets."""
         if self._most_buckets is None:
             return 0, None
         row = self._connection.execute(

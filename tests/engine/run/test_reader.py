@@ -10,7 +10,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
-from accel_engine.run.reader import COMMANDS, answer, who
+from accel_engine.run.reader import COMMANDS, RECENT_CHUNKS, answer, who
 from accel_engine.run.schema import DATABASE, connect
 
 
@@ -37,6 +37,21 @@ def test_late_reader_gets_everything_at_once(directory: Path, writer: RunWriter)
         update = late.poll()
     assert [event.time for event in update.events] == [0, 1, 2, 3, 4]
     assert [chunk.first_step for chunk in update.chunks] == [0, 1, 2, 3, 4]
+
+
+def test_a_series_that_begins_late_is_read_from_then_on(writer: RunWriter, reader: RunReader) -> None:
+    writer.chunk(0, 0.0, 1.0, {"loss": [0.5]})
+    assert [sorted(chunk.series) for chunk in reader.poll().chunks] == [["loss"]]
+    writer.chunk(1, 1.0, 2.0, {"loss": [0.4], "accuracy": [0.9]})
+    writer.chunk(2, 2.0, 3.0, {"loss": [0.3]})
+    assert [sorted(chunk.series) for chunk in reader.poll().chunks] == [["accuracy", "loss"], ["loss"]]
+
+
+def test_more_chunks_than_are_looked_for_at_first_are_all_read(writer: RunWriter, reader: RunReader) -> None:
+    for step in range(3 * RECENT_CHUNKS):
+        writer.chunk(step, 0.0, 1.0, {"loss": [0.5]})
+    assert [chunk.first_step for chunk in reader.poll().chunks] == list(range(3 * RECENT_CHUNKS))
+    assert not reader.poll()
 
 
 def test_event_that_only_a_later_program_knows_is_passed_over(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accel_engine.run.buckets import fold
-from accel_tui.run.curve import CAPACITY, Curve
+from accel_tui.run.curve import CAPACITY, Curve, extended
 
 
 def values_of(*numbers: float) -> np.ndarray:
@@ -80,6 +80,23 @@ def test_extending_leaves_the_old_curve_alone() -> None:
 def test_nothing_to_add_is_nothing_new() -> None:
     curve = Curve().extend(values_of(1, 2))
     assert curve.extend(values_of()) is curve
+
+
+def test_curves_that_go_on_together_are_what_each_would_be_alone() -> None:
+    rng = np.random.default_rng(5)
+    values = np.array([noisy(rng, 9000, broken) for broken in (0.0, 0.3, 1.0)])
+    curves = [Curve()] * 3
+    for start in range(0, 9000, 900):
+        curves = extended(curves, values[:, start : start + 900])
+    for curve, its in zip(curves, values, strict=True):
+        assert_same(curve, its)
+
+
+def test_curves_that_go_on_together_become_as_wide_as_the_widest() -> None:
+    wide, narrow = Curve().extend(values_of(*range(2 * CAPACITY))).truncate(100), Curve().extend(values_of(*range(100)))
+    curves = extended([wide, narrow], np.array([[7.0, 8.0], [9.0, math.nan]]))
+    assert [(curve.width, curve.count, len(curve.low)) for curve in curves] == [(2, 102, 51)] * 2
+    assert [curve.at(101) for curve in curves] == [(7, 8, 7.5), (9, 9, 9)]
 
 
 @pytest.mark.parametrize("step", [0, 1, 4999, 8192, 10_000])

@@ -1,6 +1,7 @@
 """A per-step series of any length in bounded memory, that forgets no extreme."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,39 +73,7 @@ class Curve:
         Args:
             values: Of shape ``[n]``, one a step.
         """
-        if not values.size:
-            return self
-        count = self.count + values.size
-        width = self.width
-        while count - self.first > width * CAPACITY:
-            width *= 2
-        old = self._widened(width)
-        finite = np.isfinite(values)
-        whole = bool(finite.all())
-        clean = values if whole else np.where(finite, values, np.nan)
-        # The first values may complete the bucket that is still filling; it is joined with its earlier part below.
-        head = (self.first - self.count) % width
-        starts = np.maximum(np.arange(head - width if head else 0, values.size, width), 0)
-        low = np.fmin.reduceat(clean, starts).astype(np.float64)
-        high = np.fmax.reduceat(clean, starts).astype(np.float64)
-        total = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, dtype=np.float64)
-        filled = np.add.reduceat(finite, starts, dtype=np.int64)
-        if head:
-            low[0] = np.fmin(old.low[-1], low[0])
-            high[0] = np.fmax(old.high[-1], high[0])
-            total[0] += old.total[-1]
-            filled[0] += old.finite[-1]
-        kept = len(old.low) - bool(head)
-        return Curve(
-            count,
-            width,
-            float(values[finite][-1]) if finite.any() else self.last,
-            np.concatenate((old.low[:kept], low)),
-            np.concatenate((old.high[:kept], high)),
-            np.concatenate((old.total[:kept], total)),
-            np.concatenate((old.finite[:kept], filled)),
-            self.first,
-        )
+        return extended([self], values[np.newaxis])[0]
 
     def truncate(self, step: int) -> "Curve":
         """Forget the steps from ``step`` on, as when a run is resumed from an earlier checkpoint.
@@ -214,7 +183,7 @@ class Curve:
         stop = math.ceil((min(max(last, self.first), self.count) - self.first) / self.width)
         return start, max(start, stop)
 
-    def _widened(self, width: int) -> "Curve":
+    def widened(self, width: int) -> "Curve":
         """Merge neighbouring buckets until each has ``width`` steps."""
         if width == self.width or not self.count:
             return self
@@ -229,6 +198,57 @@ class Curve:
             np.add.reduceat(self.finite, starts),
             self.first,
         )
+
+
+def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[Curve]:
+    """Give the curves that go on with these values, all with buckets as wide as the widest need.
+
+    Several together cost little more than one: each call of NumPy costs as much as its work on a hundred values.
+
+    Args:
+        curves: At least one, all with the same ``first`` and ``count``; they stay as they are.
+        values: Of shape ``[curves, n]``, one a step.
+    """
+    if not values.size:
+        return list(curves)
+    first, before = curves[0].first, curves[0].count
+    count = before + values.shape[1]
+    width = max(curve.width for curve in curves)
+    while count - first > width * CAPACITY:
+        width *= 2
+    finite = np.isfinite(values)
+    whole = bool(finite.all())
+    clean = values if whole else np.where(finite, values, np.nan)
+    # The first values may complete the bucket that is still filling; it is joined with its earlier part below.
+    head = (first - before) % width
+    starts = np.maximum(np.arange(head - width if head else 0, values.shape[1], width), 0)
+    lows = np.fmin.reduceat(clean, starts, axis=1).astype(np.float64)
+    highs = np.fmax.reduceat(clean, starts, axis=1).astype(np.float64)
+    totals = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, axis=1, dtype=np.float64)
+    filled = np.add.reduceat(finite, starts, axis=1, dtype=np.int64)
+    longer = []
+    for place, curve in enumerate(curves):
+        old = curve.widened(width)
+        low, high, total, number = lows[place], highs[place], totals[place], filled[place]
+        if head:
+            low[0], high[0] = np.fmin(old.low[-1], low[0]), np.fmax(old.high[-1], high[0])
+            total[0] += old.total[-1]
+            number[0] += old.finite[-1]
+        kept = len(old.low) - bool(head)
+        known = values[place] if whole else values[place][finite[place]]
+        longer.append(
+            Curve(
+                count,
+                width,
+                float(known[-1]) if known.size else curve.last,
+                np.concatenate((old.low[:kept], low)),
+                np.concatenate((old.high[:kept], high)),
+                np.concatenate((old.total[:kept], total)),
+                np.concatenate((old.finite[:kept], number)),
+                first,
+            )
+        )
+    return longer
 
 
 def _divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:

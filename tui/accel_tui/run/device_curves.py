@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, Update
 from accel_engine.run.samples import SampleUnpacker
 from accel_tui.run.curve import Curve
 from accel_tui.run.held import Trace
@@ -37,14 +37,14 @@ class DeviceCurvesReader:
         self._stale = False
         self._made = 0.0
 
-    def look(self, reader: RunReader, names: frozenset[str], ended: Curve, *, news: bool) -> DeviceCurves | None:
+    def look(self, reader: RunReader, names: frozenset[str], ended: Curve, update: Update) -> DeviceCurves | None:
         """Read some samples, and give curves that are newer than the last ones.
 
         Args:
             reader: Of the run.
             names: Some of :data:`READINGS`. While they are none, nothing is read.
             ended: When each step ended, in seconds since the Unix epoch.
-            news: Whether the run has said something since the last look.
+            update: What the run has said since the last look.
 
         Returns:
             ``None`` where they would be as before, or were made just now.
@@ -52,8 +52,8 @@ class DeviceCurvesReader:
         Raises:
             RunError: The run can no longer be read.
         """
-        self._behind = self._behind or news
-        self._stale = self._stale or news
+        self._behind = self._behind or bool(update.samples)
+        self._stale = self._stale or bool(update)
         if names and self._behind:
             self._behind = self._read(reader)
             self._stale = self._stale or self._behind

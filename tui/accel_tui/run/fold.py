@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,9 +27,9 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, Update
-from accel_engine.run.steps import RATE, TIME, working_seconds
+from accel_engine.run.steps import RATE, TIME
 from accel_engine.run.summary import Stretch
-from accel_tui.run.curve import Curve
+from accel_tui.run.curve import Curve, Floats, extended
 from accel_tui.run.marks import marked
 from accel_tui.run.meter import record
 from accel_tui.run.state import RunState
@@ -52,6 +52,8 @@ def fold(state: RunState, update: Update) -> RunState:
 
 def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
     """Take in what was said; a state is made once for all of it, since a long run has said thousands of things."""
+    if not events:
+        return state
     draft = _draft(state)
     for event in events:
         draft.marks = marked(draft.marks, event, draft.learning_rate)
@@ -59,7 +61,7 @@ def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
             draft = _draft(_begun(RunState(**vars(draft)), event))
         else:
             _note(draft, event)
-    return RunState(**vars(draft)) if events else state
+    return RunState(**vars(draft))
 
 
 def _draft(state: RunState) -> SimpleNamespace:
@@ -147,43 +149,46 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     """Add chunks that follow one another; the first of them may go back to an earlier step."""
     first = chunks[0].first_step
     state = _cut(state, first)
-    curves = dict(state.curves)
-    for name in dict.fromkeys(name for chunk in chunks for name in chunk.series):
-        curves[name] = _extended(curves.get(name, Curve()), first, _column(chunks, name))
-    pace, rates = state.pace.after(chunks)
-    speeds = np.repeat(np.asarray(rates, np.float32), [chunk.count for chunk in chunks])
+    names = list(dict.fromkeys(name for chunk in chunks for name in chunk.series))
+    pace, seconds = state.pace.after(chunks)
+    values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
+    before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.ended_at]
+    *curves, throughput, ended_at = extended([_filled(curve, first) for curve in before], values)
     return replace(
         state,
         step=chunks[-1].first_step + chunks[-1].count,
-        curves=curves,
-        throughput=_extended(state.throughput, first, speeds),
-        ended_at=_extended(state.ended_at, first, _ends(chunks)),
+        curves={**state.curves, **dict(zip(names, curves, strict=True))},
+        throughput=throughput,
+        ended_at=ended_at,
         pace=pace,
     )
 
 
-def _column(chunks: Iterable[Chunk], name: str) -> npt.NDArray[np.float32]:
-    """One series of all chunks; NaN where a chunk has none of that name."""
-    return np.concatenate(
-        [chunk.series[name] if name in chunk.series else np.full(chunk.count, math.nan, np.float32) for chunk in chunks]
-    )
+def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:
+    """The parts of every series, one after the other; NaN where a chunk has none of that name."""
+    for name in names:
+        for chunk in chunks:
+            yield chunk.series[name] if name in chunk.series else np.full(chunk.count, math.nan, np.float32)
 
 
-def _ends(chunks: Sequence[Chunk]) -> npt.NDArray[np.float64]:
-    """When each step of these chunks ended, the steps of a chunk being evenly apart."""
-    ended = np.array([chunk.ended for chunk in chunks])
-    seconds = working_seconds(np.array([chunk.started for chunk in chunks]), ended)
-    counts = np.array([chunk.count for chunk in chunks])
-    left = np.repeat(np.cumsum(counts), counts) - np.arange(1, counts.sum() + 1)
-    ends: npt.NDArray[np.float64] = np.repeat(ended, counts) - left * np.repeat(seconds / counts, counts)
-    return ends
+def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats, Floats]:
+    """The steps a second of each step, and when it ended, the steps of a chunk being evenly apart.
+
+    Args:
+        chunks: One after the other.
+        seconds: Of work that each took.
+    """
+    counts = [chunk.count for chunk in chunks]
+    rates = [count / taken if taken > 0 else math.nan for count, taken in zip(counts, seconds, strict=True)]
+    a_step = [taken / count for count, taken in zip(counts, seconds, strict=True)]
+    ends = [chunk.ended for chunk in chunks]
+    rate, ended, apart, stop = np.repeat(np.array([rates, ends, a_step, [*accumulate(counts)]]), counts, axis=1)
+    return rate, ended - (stop - 1 - np.arange(len(stop))) * apart
 
 
-def _extended(curve: Curve, first_step: int, values: npt.NDArray[np.floating]) -> Curve:
-    """Add values at a step; steps that nothing is known of become gaps."""
-    if curve.count < first_step:
-        curve = curve.extend(np.full(first_step - curve.count, math.nan, np.float32))
-    return curve.extend(values)
+def _filled(curve: Curve, step: int) -> Curve:
+    """A curve up to a step; steps that nothing is known of become gaps."""
+    return curve.extend(np.full(step - curve.count, math.nan)) if curve.count < step else curve
 
 
 def _forgotten(state: RunState, step: int) -> RunState:

@@ -112,7 +112,7 @@ class Follower:
                 if part != seen or (part and (not after.details or (grown and part.last > state.step))):
                     after = replace(after, details=_details(reader, part))
                     seen = part
-                curves = devices.look(reader, self._readings, after.ended_at, news=bool(update))
+                curves = devices.look(reader, self._readings, after.ended_at, update)
                 if curves is not None:
                     after = replace(after, readings=curves)
                 problem = ""

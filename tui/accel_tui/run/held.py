@@ -52,7 +52,7 @@ class Trace:
         at = ended.means[known]
         a_step = (at[1] - at[0]) / (taken[1] - taken[0]) if len(at) > 1 else 0.0
         begun = at[0] - taken[0] * a_step
-        at, taken = np.array([begun, *at, ended.last]), np.array([0.0, *taken, ended.count])
+        at, taken = np.concatenate(([begun], at, [ended.last])), np.concatenate(([0.0], taken, [ended.count]))
         start = max(int(np.searchsorted(times, begun, "right")) - 1, 0)
         stop = int(np.searchsorted(times, ended.last, "right"))
         places = np.interp(times[start:stop], at, taken)
