@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.recording.gauges import OWN, Gauges, Source
+from accel_engine.recording.gauges import OWN, Gauges, Source, has_own_step
 from accel_engine.recording.recovery import PRECISE_BATCHES, Point, recover, weights
 from accel_engine.run.schema import series_name
 
@@ -27,7 +27,6 @@ class Batches:
 
     Attributes:
         add: Takes what Keras tells of a batch; called at every step, so it is no more than a list's ``append``.
-        batch: Examples of the first batch, where the loss says.
     """
 
     def __init__(self, execution: int) -> None:
@@ -38,11 +37,15 @@ class Batches:
         self._weights: dict[str, float] = {}
         self.begin_epoch()
 
-    @property
-    def batch(self) -> int | None:
-        """Examples of the first batch; ``None`` where the loss does not say."""
+    def batch(self, model: Any) -> int | None:
+        """Examples of the first batch; ``None`` where the loss does not say: a user's own step may count batches."""
         weight = self._weights.get("loss", 0.0) / self._execution
-        return int(weight) if weight and weight.is_integer() else None
+        least = 1 if has_own_step(model) else 0
+        return int(weight) if weight > least and weight.is_integer() else None
+
+    def has(self, steps: int | None) -> bool:
+        """Whether so many batches of the epoch were told; not where it is not known how many it has."""
+        return steps is not None and (self._told + len(self._logs)) * self._execution >= steps
 
     def begin_epoch(self) -> None:
         """Begin anew, as Keras does with its means."""

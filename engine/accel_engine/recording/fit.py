@@ -176,7 +176,8 @@ class Fit:
     def _record(self, *, over: bool) -> bool:
         """Hand the latest steps over; tell whether there are any."""
         now, model = time.time(), self._model()
-        series = self.batches.take(model, over=over)
+        # Also where the last batch falls into a look by chance: a smaller one is told by its place alone.
+        series = self.batches.take(model, over=over or self.batches.has(self._steps))
         if not series:
             return False
         taken = len(next(iter(series.values())))
@@ -218,7 +219,7 @@ class Fit:
                 self._model(),
                 epochs=self._total,
                 steps=self._steps,
-                batch=self.batches.batch,
+                batch=self.batches.batch(self._model()),
                 series=self._series,
             )
         )

@@ -41,7 +41,7 @@ class Gauges:
         if unknown:
             metrics = {metric: _point(metric) for metric in _flat(model.metrics)}
             used = [metric for metric, point in metrics.items() if point != Point()]
-            own_step = type(model).train_step is not keras.Model.train_step
+            own_step = has_own_step(model)
             for name, value in unknown.items():
                 candidates = [metric for metric in used if _is_of(name, metric.name)]
                 found[name] = OWN if own_step and not candidates else None
@@ -53,6 +53,11 @@ class Gauges:
                             self._known[name] = metric
                         break
         return found
+
+
+def has_own_step(model: Any) -> bool:
+    """Whether a model has a ``train_step`` of the user's."""
+    return type(model).train_step is not keras.Model.train_step
 
 
 def learning_rate(model: Any) -> float | None:

@@ -64,6 +64,24 @@ def test_every_step_has_the_loss_of_its_batch(
     assert not read.all(Warned)
 
 
+def test_a_smaller_last_batch_is_told_though_a_look_by_chance_takes_it_with_others(
+    true_losses: Callable[..., list[float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    recorder = RunRecorder()
+
+    class Look(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            if batch in (3, 6):
+                recorder._fit.due = 0.0
+
+    train(tiny(), recorder, batch_size=16, epochs=2, callbacks=[Look(), recorder])
+
+    read = Read(recorder.directory)
+    assert read.names == {"loss", "accuracy"}
+    np.testing.assert_allclose(read.series("loss"), true_losses(16, epochs=2), rtol=2e-5)
+
+
 def test_epochs_and_validations_are_as_keras_tells_them() -> None:
     recorder = RunRecorder("first try")
 
@@ -138,11 +156,12 @@ def test_late_in_a_long_epoch_the_running_mean_is_recorded(monkeypatch: pytest.M
 
 
 class Own(keras.Model):
-    """Its own step, which tells a loss that no metric keeps."""
+    """Its own step, which tells a loss that no metric keeps, or that is kept as the mean of batches."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, kept: bool = False) -> None:
         super().__init__()
         self.dense = keras.layers.Dense(3, activation="softmax")
+        self.mean = keras.metrics.Mean(name="loss") if kept else None
 
     def call(self, x: Any) -> Any:
         return self.dense(x)
@@ -152,6 +171,9 @@ class Own(keras.Model):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(y, self(x, training=True)))
         self.optimizer.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
+        if self.mean:
+            self.mean.update_state(loss)
+            return {"loss": self.mean.result()}
         return {"loss": loss, "doubled": 2 * loss}
 
 
@@ -168,6 +190,19 @@ def test_what_a_train_step_of_the_users_tells_is_taken_as_it_is() -> None:
     read = Read(recorder.directory)
     assert read.names == {"loss", "doubled"}
     np.testing.assert_allclose(read.series("loss"), [logs["loss"] for logs in told], rtol=1e-6)
+
+
+def test_a_train_step_of_the_users_that_counts_batches_does_not_tell_their_size() -> None:
+    keras.utils.set_random_seed(0)
+    model = Own(kept=True)
+    model.compile("sgd")
+    recorder = RunRecorder()
+
+    train(model, recorder)
+
+    read = Read(recorder.directory)
+    assert np.isfinite(read.series("loss")).all()
+    assert [(built.global_batch, built.per_replica_batch) for built in read.all(ModelBuilt)] == [(None, None)]
 
 
 def test_another_fit_goes_on_with_the_run_and_epochs_of_unknown_length_are_counted() -> None:
