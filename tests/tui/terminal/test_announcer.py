@@ -12,6 +12,8 @@ from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 
 XTERM = {"TERM": "xterm-256color"}
+TMUX = "\x1bPtmux;\x1b\x1b"
+"""Before what tmux shall pass on, whose escape characters are doubled."""
 
 
 @pytest.mark.parametrize(
@@ -23,12 +25,32 @@ XTERM = {"TERM": "xterm-256color"}
         ({**XTERM, "TERM_PROGRAM": "WezTerm"}, "\x1b]9;Done: loss 1\x07"),
         ({"TERM": "foot"}, "\x1b]777;notify;Done;loss 1\x07"),
         ({**XTERM, "VTE_VERSION": "7600"}, "\x1b]777;notify;Done;loss 1\x07"),
-        ({"TERM": "xterm-kitty", "TMUX": "/tmp/tmux"}, ""),
-        ({"TERM": "foot", "STY": "1.tty"}, ""),
+        ({**XTERM, "LC_TERMINAL": "iTerm2"}, "\x1b]9;Done: loss 1\x07"),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/tmux", "TERM_PROGRAM": "tmux"}, ""),
+        ({"TERM": "tmux-256color", "TMUX": "x", "KITTY_WINDOW_ID": "1"}, f"{TMUX}]9;Done: loss 1\x07\x1b\\"),
+        ({"TERM": "screen", "TMUX": "x", "VTE_VERSION": "1"}, f"{TMUX}]777;notify;Done;loss 1\x07\x1b\\"),
+        ({"TERM": "foot", "STY": "1.tty"}, "\x1bP\x1b]777;notify;Done;loss 1\x07\x1b\\"),
     ],
 )
 def test_a_terminal_is_told_to_notify_as_it_understands(environ: dict[str, str], sent: str) -> None:
     assert notification("Done", "loss 1", environ) == sent
+
+
+@pytest.mark.parametrize(
+    ("environ", "way", "sent"),
+    [
+        (XTERM, "osc9", "\x1b]9;Done\x07"),
+        ({"TERM": "xterm-kitty"}, "osc777", "\x1b]777;notify;Done;\x07"),
+        ({"TERM": "tmux-256color"}, "osc9", f"{TMUX}]9;Done\x07\x1b\\"),
+    ],
+)
+def test_a_terminal_that_says_nothing_of_itself_is_told_as_it_is_settled(
+    environ: dict[str, str], way: str, sent: str
+) -> None:
+    assert notification("Done", "", environ, way) == sent
+    told: list[str] = []
+    Announcer(told.append, Settings(notify_bell=False, notify_sequence=way), environ).ended("Done", "")
+    assert told == [sent]
 
 
 def test_no_word_ends_a_control_sequence_or_begins_one() -> None:

@@ -23,6 +23,9 @@ COLOURS = ("auto", "none", "16", "256", "all")
 GLYPHS = ("auto", "unicode", "ascii")
 """The characters that pictures are made of."""
 
+SEQUENCES = ("auto", "osc9", "osc777")
+"""The ways to ask a terminal to notify its user."""
+
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^]]+?)\s*\]")
 _KEY = re.compile(r"\s*(?P<name>(?:\"[^\"]*\"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:\"[^\"]*\"|'[^']*'|[\w-]+))*)\s*=")
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
@@ -103,6 +106,13 @@ class Settings:
     )
     notify_bell: bool = _setting("notify.bell", True, "Ring the bell when a run ends", bool)
     notify_desktop: bool = _setting("notify.desktop", True, "Ask the terminal to notify you when a run ends", bool)
+    notify_sequence: str = _setting(
+        "notify.sequence",
+        "auto",
+        "How that is asked; auto is what the environment says that the terminal takes, which ssh seldom passes on",
+        str,
+        choices=SEQUENCES,
+    )
     title: bool = _setting("notify.title", True, "Show progress in the terminal's title", bool)
     plan: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)

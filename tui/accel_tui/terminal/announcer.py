@@ -18,8 +18,11 @@ TITLE_SECONDS = 1.0
 
 _PUSH, _POP = "\x1b[22;0t", "\x1b[23;0t"  # xterm's; terminals without a stack of titles ignore them
 
-_OSC_9 = ("iTerm.app", "WezTerm", "ghostty")
-_OSC_777 = ("foot", "rxvt")
+_OSC_9 = ("iTerm.app", "iTerm2", "WezTerm", "ghostty", "WarpTerminal")
+_OSC_9_TERMS = ("xterm-kitty", "xterm-ghostty")
+_OSC_9_MARKS = ("KITTY_WINDOW_ID", "ITERM_SESSION_ID", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR")
+_OSC_777_TERMS = ("foot", "rxvt")
+_OSC_777_MARKS = ("VTE_VERSION", "KONSOLE_VERSION")
 
 
 class Announcer:
@@ -63,7 +66,8 @@ class Announcer:
         """Call for attention: a run has ended."""
         if self._settings.notify_bell:
             self._write("\x07")
-        if self._settings.notify_desktop and (sent := notification(title, words, self._environ)):
+        way = self._settings.notify_sequence
+        if self._settings.notify_desktop and (sent := notification(title, words, self._environ, way)):
             self._write(sent)
 
     def restore(self) -> None:
@@ -92,19 +96,44 @@ def has_title(environ: Mapping[str, str]) -> bool:
     return ("STY" not in environ and not term.startswith(("linux", "dumb", "vt", "screen"))) or "TMUX" in environ
 
 
-def notification(title: str, words: str, environ: Mapping[str, str]) -> str:
+def notification(title: str, words: str, environ: Mapping[str, str], way: str = "auto") -> str:
     """What has the terminal notify its user; nothing for one that is not known to.
 
-    Within tmux and screen it is nothing, too: they pass on only what they are told to, and show the rest.
+    Args:
+        title: What happened.
+        words: More of it.
+        environ: The environment.
+        way: ``osc9`` or ``osc777``; ``auto`` for what the environment says that the terminal understands.
     """
-    term, program = environ.get("TERM", ""), environ.get("TERM_PROGRAM", "")
-    if "TMUX" in environ or "STY" in environ:
-        return ""
-    if program in _OSC_9 or term in ("xterm-kitty", "xterm-ghostty") or "KITTY_WINDOW_ID" in environ:
-        return f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07"
-    if term.startswith(_OSC_777) or "VTE_VERSION" in environ or "KONSOLE_VERSION" in environ:
-        return f"\x1b]777;notify;{plain(title).replace(';', ',')};{plain(words).replace(';', ',')}\x07"
+    match _understood(environ) if way == "auto" else way:
+        case "osc9":
+            return _passed_on(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
+        case "osc777":
+            said = ";".join(plain(part).replace(";", ",") for part in (title, words))
+            return _passed_on(f"\x1b]777;notify;{said}\x07", environ)
     return ""
+
+
+def _understood(environ: Mapping[str, str]) -> str:
+    """The sequence that the terminal takes, or the one around tmux or screen, which leave its variables as they are."""
+    term = environ.get("TERM", "")
+    if {environ.get("TERM_PROGRAM"), environ.get("LC_TERMINAL")} & {*_OSC_9} or term in _OSC_9_TERMS:
+        return "osc9"
+    if any(mark in environ for mark in _OSC_9_MARKS):
+        return "osc9"
+    if term.startswith(_OSC_777_TERMS) or any(mark in environ for mark in _OSC_777_MARKS):
+        return "osc777"
+    return ""
+
+
+def _passed_on(sequence: str, environ: Mapping[str, str]) -> str:
+    """A sequence as tmux and screen hand it to the terminal; tmux drops it unless its allow-passthrough is on."""
+    if "TMUX" in environ or environ.get("TERM", "").startswith("tmux"):
+        doubled = sequence.replace("\x1b", "\x1b\x1b")
+        return f"\x1bPtmux;{doubled}\x1b\\"
+    if "STY" in environ:
+        return f"\x1bP{sequence}\x1b\\"
+    return sequence
 
 
 def worth_a_call(state: "RunState") -> bool:
