@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ class FakeEngine:
         self.plan = plan or Plan(epochs=4, batch_size=64)
         self.directory = directory or create(self.plan)
         self.writer = RunWriter(self.directory)
+        weakref.finalize(self, self.writer.close)  # as the end of a process does, which a test need not wait for
         self.pid = pid or os.getpid()
         self.steps_per_epoch = 100
         self.step = 0
