@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_LADDER = (1.0, 2.0, 3.0, 5.0, 10.0)
+_LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # so that a third of a chart stays empty at most
 _FEWEST_STEPS = 10
 _SHRINK_BELOW = 0.5
 _FLAT = 1e-6  # float32 tells apart numbers that differ by 1e-7 of their size
