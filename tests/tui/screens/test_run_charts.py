@@ -89,6 +89,29 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
         monkeypatch.undo()
 
 
+async def test_charts_begin_at_one_place_however_long_their_labels_are() -> None:
+    engine = FakeEngine(Plan(epochs=20)).begin().build()
+    engine.chunk(np.linspace(0.001, 0.0012, 2000), np.arange(2000) / 2000, seconds=2.0)
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000", "0.0011 ┤", "0.5 ┤")
+        loss, second = chart_of(pilot), chart_of(pilot, "second")
+        assert (loss.labels, second.labels) == (6, 3)
+        await until(pilot, lambda: x_of(loss, 0) == x_of(second, 0) == 8, "one place")
+        await pilot.press("f", "down")
+        await until(pilot, lambda: not loss.display and x_of(second, 0) == 6, "the room that the other had")
+        await pilot.press("f")
+        await until(pilot, lambda: loss.display and x_of(loss, 0) == x_of(second, 0) == 8, "one place again")
+    engine.close()
+
+
+async def test_a_chart_that_is_made_later_is_read_at_the_cursor_too(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000")
+        await pilot.press("v", "f", "down", "down")
+        await shows(pilot, "steps/s ━ ")
+        assert chart_of(pilot, "throughput").cursor == charts_of(pilot).cursor.step  # type: ignore[union-attr]
+
+
 async def test_a_click_leaves_the_cursor_there_until_another_or_escape(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

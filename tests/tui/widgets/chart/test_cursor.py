@@ -74,3 +74,10 @@ def test_where_nothing_is_that_is_said() -> None:
 def test_a_chart_without_room_is_read_without_an_error(columns: int, rows: int) -> None:
     one = view(columns, rows)
     assert with_cursor(render(one), one, 500).characters.shape == (rows, columns)
+
+
+def test_of_many_series_as_many_as_fit_are_said_whole_with_their_names() -> None:
+    one = view(columns=50)
+    one = replace(one, series=tuple(replace(one.series[0], name=name) for name in "abcdefgh"))
+    head = with_cursor(render(one), one, 150).text(0)
+    assert head.rstrip() == "loss ━ a 150.0  ━ b 150.0  ━ c 150.0  +5"

@@ -9,6 +9,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region
+from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
@@ -17,6 +18,7 @@ from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
+from accel_tui.widgets.chart.ground import labels_of
 from accel_tui.widgets.chart.head import head
 from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.mouse import ChartMouse
@@ -36,7 +38,15 @@ class Chart(ChartMouse):
 
     Setting what it shows costs one picture, and nothing while the chart is
     hidden. A chart has neither border nor padding, only a margin.
+
+    Attributes:
+        labels: Cells of the longest label of a value, as it was drawn last; 0 where there was none.
     """
+
+    labels = 0
+
+    class Labelled(Message):
+        """The labels of values are longer or shorter than before."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
 
@@ -92,6 +102,9 @@ class Chart(ChartMouse):
     explains: reactive[bool] = reactive(default=False, repaint=False)
     """Whether the first line says what the marks mean, where there is room."""
 
+    room: reactive[int] = reactive(4, repaint=False)
+    """Cells that there are for labels of values at least; those of charts below one another agree on it."""
+
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
     """How the latest values are written."""
 
@@ -141,7 +154,7 @@ class Chart(ChartMouse):
             self._show(self._picture())
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
-    _watch_lens = _watch_explains = _repaint
+    _watch_lens = _watch_explains = _watch_room = _repaint
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -240,9 +253,14 @@ class Chart(ChartMouse):
             self.scale,
             self.marks,
             self.explains,
+            self.room,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view, self._drawing)
+        labels = labels_of(view) if self._drawing.ground else 0
+        if labels != self.labels:
+            self.labels = labels
+            self.post_message(self.Labelled())
         self._line = self._drawing.head
         return self._drawing.frame
 

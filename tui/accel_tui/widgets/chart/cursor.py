@@ -85,9 +85,14 @@ def _head(frame: Frame, view: View, step: int) -> None:
     named = len(view.series) > 1
     entries = [(series, value) for series in view.series if (value := value_at(view, series, step))]
     if len(view.title) + sum(len(series.name) + len(value) + 6 for series, value in entries) > view.columns:
-        named = False
+        named = len(view.series) > 2  # of two, their colours tell which is which
     x = len(view.title) + 1
-    for series, value in entries:
+    for place, (series, value) in enumerate(entries):
+        left = len(entries) - place
+        length = 2 + (len(series.name) + 1) * named + len(value)
+        if x + length + (len(f"  +{left - 1}") if left > 1 else 0) > view.columns and x + 2 <= view.columns:
+            frame.write(x, 0, f"+{left}", "note")
+            return
         pieces = (("━ ", series.style), (f"{series.name} " if named else "", "note"), (f"{value}  ", "title"))
         for text, style in pieces:
             frame.write(x, 0, text, style)

@@ -20,12 +20,14 @@ class _Scaffold:
 
     Attributes:
         frame: Axes, labels and grid.
+        labels: Cells of the longest label of a value.
         gutter: Columns left of the plot.
         height: Rows of the plot; it begins in the second row.
         foot: Whether there are a line and labels below it.
     """
 
     frame: Frame
+    labels: int
     gutter: int
     height: int
     foot: bool
@@ -50,18 +52,24 @@ def plot_of(view: View) -> Region:
     return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
 
 
+def labels_of(view: View) -> int:
+    """Cells of the longest label of a value, whatever room there is for it."""
+    return _scaffold_of(view).labels
+
+
 def _scaffold_of(view: View) -> _Scaffold:
-    return _scaffold(view.columns, view.rows, view.x, view.y, steps=view.scale is None)
+    return _scaffold(view.columns, view.rows, view.x, view.y, view.room, steps=view.scale is None)
 
 
 @lru_cache(maxsize=32)
-def _scaffold(columns: int, rows: int, x: Axis, y: Axis, *, steps: bool) -> _Scaffold:
+def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bool) -> _Scaffold:
     frame = Frame.blank(columns, rows)
     foot = 2 if rows >= 6 else 0
     height = max(0, rows - 1 - foot)
     ticks = y.ticks(max(2, min((height + 1) // 2, max(6, height // 4))))
     texts = y.labels(ticks)
-    gutter = max((4, *map(len, texts))) + 2
+    longest = max(map(len, texts), default=0)
+    gutter = max(room, longest) + 2
     if columns < gutter + 12:
         gutter = 0
     if gutter and height:
@@ -72,7 +80,7 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, *, steps: bool) -> _Sca
             ticks = x.ticks(max(2, (columns - gutter) // 8))
             places = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
             _ticks(frame, zip(places, labels(ticks), strict=True), height + 1, gutter)
-    return _Scaffold(frame, gutter, height, bool(foot))
+    return _Scaffold(frame, longest, gutter, height, bool(foot))
 
 
 def _value_axis(

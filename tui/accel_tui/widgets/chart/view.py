@@ -27,6 +27,7 @@ class View:
         scale: What the labels below count, where it is not steps.
         marks: What happened at single steps.
         explains: Whether it is said what the marks mean, where there is room.
+        room: Cells that there are for labels of values at least, so that charts below one another begin at one place.
     """
 
     columns: int
@@ -41,3 +42,4 @@ class View:
     scale: Scale | None = None
     marks: Marks = field(default_factory=dict)
     explains: bool = False
+    room: int = 4

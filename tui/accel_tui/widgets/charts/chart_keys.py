@@ -13,6 +13,9 @@ from accel_tui.run.window import Window
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.charts.lens_keys import LensKeys
 
+LABELS = 4
+"""Cells that there are for the labels of values, where no chart has longer ones."""
+
 _SCROLL = 0.25  # of what is shown
 _NUDGE = 0.1  # likewise, for a notch of the wheel
 _FAR = 10  # as many times further does the cursor go with shift
@@ -133,6 +136,18 @@ class ChartKeys(LensKeys, can_focus=True):
     def markable(self) -> Sequence[str]:
         """The ids of the charts, one of which is marked."""
         raise NotImplementedError
+
+    @on(Chart.Labelled)
+    def _take_labels(self, message: Chart.Labelled) -> None:
+        message.stop()
+        self._align()
+
+    def _align(self) -> None:
+        """Let the curves of all charts begin at one place, as far as they are drawn."""
+        charts = list(self.query(Chart))
+        room = max([LABELS, *(chart.labels for chart in charts if chart.display)])
+        for chart in charts:
+            chart.room = room
 
     @on(Chart.Pointed)
     def _point(self, message: Chart.Pointed) -> None:

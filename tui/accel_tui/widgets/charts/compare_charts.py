@@ -162,6 +162,7 @@ class CompareCharts(ChartKeys):
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
                 chart.lens, chart.window = self.lens, bounds
                 chart.series = tuple(_series(at, side, name) for at, side in enumerate(self.sides))
+        self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
         self.part = part_of(bounds, 2 * self._widest, known)
         self._tell()

@@ -132,6 +132,7 @@ class RunCharts(ChartKeys, RunView):
                 chart.format = figures.compact
             elif panel.id == "learning-rate":
                 chart.format = "{:.4g}".format
+            chart.cursor = self.cursor.step if self.cursor else None
         if fresh:
             self._grid.mount_all(self._made[panel.id] for panel in fresh)
             order = [panel.id for panel in self._panels]
@@ -139,6 +140,7 @@ class RunCharts(ChartKeys, RunView):
         ids = {panel.id for panel in shown}
         for id_, chart in self._made.items():
             chart.display = id_ in ids
+        self._align()
         self.readings = frozenset(panel.name for panel in shown if panel.of_devices)
         self._label()
         self._draw()
