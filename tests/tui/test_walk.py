@@ -1,6 +1,6 @@
 """A walk over the screens: what has the keys is always seen, and tab leads to all that can have them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import numpy as np
@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
 from accel_tui.commands import KeyCommands
-from accel_tui.look.theme import LIGHT
+from accel_tui.look.theme import ANSI, LIGHT
 from accel_tui.screens.help import KeyRows
 from accel_tui.screens.run import RunScreen
 from accel_tui.settings.settings import Settings
@@ -79,7 +79,20 @@ def picture(widget: Widget) -> object:
     return [list(row.crop(region.x, region.right)) for row in rows]
 
 
-async def unseen(pilot: Pilot[None]) -> list[Widget]:
+def colourless(widget: Widget) -> object:
+    """The characters of a widget and of what it stands in, with what they have but colours."""
+    assert isinstance(widget.parent, Widget)
+    region = widget.parent.region
+    rows = widget.screen._compositor.render_strips()[region.y : region.bottom]
+    return [
+        [(character, segment.style and (segment.style.bold, segment.style.reverse, segment.style.underline))]
+        for row in rows
+        for segment in row.crop(region.x, region.right)
+        for character in segment.text
+    ]
+
+
+async def unseen(pilot: Pilot[None], picture: Callable[[Widget], object] = picture) -> list[Widget]:
     """Those of the screen that look the same with the keys and without."""
     screen, found = pilot.app.screen, []
     for widget in screen.focus_chain:
@@ -120,6 +133,18 @@ async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_ha
         if place in ("plan", "run with its log", "pictures"):
             pilot.app.theme = LIGHT.name
             assert not await unseen(pilot)
+
+
+@pytest.mark.parametrize("place", ["plan", "runs", "run with its log", "comparison", "question"])
+async def test_what_has_the_keys_is_seen_without_colours(
+    engine: FakeEngine, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with at(place) as pilot:
+        pilot.app.theme = ANSI.name  # as the program has it where there are no colours
+        await quiet(pilot)
+        assert pilot.app.no_color
+        assert not await unseen(pilot, colourless)
 
 
 async def test_a_click_on_a_key_in_help_does_what_it_does(engine: FakeEngine) -> None:

@@ -164,6 +164,14 @@ class LogView(Widget):
         self.set_class(bool(self.asking), "-asking")
         self.refresh_bindings()
 
+    def on_descendant_focus(self) -> None:
+        """Mark the log, as a chart is."""
+        self._tell()
+
+    def on_descendant_blur(self) -> None:
+        """No longer mark it."""
+        self._tell()
+
     @on(Click, ".log-key")
     def _clicked(self, event: Click) -> None:
         event.stop()
@@ -252,7 +260,10 @@ class LogView(Widget):
         place, found = lines.found
         searched = f" {lines.searched} {f'{place}/' if place else ''}{found}" if lines.searched else ""
         wanted = f" {lines.filter.words}" if lines.filter.words else ""
-        self.query_one("#log-words", Static).update(Content.assemble(("Log", "bold $primary"), f": {words}"))
+        mark = "▸ " if self.has_focus_within else ""
+        self.query_one("#log-words", Static).update(
+            Content.assemble((mark, "$accent"), ("Log", "bold $primary"), f": {words}")
+        )
         keys = rebound(self)
         for action, key, said in (
             ("search", "/", searched or " search"),
