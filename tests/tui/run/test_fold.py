@@ -255,6 +255,7 @@ def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:
     assert (state.live, state.lost, state.over) == (False, False, False)
     end = RunEnded(time=1.0, outcome=Outcome.FAILED, steps=5, epochs=0, seconds=1.0, steps_per_second=5.0, metrics={})
     assert after(end, state=state).over
+    assert (state.goes_to, after(end, state=state).goes_to) == (state.total_steps, state.step)
 
 
 def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:

@@ -54,6 +54,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
         loss = charts(pilot)[0]
         await until(pilot, lambda: [series.curve.count for series in loss.series] == [100, 300], "the curves")
         assert [series.name for series in loss.series] == ["a", "b"]
+        assert loss.end == 300, "no room is left for steps that will not come"
         plot = [
             line[: loss.region.right] for line in text_of(pilot).splitlines()[loss.region.y + 1 : loss.region.bottom]
         ]

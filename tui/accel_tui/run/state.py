@@ -119,6 +119,11 @@ class RunState:
         return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
 
     @property
+    def goes_to(self) -> int | None:
+        """The step that the run goes no further than: its last, once it is over; ``None`` while that is not known."""
+        return self.step if self.over else self.total_steps
+
+    @property
     def current_epoch(self) -> int | None:
         """The epoch that the next step belongs to, counted from 1."""
         if self.built is None:

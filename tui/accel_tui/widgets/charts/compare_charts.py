@@ -120,6 +120,11 @@ class CompareCharts(ChartKeys):
         return max((side.state.step for side in self.sides), default=0)
 
     @property
+    def _goes_to(self) -> int | None:
+        ends = [side.state.goes_to for side in self.sides]
+        return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+    @property
     def stride(self) -> int:
         """The steps that are known as one, or those of a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
@@ -160,7 +165,7 @@ class CompareCharts(ChartKeys):
                 chart.title = f"{_MARK} {title}" if marked else title
                 chart.format = figures.compact if name == RATE else significant
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
-                chart.lens, chart.window = self.lens, bounds
+                chart.lens, chart.window, chart.end = self.lens, bounds, self._goes_to
                 chart.series = tuple(_series(at, side, name) for at, side in enumerate(self.sides))
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)

@@ -206,7 +206,7 @@ class RunCharts(ChartKeys, RunView):
             marked = self.has_focus and panel.id == self.marked and len(self.shown) > 1
             chart.title = f"{_MARK} {panel.title}" if marked else panel.title
             chart.empty = "no step was taken" if self.state.over else "waiting for the first step"
-            chart.end = self.state.total_steps
+            chart.end = self.state.goes_to
             chart.explains = panel == explaining
         self._tell()
 
