@@ -259,10 +259,31 @@ async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEn
         assert app_of(pilot).went == []
 
 
-async def test_a_run_that_failed_before_its_first_step_waits_for_none(engine: FakeEngine) -> None:
-    engine.end(Outcome.FAILED, "out of memory")
-    async with opened(engine.directory) as pilot:
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_a_run_that_failed_before_its_first_step_shows_its_log_in_place_of_charts(
+    engine: FakeEngine, size: tuple[int, int]
+) -> None:
+    (engine.directory / "log.txt").write_text("TensorFlow has spoken\n")
+    async with opened(engine.directory, size) as pilot:
+        await shows(pilot, "waiting for the first step")
+        engine.end(Outcome.FAILED, "out of memory")
+        await shows(pilot, "out of memory", "TensorFlow has spoken")
+        charts, log = screen_of(pilot).query_one(RunCharts), screen_of(pilot).query_one(LogView)
+        await until(pilot, lambda: not charts.is_on_screen, "the charts to give way")
+        await until(pilot, lambda: log.has_focus_within, "the keys to be the log's")
+        assert log.region.height > pilot.app.size.height / 2
+        assert "Zoom" not in text_of(pilot)
+        await pilot.press("i")
+        await shows(pilot, "61,706 in 12 layers", "TensorFlow has spoken")
+        await pilot.press("i", "l")
         await shows(pilot, "no step was taken")
+        await until(pilot, lambda: charts.has_focus and not log.is_on_screen, "the charts, which were asked for")
+        await pilot.press("slash")
+        await until(pilot, lambda: screen_of(pilot).query_one("#log-input").has_focus, "the question")
+        await until(pilot, lambda: not charts.is_on_screen, "the charts to give way again")
+        await pilot.press("escape")
+        engine.begin().build().train(10)
+        await until(pilot, lambda: charts.is_on_screen and not log.is_on_screen, "the charts of a run taken up")
 
 
 async def test_long_lines_of_the_log_are_wrapped_anew_when_the_terminal_grows(engine: FakeEngine) -> None:

@@ -93,6 +93,7 @@ class RunScreen(SteeringScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self._taken = 0.0
+        self._curveless = False  # ended before its first step: what there is to see is in the log
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._follower = Follower(
             directory,
@@ -190,6 +191,11 @@ class RunScreen(SteeringScreen):
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
         for view in self._views:
             view.take(state)
+        curveless = state.over and not state.step and not self._is_script  # a script's output is its own
+        if curveless is not self._curveless:
+            self._curveless = curveless
+            self.query_one(LogView).set_class(curveless, "-open")
+            self._make_room()
         self._show_devices(state)
         self._host.announcer.show(state)
         if before.info is None:
@@ -241,12 +247,15 @@ class RunScreen(SteeringScreen):
         """Show or hide the log."""
         log = self.query_one(LogView)
         log.toggle_class("-open")  # not the screen's: all of it would be styled anew
-        if log.has_focus_within:
+        had_focus = log.has_focus_within
+        self._make_room()
+        if had_focus:
             self.query_one(RunCharts).focus()
 
     def action_search_log(self) -> None:
         """Show the log, and ask what to search in it."""
         self.query_one(LogView).add_class("-open")
+        self._make_room()
         self.query_one(LogView).action_search()
 
     def action_details(self) -> None:
@@ -259,9 +268,14 @@ class RunScreen(SteeringScreen):
         self.call_after_refresh(self._make_room)
 
     def _make_room(self) -> None:
-        """Show details in place of the charts where both do not fit."""
+        """Show details in place of the charts where both do not fit, and the log where there is nothing in them."""
         taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
-        self.query_one(RunCharts).display = not taken
+        charts, log = self.query_one(RunCharts), self.query_one(LogView)
+        instead = self._curveless and log.has_class("-open")
+        if instead and self.focused in (None, charts):
+            log.lines.focus()
+        charts.display = not (taken or instead)
+        self.query_one("#middle").set_class(instead, "-curveless")
 
     def action_inside(self) -> None:
         """Look inside the run."""
