@@ -18,6 +18,17 @@ def length(pieces: Iterable[Piece]) -> int:
     return sum(len(text) if text.isascii() else cell_len(text) for text, _ in pieces)
 
 
+def cut(pieces: Iterable[Piece], first: int, last: int) -> list[Piece]:
+    """The characters of a line from one on to before another."""
+    found, x = [], 0
+    for text, style in pieces:
+        part = text[max(0, first - x) : max(0, last - x)]
+        if part:
+            found.append((part, style))
+        x += len(text)
+    return found
+
+
 def changed(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[int, int]:
     """From which cell of a line on, and up to before which, two versions of it differ."""
     places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]

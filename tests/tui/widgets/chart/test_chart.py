@@ -1,5 +1,7 @@
 """The widget in a running app: what it paints, and how little."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from textual.app import App, ComposeResult
@@ -11,11 +13,14 @@ from accel_tui.run.curve import Curve
 from accel_tui.run.marks import Kind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart import ranges
-from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.chart import LATEST, Chart
 from accel_tui.widgets.chart.draw import render
+from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.view import View
 from tui.stand_ins import until
 
 
@@ -75,8 +80,8 @@ async def test_an_empty_chart_waits_and_a_first_step_is_painted() -> None:
 async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Stage()
     async with app.run_test(size=(120, 40)) as pilot:
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)  # not before there are timers: one of 0 s cannot be late
         chart = app.chart
+        chart.draw_seconds = 0
         curve = Curve().extend(falling(5100))
         chart.series = (Series("training", curve),)
         await pilot.pause()
@@ -93,9 +98,7 @@ async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.Mon
         assert all(region in chart.size.region for regions in asked for region in regions)
 
 
-async def test_a_curve_that_goes_on_is_drawn_now_and_then_and_its_latest_value_said_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_curve_that_goes_on_is_drawn_later_and_its_latest_value_said_at_once() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
@@ -103,19 +106,59 @@ async def test_a_curve_that_goes_on_is_drawn_now_and_then_and_its_latest_value_s
         chart.series = (Series("training", curve),)
         await pilot.pause()
         before = on_screen(chart)
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 1e6)
+        chart.draw_seconds = 1e6
         curve = curve.extend(np.array([0.5, 9.25], np.float32))
         chart.series = (Series("training", curve),)
         await pilot.pause()
         assert "9.250" in on_screen(chart)[0]
         assert on_screen(chart)[1:] == before[1:]
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
-        await until(pilot, lambda: on_screen(chart)[1:] != before[1:], "the rest, as nothing more comes")
-        assert on_screen(chart) == wanted(chart)
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 1e6)
 
         chart.series = (Series("training", curve.truncate(100)),)  # it went back
         await pilot.pause()
+        assert on_screen(chart) == wanted(chart)
+
+
+async def test_a_curve_that_goes_on_is_drawn_in_the_end_though_nothing_more_comes() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        chart.draw_seconds = 0.05
+        curve = Curve().extend(falling(3000))
+        chart.series = (Series("training", curve),)
+        await pilot.pause()
+        for count in (1, 2, 3):
+            chart.series = (Series("training", curve.extend(np.full(count, 9, np.float32))),)
+        await until(pilot, lambda: chart._drawing.view.series == chart.series, "the last of them")
+        assert on_screen(chart) == wanted(chart)
+
+
+async def test_a_curve_is_drawn_when_its_end_comes_to_another_dot_and_until_then_not_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.chart
+        now = 100.0
+        monkeypatch.setattr(chart_module, "time", SimpleNamespace(monotonic=lambda: now))
+        drawn: list[View] = []
+        draw = chart_module.draw
+        monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
+        chart.draw_seconds = 1.0
+        a_dot = 10_000 // (2 * plot_of(View(*chart.size, Axis(0, 10_000), Axis(0, 3))).width)
+        for count, seconds, draws in (
+            (5000, 0.0, 1),
+            (5000 + a_dot, 0.9, 0),  # too soon
+            (5000 + a_dot + 1, 1.1, 1),
+            (5000 + a_dot + 2, 2.2, 0),  # at the same dot
+            (5000 + a_dot + 3, 1.1 + LATEST, 1),  # for the longest time
+            (9999, 9.0, 1),
+            (10_001, 10.1, 1),  # beyond the axis as it was
+        ):
+            now = 100 + seconds
+            drawn.clear()
+            chart.series = (Series("training", Curve().extend(falling(count))),)
+            await pilot.pause()
+            assert len(drawn) == draws, count
         assert on_screen(chart) == wanted(chart)
 
 
@@ -160,8 +203,8 @@ class Veil(ModalScreen[None]):
 async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
         chart = app.chart
+        chart.draw_seconds = 0
         drawn: list[object] = []
         draw = chart_module.draw
         monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
@@ -260,19 +303,17 @@ async def test_another_lens_is_seen_at_once() -> None:
         assert tuple(on_screen(chart)) in seen
 
 
-async def test_marks_and_another_scale_are_drawn_with_the_next_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_marks_and_another_scale_are_drawn_with_the_next_picture() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
         chart.series = (Series("training", Curve().extend(falling(300))),)
         await pilot.pause()
         before = on_screen(chart)
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 1e6)
+        chart.draw_seconds = 0.05
         chart.marks = {Kind.EPOCH: Track((50, 100), 1, 2)}
         chart.scale = epochs([(50, 1)], 50)
-        await pilot.pause()
         assert on_screen(chart) == before
-        monkeypatch.setattr(chart_module, "DRAW_SECONDS", 0)
         await until(pilot, lambda: on_screen(chart) != before, "the next picture")
         assert on_screen(chart) == wanted(chart)
         assert on_screen(chart)[-2].count("┴") + on_screen(chart)[-2].count("┼") == 2

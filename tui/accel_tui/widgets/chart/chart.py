@@ -1,6 +1,6 @@
 """The chart widget: keeps the last picture, and repaints only the cells in which the next one differs."""
 
-import math
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,19 +18,22 @@ from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
-from accel_tui.widgets.chart.ground import labels_of
+from accel_tui.widgets.chart.ground import labels_of, plot_of
 from accel_tui.widgets.chart.head import head
 from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import Scale
-from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.series import Series, go_on
 from accel_tui.widgets.chart.view import View
 from accel_tui.widgets.cover import is_covered
-from accel_tui.widgets.pieces import Piece, changed
+from accel_tui.widgets.pieces import Piece, changed, cut
 
 DRAW_SECONDS = 0.25
-"""How often curves are drawn that only go on; their latest values are said at once."""
+"""How often curves are drawn at most that only go on; their latest values are said at once."""
+
+LATEST = 4
+"""How many times as long they wait at most while their ends are at the dots that they were drawn to."""
 
 
 class Chart(ChartMouse):
@@ -124,26 +127,29 @@ class Chart(ChartMouse):
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
         self._plain = self._frame = Frame.blank(0, 0)  # without the cursor, and as it is seen
+        self._head: Sequence[Piece] = ()
+        self._line: Sequence[Piece] = ()  # the first line, likewise
         self._series: tuple[Series, ...] = ()
         self._drawing: Picture | None = None
-        self._line: Sequence[Piece] = ()
         self._stale = True
         self._drawn = 0.0
+        self._waiting: asyncio.TimerHandle | None = None
+        self.draw_seconds = DRAW_SECONDS
 
     def on_mount(self) -> None:
-        """Draw in the end what was not drawn at once, should nothing more come."""
-        self.set_interval(4 * self._draw_seconds, lambda: self._catch_up(2 * self._draw_seconds))
+        """See how often curves are to be drawn."""
+        if settings := getattr(self.app, "settings", None):
+            self.draw_seconds = 1 / settings.curves
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Give the cells that are asked for; Textual would have whole lines, and keep them."""
         if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
             self._plain = self._picture()
-            self._frame = self._with_cursor(self._plain)
+            self._frame, self._line = self._seen()
             self._stale = False
-        return [
-            Strip([Segment(text, self.pen(name)) for text, name in self._frame.runs(row, *crop.column_span)])
-            for row in crop.line_range
-        ]
+        span = crop.column_span
+        rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
+        return [Strip([Segment(text, self.pen(name)) for text, name in row]) for row in rows]
 
     def _repaint(self) -> None:
         if not self._shown:
@@ -151,7 +157,8 @@ class Chart(ChartMouse):
                 self._stale = True
                 self.refresh()
         elif not self._stale:
-            self._show(self._picture())
+            self._plain = self._picture()
+            self._show()
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
     _watch_lens = _watch_explains = _watch_room = _repaint
@@ -167,61 +174,71 @@ class Chart(ChartMouse):
             return
         self._series = series
         drawn = self._drawing
-        soon = time.monotonic() - self._drawn < self._draw_seconds
-        if soon and drawn and _go_on(drawn.view.series, series) and not self._stale and self._shown:
-            self._say(head(replace(drawn.view, series=series), drawn.key))
+        if (
+            drawn
+            and not self._stale
+            and self._shown
+            and go_on(drawn.view.series, series)
+            and self._can_wait(drawn.view)
+        ):
+            self._head = head(drawn.view, drawn.key, series)
+            self._show()
+            self._wait()
         else:
             self._repaint()
 
-    def _say(self, line: Sequence[Piece]) -> None:
-        """Show another first line."""
-        first, last = changed(self._line, line)
-        if first < last:
-            self._line = line
-            plain = self._plain.copy()
-            plain.write_line(0, line)
-            if self.cursor is None:
-                self._plain = self._frame = plain
-                self.refresh(Region(first, 0, last - first, 1))
-            else:
-                self._show(plain)
+    def _can_wait(self, view: View) -> bool:
+        """Whether further steps need not be drawn yet."""
+        passed = time.monotonic() - self._drawn
+        if passed < self.draw_seconds:
+            return True
+        return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
 
-    @property
-    def _draw_seconds(self) -> float:
-        settings = getattr(self.app, "settings", None)
-        return 1 / settings.curves if settings else DRAW_SECONDS
+    def _end(self, view: View, series: tuple[Series, ...]) -> int:
+        """The column of dots that the longest of some series ends in."""
+        steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
+        return int((steps - view.x.low) / (view.x.high - view.x.low) * 2 * plot_of(view).width)
 
-    def _catch_up(self, seconds: float) -> None:
+    def _wait(self) -> None:
+        """Draw what is not drawn now a little later, should nothing more come."""
+        if self._waiting is None:
+            seconds = (LATEST + 1) * self.draw_seconds
+            self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._waiting = None
         view = self._view
-        behind = view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks)
-        if behind and time.monotonic() - self._drawn >= seconds:
+        if view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks):
             self._repaint()
 
-    def _watch_scale(self) -> None:
-        # Mostly further steps come with it, and it is drawn with them.
-        self.call_later(self._catch_up, self._draw_seconds)
-
-    _watch_marks = _watch_scale
+    # Mostly further steps come with these, and they are drawn with them.
+    _watch_scale = _watch_marks = _wait
 
     def _watch_cursor(self) -> None:
         if self._shown and not self._stale:
-            self._show(self._plain)
+            self._show()
         else:
             self._repaint()
 
-    def _with_cursor(self, plain: Frame) -> Frame:
-        at = self.cursor
-        if at is None or self._view is None:
-            return plain
-        return with_cursor(plain, replace(self._view, series=self.series), at)
+    def _seen(self) -> tuple[Frame, Sequence[Piece]]:
+        """The picture and its first line, with the cursor."""
+        at, view = self.cursor, self._view
+        if at is None or view is None:
+            return self._plain, self._head
+        frame = with_cursor(self._plain, replace(view, series=self.series), at)
+        return frame, self._head if frame is self._plain else frame.runs(0)
 
-    def _show(self, plain: Frame) -> None:
-        self._plain = plain
-        new = self._with_cursor(plain)
-        old, self._frame = self._frame, new
-        if old.characters.shape != new.characters.shape:
+    def _show(self) -> None:
+        old, line = self._frame, self._line
+        self._frame, self._line = self._seen()
+        if old.characters.shape != self._frame.characters.shape:
             self.refresh()
-        elif regions := damage(old, new):
+            return
+        regions = [] if self._frame is old else damage(old, self._frame)
+        first, last = changed(line, self._line)
+        if first < last:
+            regions.append(Region(first, 0, last - first, 1))
+        if regions:
             self.refresh(*regions)
 
     @property
@@ -261,22 +278,12 @@ class Chart(ChartMouse):
         if labels != self.labels:
             self.labels = labels
             self.post_message(self.Labelled())
-        self._line = self._drawing.head
+        self._head = self._drawing.head
+        if self._waiting:
+            self._waiting.cancel()
+            self._waiting = None
         return self._drawing.frame
 
     def look(self, name: str) -> Style:
         """What a style of a cell is in this theme."""
         return self.get_component_rich_style(f"chart--{name}")
-
-
-def _go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
-    """Whether nothing but further steps is new."""
-    return len(series) == len(drawn) and all(
-        new is old
-        or (
-            (new.name, new.points, new.style, new.detail) == (old.name, old.points, old.style, old.detail)
-            and new.curve.count >= old.curve.count
-            and (new.curve is old.curve or math.isfinite(old.curve.last))
-        )
-        for new, old in zip(series, drawn, strict=True)
-    )

@@ -28,8 +28,8 @@ class Picture:
 
     Attributes:
         view: What it shows.
-        frame: What it looks like.
-        ground: The same without its curves and its first line; nothing where there was nothing to draw.
+        frame: What it looks like, but for its first line.
+        ground: The same without its curves; nothing where there was nothing to draw.
         key: What its first line says beside the latest values.
         head: Its first line.
     """
@@ -43,7 +43,9 @@ class Picture:
 
 def render(view: View) -> Frame:
     """What a chart looks like."""
-    return draw(view).frame
+    picture = draw(view)
+    picture.frame.write_line(0, picture.head)
+    return picture.frame
 
 
 def draw(view: View, before: Picture | None = None) -> Picture:
@@ -54,9 +56,7 @@ def draw(view: View, before: Picture | None = None) -> Picture:
         message = "no finite value so far" if counted else view.empty
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
         key = key_of(view, view.columns)
-        line = head(view, key)
-        frame.write_line(0, line)
-        return Picture(view, frame, None, key, line)
+        return Picture(view, frame, None, key, head(view, key, view.series))
     plot = plot_of(view)
     key = key_of(view, view.columns - plot.x)
     start = _unchanged(before.view, view, plot.width) if before and before.ground else 0
@@ -67,15 +67,13 @@ def draw(view: View, before: Picture | None = None) -> Picture:
     else:
         behind = ground(view)
         frame = behind.copy()
-    line = head(view, key)
-    frame.write_line(0, line)
     if plot:
         inside = frame.part(plot.x, plot.y, plot.width, plot.height)
         for series in view.series:
             _line(inside, view, series, start)
         for series in view.series:
             draw_points(inside, view.x, view.y, series)
-    return Picture(view, frame, behind, key, line)
+    return Picture(view, frame, behind, key, head(view, key, view.series))
 
 
 def _unchanged(old: View, new: View, width: int) -> int:

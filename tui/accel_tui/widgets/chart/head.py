@@ -44,21 +44,26 @@ def key_of(view: View, width: int) -> Key:
     )
 
 
-def head(view: View, key: Key) -> list[Piece]:
+def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
     """Title, latest values, and what is missing above a plot; less of it where it does not fit.
 
     What goes first are the values of many series, or the names of two. What goes next is what the lens does.
 
+    Args:
+        view: What is drawn.
+        key: What is said of it.
+        series: Those of the view, or the same after further steps.
+
     Returns:
         Pieces of text with their styles, which fill the line.
     """
-    several, many = len(view.series) > 1, len(view.series) > 2
+    several, many = len(series) > 1, len(series) > 2
     title = view.title
-    entries = _legend(view, key, named=several)
+    entries = _legend(view, key, series, named=several)
     least = min(map(len, key.notes))
     used = sum(map(_length, entries)) + least
     if len(title) + used > view.columns:
-        entries = _legend(view, key, named=many, valued=not many)
+        entries = _legend(view, key, series, named=many, valued=not many)
         used = sum(map(_length, entries)) + least
     if view.lens.words and len(title) + len(view.lens.words) + 3 + used <= view.columns:
         title = f"{title} ({view.lens.words})"
@@ -82,17 +87,17 @@ def head(view: View, key: Key) -> list[Piece]:
     return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
 
 
-def _legend(view: View, key: Key, *, named: bool, valued: bool = True) -> list[list[Piece]]:
+def _legend(view: View, key: Key, series: Sequence[Series], *, named: bool, valued: bool = True) -> list[list[Piece]]:
     """What is said of each series that has a value: pieces of text with their styles."""
     space = " " if view.title else ""
     return [
         [
-            (f"{space}{sign} ", series.style),
-            (f"{series.name} " if named else "", "note"),
+            (f"{space}{sign} ", one.style),
+            (f"{one.name} " if named else "", "note"),
             (f"{view.value(value)} " if valued else "", "title"),
         ]
-        for series, sign in zip(view.series, key.signs, strict=True)
-        if not math.isnan(value := _latest(series))
+        for one, sign in zip(series, key.signs, strict=True)
+        if not math.isnan(value := _latest(one))
     ]
 
 

@@ -40,3 +40,16 @@ class Series:
         """What to draw of the steps from ``first`` to before ``last``."""
         whole = self.detail.first <= max(first, 0) and self.detail.count >= min(last, self.curve.count)
         return self.detail if whole and self.detail.count else self.curve
+
+
+def go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
+    """Whether nothing but further steps is new since a chart was drawn."""
+    return len(series) == len(drawn) and all(
+        new is old
+        or (
+            (new.name, new.points, new.style, new.detail) == (old.name, old.points, old.style, old.detail)
+            and new.curve.count >= old.curve.count
+            and (new.curve is old.curve or math.isfinite(old.curve.last))
+        )
+        for new, old in zip(series, drawn, strict=True)
+    )
