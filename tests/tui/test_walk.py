@@ -125,7 +125,7 @@ async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_ha
         assert screen.focused is chain[-1]
         for widget in chain:
             screen.set_focus(widget)
-            offered = " ".join(about for _, about, _ in KeyCommands(screen).commands())
+            offered = " ".join(f"{title} {about}" for title, about, _ in KeyCommands(screen).commands())
             for active in screen.active_bindings.values():
                 if active.binding.id and active.enabled:
                     assert active.tooltip in offered

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.message import Message
@@ -65,7 +65,7 @@ class AccelApp(LeavingApp, EngineApp):
     TITLE = "accel-tui"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide"), (160, "-ultra")]  # noqa: RUF012 (as the base class has it)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
-    COMMANDS = App.COMMANDS | {KeyCommands}
+    COMMANDS = {KeyCommands}  # noqa: RUF012 (as the base class has it)
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
@@ -75,7 +75,7 @@ class AccelApp(LeavingApp, EngineApp):
         Binding(
             "ctrl+p",
             "command_palette",
-            show=False,
+            "Commands",
             priority=True,
             id="app.palette",
             tooltip="Find a command by its name",

@@ -11,6 +11,8 @@ from accel_tui.widgets.plan.plan_form import PlanForm
 Command = tuple[str, str, Callable[[], object]]
 """A title, what it does, and the call."""
 
+_BY_WORDS = 0.01  # below the score of any title
+
 
 class ListedCommands(Provider):
     """Commands that are listed at once, and found by any part of their title."""
@@ -25,29 +27,36 @@ class ListedCommands(Provider):
             yield DiscoveryHit(title, call, help=about)
 
     async def search(self, query: str) -> Hits:
-        """What fits the query."""
-        matcher = self.matcher(query)
+        """What fits the query by its title, and after that, what is told of it in these words."""
+        matcher, wanted = self.matcher(query), query.lower().split()
         for title, about, call in self.commands():
             if (score := matcher.match(title)) > 0:
                 yield Hit(score, matcher.highlight(title), call, help=about)
+            elif all(f" {word}" in f" {about.lower()}" for word in wanted):
+                yield Hit(_BY_WORDS, title, call, help=about)
 
 
 class KeyCommands(ListedCommands):
-    """Whatever a key does on this screen, the palette does too."""
+    """Whatever a key does on this screen, the palette does too; and the little that has no key."""
 
     def commands(self) -> Iterator[Command]:
         """One command for each action that is possible now."""
+        yield from self._keys()
+        for command in self.app.get_system_commands(self.screen):
+            yield command.title, command.help, command.callback
+
+    def _keys(self) -> Iterator[Command]:
         seen = set()
         for active in self.screen.active_bindings.values():
             binding = active.binding
             # Textual's own have no id: they are other keys for what ours do, and this list itself.
             if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:
                 seen.add((binding.action, active.node))
-                yield (
-                    binding.description or active.tooltip,
-                    f"{active.tooltip} ({self.app.get_key_display(binding)})",
-                    partial(self.app.run_action, binding.action, active.node),
+                key = f"({self.app.get_key_display(binding)})"
+                said = (
+                    (binding.description, f"{active.tooltip} {key}") if binding.description else (active.tooltip, key)
                 )
+                yield (*said, partial(self.app.run_action, binding.action, active.node))
 
 
 class PlanCommands(ListedCommands):

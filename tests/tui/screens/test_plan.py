@@ -375,6 +375,20 @@ async def test_the_palette_fills_fields_in() -> None:
         await shows(pilot, "--model resnet20")
 
 
+async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_called() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready", "^p Commands")
+        await pilot.press("ctrl+p")
+        await shows(pilot, "Train this plan", "Change the current theme")
+        told = text_of(pilot)
+        assert told.index("Train this plan") < told.index("Change the current theme")
+        await pilot.press(*"the past")
+        await hides(pilot, "Train this plan")
+        await shows(pilot, "List the runs of the past and of now (r)")
+        await pilot.press("down", "enter")
+        await shows(pilot, "No run")
+
+
 async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
     async with StubApp().run_test(size=(50, 12)) as pilot:
         await shows(pilot, "This terminal is 50x12", "at least 60x16")

@@ -9,10 +9,23 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-SPARE = ("zoom_in", "toggle_theme", "detach", "log", "details", "order", "show_plan", "delete", "label", "back", "mark")
+SPARE = (
+    "command_palette",
+    "zoom_in",
+    "toggle_theme",
+    "detach",
+    "log",
+    "details",
+    "order",
+    "show_plan",
+    "delete",
+    "label",
+    "back",
+    "mark",
+)
 """The actions whose keys are left out where there is no room, the first first; help tells them too."""
 
-LAST = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme")
+LAST = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
 """The actions whose keys stand at the end, in this order, whoever owns them."""
 
 

@@ -21,7 +21,7 @@ class LensKeys(Vertical):
         Binding(
             "y",
             "log",
-            "Log",
+            "Log axis",
             show=False,
             id="charts.log",
             tooltip="Values on a logarithmic axis, or evenly; what is not above 0 is left out, and counted",
@@ -45,7 +45,7 @@ class LensKeys(Vertical):
         Binding(
             "x",
             "x",
-            "Axis",
+            "Step, epoch or time",
             show=False,
             id="charts.x",
             tooltip="Label the curves by step, by epoch, by time since the first step; steps stay evenly apart",
