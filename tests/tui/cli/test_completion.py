@@ -65,6 +65,36 @@ def test_runs_are_completed_by_their_ids() -> None:
         assert not {"textual", "tensorflow"} & imported
 
 
+def test_runs_are_completed_by_their_names_where_no_id_fits() -> None:
+    plain, odd = create(Plan(name="plain-name")), create(Plan(name="odd name"))
+    assert asked("watch", "plain")[0] == ["plain-name"]
+    assert asked("watch", "odd")[0] == [odd.name]
+    assert asked("stop", plain.name[:4])[0] == [plain.name]
+
+
+def test_checks_are_completed_by_name_and_subject() -> None:
+    found, _ = asked("doctor", "t")
+    assert {"tensorflow", "tpu", "terminal"} <= set(found)
+    assert all(name.startswith("t") for name in found)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+def test_bash_completes_what_is_typed(tmp_path: Path) -> None:
+    script = subprocess.run(
+        [sys.executable, "-m", "accel_tui", "completion", "bash"], capture_output=True, text=True, check=True
+    ).stdout
+    (tmp_path / "script").write_text(script)
+    asks = (
+        f"source {tmp_path / 'script'}; COMP_WORDS=(accel-tui train --model res); COMP_CWORD=3; "
+        '$(complete -p accel-tui | grep -o -- "-F [^ ]*" | cut -c 4-) accel-tui; echo "${COMPREPLY[@]}"'
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", asks], capture_output=True, text=True, check=True, env=os.environ | {"PATH": path}
+    )
+    assert done.stdout.split() == [name for name in models.CATALOGUE if name.startswith("res")]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_says_how_it_is_installed_and_is_one(run_command, shell: str, tmp_path: Path) -> None:
     told = run_command(f"completion {shell}")

@@ -13,7 +13,7 @@ from accel_engine import __version__
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.registry import load
 from accel_tui.cli import main
-from accel_tui.cli.root import COMMANDS, root
+from accel_tui.cli.root import COMMANDS, SECTIONS, root
 
 
 def test_help_lists_every_command(run_command):
@@ -22,6 +22,16 @@ def test_help_lists_every_command(run_command):
     for name, (_, summary) in COMMANDS.items():
         assert f"  {name} " in told.out
         assert summary in told.out
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
+    places = [told.out.index(f"\n{section}:\n") for section in SECTIONS]
+    assert places == sorted(places)
+
+
+def test_a_command_below_a_command_has_statuses_in_its_help(run_command):
+    told = run_command("settings check --help")
+    assert told.status == 0
+    assert told.out.count("Exit status:") == 1
+    assert "accel-tui --help" in told.lines[-1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

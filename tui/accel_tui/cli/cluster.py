@@ -15,6 +15,11 @@ Examples:
   accel-tui cluster --workers gpu1:12345,gpu2:12345 --model resnet20
   accel-tui cluster --workers gpu1:12345,gpu2:12345 --here 1 plan.toml
   accel-tui cluster --coordinator a:7001 --servers a:7002 --workers b:7001
+
+\b
+Environment:
+  TF_CONFIG  tells a process who all of them are: each printed command sets
+             it, and where a scheduler does, train takes it from there
 """
 
 

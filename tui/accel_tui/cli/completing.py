@@ -1,5 +1,6 @@
 """What options and arguments can be completed to; imports as little as that takes."""
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from click.shell_completion import CompletionItem
 Found = Iterable[tuple[str, str]]
 """What there is, and what it is."""
 
+NAMED = 100
+"""How many runs are looked through for a name, where no id fits: to read each takes a millisecond."""
+
 
 def attach(parameter: click.Parameter) -> None:
     """Let a parameter be completed by what its name says that it takes, whatever its command."""
@@ -17,6 +21,8 @@ def attach(parameter: click.Parameter) -> None:
 
         def complete(ctx: click.Context, typed: str) -> list[CompletionItem]:  # noqa: ARG001 (click's signature)
             found = [CompletionItem(value, help=about) for value, about in find() if value.startswith(typed)]
+            if not found and find is _runs:
+                found = [CompletionItem(value, help=about) for value, about in _named(typed)]
             return [CompletionItem(typed, type="file")] if too and not found else found
 
         parameter.shell_complete = complete  # type: ignore[method-assign, assignment]
@@ -70,10 +76,31 @@ def _runs() -> Found:
                 yield directory.name, ""
 
 
+def _named(typed: str) -> Found:
+    """Runs whose name begins so: that name, or the id where a shell would take the name for several words."""
+    from accel_engine.run.home import runs_directory
+    from accel_engine.run.listing import summarize
+
+    newest = [run for run, about in _runs() if not about][:NAMED]
+    for info in (summarize(runs_directory() / run).info for run in newest):
+        if info and info.name.startswith(typed):
+            whole = shlex.quote(info.name) == info.name
+            yield (info.name, info.id) if whole else (info.id, info.name)
+
+
+def _checks() -> Found:
+    from accel_engine.doctor import checks
+    from accel_tui.cli import terminal_checks
+
+    names = [check.name for check in (*checks(), *terminal_checks.checks())]
+    return ((name, "") for name in dict.fromkeys([name.partition(".")[0] for name in names] + names))
+
+
 _KNOWN: Mapping[str, Callable[[], Found]] = {
     "model": _entries(_models),
     "data": _entries(_data),
     "strategy": _entries(_strategies),
+    "names": _checks,
     **dict.fromkeys(("run", "runs", "resume"), _runs),
 }
 """What there is for a parameter of each of these names, whatever its command."""

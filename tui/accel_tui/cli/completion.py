@@ -28,8 +28,8 @@ zsh finds it where fpath+=~/.zfunc stands before compinit in ~/.zshrc.
 def completion(shell: str) -> None:
     """Print what teaches SHELL to complete commands, options and what they take.
 
-    Models, data, strategies and the ids of runs are completed too. It takes effect in shells that
-    are started later. bash needs version 4.4 or later.
+    Models, data, strategies, checks, and the ids and names of runs are completed too. It takes
+    effect in shells that are started later. bash needs version 4.4 or later.
     """
     from accel_tui.cli.root import COMPLETE, root
 

@@ -54,7 +54,13 @@ INTERRUPTED = 130
 
 
 @click.command(epilog=EPILOG)
-@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, help="How long it may take, about.  [120]")
+@click.option(
+    "--seconds",
+    metavar="X",
+    type=click.FloatRange(min=1),
+    default=120.0,
+    help="How long it may take, about.  [default: 120]",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output, one for each way.")
 def demo(seconds: float, as_json: bool) -> int:
     """Show in about two minutes what acceleration does on this machine.

@@ -24,7 +24,10 @@ Examples:
   accel-tui doctor tpu.lock --json        a finding a line, for a script
 
 \b
-The status is 1 when a check failed, else 0.
+Exit status:
+  0  no check failed
+  1  one did
+  2  it was asked wrongly
 """
 
 WIDTH = 80

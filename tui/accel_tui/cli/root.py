@@ -41,6 +41,18 @@ COMMANDS = {
 }
 """Where every command is, and what the list of commands says of it."""
 
+_NAMES = max(map(len, COMMANDS))
+
+SECTIONS = {
+    "Train": ("train", "cluster", "demo"),
+    "Look at runs": ("runs", "watch", "compare", "predict", "export"),
+    "Steer a run that goes on": ("pause", "resume", "stop", "checkpoint", "set"),
+    "Keep order": ("rename", "note", "tag", "rm"),
+    "This machine": ("devices", "doctor", "strategies", "models", "data"),
+    "This program": ("serve", "settings", "completion"),
+}
+"""The commands as the help lists them."""
+
 COMPLETE = "_ACCEL_TUI_COMPLETE"
 """The variable by which a shell asks for completions; the name is click's."""
 
@@ -52,6 +64,9 @@ Exit status:
   130  Ctrl-C ended it
 """
 """What the status of every command says that tells nothing else."""
+
+SEE = "More of the environment and of files: accel-tui --help"
+"""The last line of every other help."""
 
 EPILOG = f"""\b
 Examples:
@@ -92,8 +107,8 @@ class Commands(click.Group):
             return None
         command: Any = load(COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
-        if "Exit status:" not in (command.epilog or ""):
-            command.epilog = f"{command.epilog or ''}\n\n{STATUSES}"
+        for told in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
+            told.epilog = _whole(told.epilog or "")
         if COMPLETE in os.environ:
             from accel_tui.cli.completing import attach
 
@@ -118,8 +133,9 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        for section, names in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:{_NAMES}}", COMMANDS[name][1]) for name in names])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a reader of its output that went away ends it quietly."""
@@ -130,6 +146,13 @@ class Commands(click.Group):
                 raise
             discard_output()
             return 0
+
+
+def _whole(epilog: str) -> str:
+    """The end of a command's help, with what is the same for most."""
+    if "Exit status:" not in epilog:
+        epilog += f"\n\n{STATUSES}"
+    return epilog if SEE in epilog else f"{epilog}\n\n{SEE}"
 
 
 def discard_output() -> None:

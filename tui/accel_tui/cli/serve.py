@@ -24,9 +24,15 @@ Exit status:
 
 
 @click.command(epilog=EPILOG)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address of this machine to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 for any free one."
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address of this machine to listen on.",
+)
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 for any."
 )
 def serve(host: str, port: int) -> int:
     """Show the dashboard in a browser.

@@ -20,6 +20,17 @@ Examples:
   accel-tui settings init      write a file with all defaults
   accel-tui settings check     look whether the file is right
   accel-tui settings show      what holds, and where each of it comes from
+
+\b
+Files:
+  ~/.config/accel-tui/settings.toml    on Linux
+  ~/Library/Application Support/accel-tui/settings.toml
+                                       on macOS
+
+\b
+Environment:
+  ACCEL_TUI_SETTINGS  another file
+  XDG_CONFIG_HOME     another place than ~/.config
 """
 
 BUILT_IN = "built in"
@@ -34,8 +45,8 @@ HEAD = """# Settings of accel-tui. What begins with # is the default: take the #
 def settings() -> None:
     """Look at the settings file, or begin one.
 
-    It is TOML. Its place is the platform's for settings (~/.config/accel-tui/settings.toml on Linux),
-    or what ACCEL_TUI_SETTINGS names.
+    It is TOML. The command line goes before a plan file, a plan file before settings, settings
+    before what is built in.
     """
 
 

@@ -35,6 +35,9 @@ LEAVING_SECONDS = 10.0
 
 METAVARS = {int: "N", float: "X", tuple: "ID,..."}
 
+SHORT = 14
+"""How long choices may be to stand beside their option instead of in its text."""
+
 
 def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:
     """Read a flag's text as its field's type; ``None`` when the flag was not given."""
@@ -52,14 +55,16 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
 def _option(name: str, spec: Spec) -> click.Option:
     """A field of the plan as an option of the command."""
     details = [] if DEFAULTS[name] in (None, "", ()) else [f"default: {DEFAULTS[name]}"]
-    if spec.choices:
+    metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
+    if spec.choices and len("|".join(spec.choices)) <= SHORT:
+        metavar = "|".join(spec.choices)
+    elif spec.choices:
         details.insert(0, ", ".join(spec.choices))
     elif spec.minimum is not None or spec.above is not None or spec.maximum is not None:
         details.insert(0, spec.allowed.removesuffix(", or nothing"))
     elif spec.example:
         details.insert(0, f"as in {spec.example}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
     return click.Option([flag(name)], callback=_check, metavar=metavar, help=help_text)
 
 
