@@ -142,3 +142,23 @@ async def test_a_run_that_is_gone_is_said_to_be_unreadable(home: Path) -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await shows(pilot, "unreadable", "finished")
+
+
+async def test_long_names_leave_the_charts_room_for_the_values_of_three_runs(home: Path) -> None:
+    names = ("a convolutional network for the paper", "narrow-one-with-a-very-long-name", "the same, but slower")
+    runs = [trained(Plan(name=name, seed=seed)) for seed, name in enumerate(names)]
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await until(pilot, lambda: charts(pilot)[0].series[2].curve.count == 100, "the curves")
+        assert charts(pilot)[0].size.width >= 56
+        await until(pilot, lambda: all(f" {letter} 0." in text_of(pilot) for letter in "abc"), "all values")
+        table = pilot.app.screen.query_one(CompareTable)
+        heads = [str(table.render_line(y).text) for y in range(3)]
+        assert [words.split() for words in heads] == [
+            ["━a", "a", "convolut", "━b", "narrow-", "━c", "the", "same,"],
+            ["ional", "one-with-", "but", "slower"],
+            ["network", "f…", "a-very-lo…"],
+        ]
+        await pilot.resize_terminal(*HUGE)
+        await shows(pilot, "━a a convolutional network for the", "━c the same, but slower")
+        assert "val accuracy" in text_of(pilot)

@@ -221,11 +221,12 @@ def test_less_is_said_where_there_is_less_room() -> None:
     ]
 
 
-def test_many_series_lose_their_values_first_and_then_those_that_do_not_fit() -> None:
+def test_many_series_lose_their_lines_first_then_their_values_and_then_those_that_do_not_fit() -> None:
     many = [Series(name, curve(1, 2), style="success") for name in "abcdefgh"]
     assert (
         lines(picture(*many, columns=110))[0] == "loss" + "".join(f" ━━ {name} 2.000 " for name in "abcdefgh").rstrip()
     )
+    assert lines(picture(*many, columns=80))[0] == "loss" + "".join(f" {name} 2.000 " for name in "abcdefgh").rstrip()
     assert lines(picture(*many, columns=60))[0] == "loss" + "".join(f" ━━ {name} " for name in "abcdefgh").rstrip()
     assert lines(picture(*many, columns=41))[0] == "loss ━━ a  ━━ b  ━━ c  ━━ d  ━━ e  +3"
     assert lines(picture(*many, columns=6))[0] == "loss"

@@ -47,7 +47,8 @@ def key_of(view: View, width: int) -> Key:
 def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
     """Title, latest values, and what is missing above a plot; less of it where it does not fit.
 
-    What goes first are the values of many series, or the names of two. What goes next is what the lens does.
+    What goes first are the names of two series, or the lines beside the names of many; then the values of many; then
+    what the lens does.
 
     Args:
         view: What is drawn.
@@ -62,6 +63,9 @@ def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
     entries = _legend(view, key, series, named=several)
     least = min(map(len, key.notes))
     used = sum(map(_length, entries)) + least
+    if many and len(title) + used > view.columns:
+        entries = _legend(view, key, series, named=True, signed=False)
+        used = sum(map(_length, entries)) + least
     if len(title) + used > view.columns:
         entries = _legend(view, key, series, named=many, valued=not many)
         used = sum(map(_length, entries)) + least
@@ -87,13 +91,15 @@ def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
     return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
 
 
-def _legend(view: View, key: Key, series: Sequence[Series], *, named: bool, valued: bool = True) -> list[list[Piece]]:
+def _legend(
+    view: View, key: Key, series: Sequence[Series], *, named: bool, valued: bool = True, signed: bool = True
+) -> list[list[Piece]]:
     """What is said of each series that has a value: pieces of text with their styles."""
     space = " " if view.title else ""
     return [
         [
-            (f"{space}{sign} ", one.style),
-            (f"{one.name} " if named else "", "note"),
+            (f"{space}{sign} " if signed else space, one.style),
+            (f"{one.name} " if named else "", "note" if signed else one.style),
             (f"{view.value(value)} " if valued else "", "title"),
         ]
         for one, sign in zip(series, key.signs, strict=True)

@@ -1,7 +1,9 @@
 """The table of a comparison: a column a run, under its letter and its name."""
 
+import textwrap
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
@@ -17,6 +19,9 @@ from accel_tui.widgets.runs.lines import cell
 _GAP = 2
 _NARROWEST = 10
 _SHARE = 0.55  # of a wide screen
+_CHARTS = 66  # columns in which the first lines of charts have room for the values of three runs
+_SIGN = 3  # cells of the sign of a curve
+_LINES = 3  # of a name
 
 
 class CompareTable(ScrollView, can_focus=True):
@@ -72,30 +77,36 @@ class CompareTable(ScrollView, can_focus=True):
         rows = [row for row in self._rows if isinstance(row, Row)]
         self._label = max(len(row.label) for row in rows) + 1
         screen, sides = self.screen, comparison.sides
-        room = screen.size.width * (1 if screen.has_class("-narrow") else _SHARE)
-        wanted = [
-            max([_NARROWEST, len(side.title) + 4, *(len(row.texts[at]) for row in rows if row.texts)])
-            for at, side in enumerate(sides)
-        ]
-        self._widths = _shares(wanted, int(room) - self._label - 1 - _GAP * len(sides))
-        self.virtual_size = Size(self._label + sum(self._widths) + _GAP * len(sides), len(self._rows) + 1)
+        values = [max([_NARROWEST, *(len(row.texts[at]) for row in rows if row.texts)]) for at in range(len(sides))]
+        names = [_SIGN + cell_len(side.title) for side in sides]
+        beside = self._label + _GAP * len(sides)
+        room = screen.size.width - beside - 1
+        if not screen.has_class("-narrow"):
+            # Charts have what their first lines need, unless values, which stand in one line, need it more.
+            room = min(int(_SHARE * screen.size.width) - beside - 1, max(room - _CHARTS, sum(values)))
+        self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], room, values)
+        self._names = [_lines(side.title, width - _SIGN) for side, width in zip(sides, self._widths, strict=True)]
+        self._head = max(map(len, self._names))
+        self.virtual_size = Size(beside + sum(self._widths), len(self._rows) + self._head)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """The heads, or what is told of all runs."""
         if self.comparison is None:
             return Strip.blank(self.size.width)
-        values = self._heads() if y == 0 else self._values(y - 1 + self.scroll_offset.y)
+        values = self._heads(y) if y < self._head else self._values(y - self._head + self.scroll_offset.y)
         label, *cells = values
         strip = Strip(cells).crop(self.scroll_offset.x, self.scroll_offset.x + max(0, self.size.width - self._label))
         return Strip([label, *strip]).adjust_cell_length(self.size.width, self._style("value"))
 
-    def _heads(self) -> list[Segment]:
-        assert self.comparison is not None  # noqa: S101 (render_line has looked)
+    def _heads(self, line: int) -> list[Segment]:
+        """A line of the names; the first has the signs of the curves."""
         segments = [Segment(" " * self._label, self._style("value"))]
-        for at, side in enumerate(self.comparison.sides):
-            segments.append(Segment(f"━{letter(at)} ", self._style(style_of(at))))
-            segments.append(Segment(cell(side.title, self._widths[at] - 3, right=False), self._style("head")))
+        for at, lines in enumerate(self._names):
+            sign = "" if line else f"━{letter(at)}"
+            text = lines[line] if line < len(lines) else ""
+            segments.append(Segment(sign.ljust(_SIGN), self._style(style_of(at))))
+            segments.append(Segment(cell(text, self._widths[at] - _SIGN, right=False), self._style("head")))
             segments.append(Segment(" " * _GAP, self._style("value")))
         return segments
 
@@ -118,10 +129,19 @@ class CompareTable(ScrollView, can_focus=True):
         return self.get_component_rich_style(f"compare-table--{part}")
 
 
-def _shares(wanted: list[int], room: int) -> list[int]:
-    """What each column gets: what it wants, or as much as the widest of the others."""
+def _lines(title: str, width: int) -> list[str]:
+    """A name in a few lines; what of it has no room is in the last one."""
+    lines = textwrap.wrap(title, width)
+    rest = " ".join(lines[_LINES - 1 :]).replace("- ", "-")  # it may have been broken at a hyphen
+    return [*lines[: _LINES - 1], rest] if rest else lines
+
+
+def _shares(wanted: list[int], room: int, least: list[int]) -> list[int]:
+    """What each column gets: what it wants, or as much as the widest of the others, and what it needs if all can."""
     widths = list(wanted)
+    if sum(least) > room:
+        least = [_NARROWEST] * len(least)
     for taken, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
-        widths[at] = max(_NARROWEST, min(wanted[at], room // (len(wanted) - taken)))
+        widths[at] = max(least[at], min(wanted[at], room // (len(wanted) - taken)))
         room -= widths[at]
     return widths
