@@ -6,6 +6,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -51,6 +52,16 @@ class CompareTable(ScrollView, can_focus=True):
         + "}"
     )
     BINDING_GROUP_TITLE = "Table"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_up", show=False, id="table.up", tooltip="Look further up; so does the wheel"),
+        Binding("down", "scroll_down", show=False, id="table.down", tooltip="Look further down"),
+        Binding("left", "scroll_left", show=False, id="table.left", tooltip="Look further left"),
+        Binding("right", "scroll_right", show=False, id="table.right", tooltip="Look further right"),
+        Binding("pageup", "page_up", show=False, id="table.page-up", tooltip="A page up"),
+        Binding("pagedown", "page_down", show=False, id="table.page-down", tooltip="A page down"),
+        Binding("home", "scroll_home", show=False, id="table.home", tooltip="The first lines"),
+        Binding("end", "scroll_end", show=False, id="table.end", tooltip="The last lines"),
+    ]
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)
     """What is told; ``None`` before the runs were read."""
