@@ -82,6 +82,8 @@ def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
     result = run_command("demo --seconds 2")
     assert (result.status, result.err) == (0, "")
     assert result.lines[0].startswith("mlp learns synthetic images, 256 a step, in 5 ways")
+    assert "No GPU or TPU was found here" in result.out
+    assert max(map(len, result.lines)) <= 80
     assert engines.environments[0]["TF_NUM_INTRAOP_THREADS"] == "1"
     assert not any(engines.environments[1:])
     bars = [line for line in result.lines if "\u2588" in line]
@@ -147,7 +149,8 @@ def test_no_further_way_is_begun_when_the_time_is_over(run_command, monkeypatch)
     monkeypatch.setattr(demo, "GRACE", 0.0)
     result = run_command("demo --seconds 1")
     assert result.status == 0
-    assert "Not measured: all 2 cores, XLA, bfloat16, CPU in two, mirrored (1 s were too few)." in result.lines
+    said = " ".join(result.out.split())
+    assert "Not measured: all 2 cores, XLA, bfloat16, CPU in two, mirrored (1 s were too few)." in said
 
 
 def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):

@@ -18,6 +18,7 @@ import click
 
 from accel_engine import launch
 from accel_engine.devices import detect
+from accel_engine.devices.reading import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request
@@ -71,9 +72,10 @@ def demo(seconds: float, as_json: bool) -> int:
     """
     if problem := launch.installation().problem:
         raise EngineMissingError(problem)
-    acts = demonstration.acts(detect().devices)
+    devices = detect().devices
+    acts = demonstration.acts(devices)
     show = _nothing if as_json else click.echo
-    for line in _announcement(acts, seconds):
+    for line in _announcement(devices, acts, seconds):
         show(line)
     results: list[Result] = []
     stage_of = _stages(sys.stdout) if not as_json and sys.stdout.isatty() else None
@@ -213,21 +215,32 @@ def _nothing(_: str) -> None:
     """Say nothing."""
 
 
-def _announcement(acts: Sequence[Act], seconds: float) -> Iterator[str]:
+def _announcement(devices: Sequence[Device], acts: Sequence[Act], seconds: float) -> Iterator[str]:
     plan = acts[0].plan
-    yield (
+    yield textwrap.fill(
         f"{plan.model} learns {plan.data.partition(':')[0]} images, {plan.batch_size} a step, in {len(acts)} ways, one "
-        f"after the other, for about {seconds:.0f} s in all:"
+        f"after the other, for about {seconds:.0f} s in all:",
+        _width(),
     )
     for index, act in enumerate(acts, 1):
         yield f"  {index} {act.title}"
+    if all(device.kind == "cpu" for device in devices):
+        yield textwrap.fill(
+            "No GPU or TPU was found here (accel-tui doctor says why): all are ways of the CPU.", _width()
+        )
     yield "Ctrl-C ends it and shows what is done.\n"
+
+
+def _width() -> int:
+    """The columns that lines may take."""
+    return min(shutil.get_terminal_size((80, 24)).columns, 120)
 
 
 def _said(result: Result) -> str:
     if result.rate is None:
         return result.problem
-    return f"{result.rate:,.1f} steps/s over {result.seconds:.1f} s (run {result.run})"
+    run = result.run.partition("-")[0]  # which names it as well, and leaves the line as short as a terminal
+    return f"{result.rate:,.1f} steps/s over {result.seconds:.1f} s (run {run})"
 
 
 def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterator[str]:
@@ -238,7 +251,7 @@ def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterato
     first = next(result for result in results if result.rate)
     full = "\u2588" if has_unicode(os.environ, sys.stdout.encoding or "") else "#"
     yield ""
-    width = min(shutil.get_terminal_size((80, 24)).columns, 120)
+    width = _width()
     yield from demonstration.bars(results, width, full)
     words = (
         f"Steps a second of the same model on the same data, {first.act.plan.batch_size} examples a step over all "
@@ -247,7 +260,7 @@ def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterato
     )
     yield f"\n{textwrap.fill(words, width)}"
     if len(results) < len(acts):
-        yield f"Not measured: {', '.join(act.title for act in acts[len(results) :])} ({why})."
+        yield textwrap.fill(f"Not measured: {', '.join(act.title for act in acts[len(results) :])} ({why}).", width)
     found = demonstration.agreement(results)
     if found is None:
         yield "There are too few steps to compare what was learned."
