@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -10,14 +10,12 @@ from textual import on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Resize
-from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Sample
 from accel_engine.errors import AccelError
 from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
@@ -25,7 +23,7 @@ from accel_tui import messages
 from accel_tui.commands import KeyCommands
 from accel_tui.engines import EngineApp
 from accel_tui.look.theme import DARK, THEMES, other
-from accel_tui.run.meter import Meter, record
+from accel_tui.sampling import MakeSampler
 from accel_tui.screens.help import HelpScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.too_small import TooSmallScreen, too_small
@@ -51,9 +49,9 @@ _Screen = TypeVar("_Screen", bound=Screen[None])
 class AccelApp(LeavingApp, EngineApp):
     """The dashboard.
 
-    It owns what outlives a screen: the sampler of devices, the warm engine, and the way from a plan to
-    a run. Whatever blocks is done in a thread that only posts messages, and whatever the first screen
-    does not need is imported and begun once that is painted.
+    It owns the screens; its base classes have the devices and the engine, which outlive them. Whatever blocks is
+    done in a thread that only posts messages, and whatever the first screen does not need is imported and begun once
+    that is painted.
 
     Args:
         open_run: Directory of a run to open at first, in place of the form.
@@ -82,9 +80,6 @@ class AccelApp(LeavingApp, EngineApp):
         ),
     ]
 
-    meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
-    """What was last read of each device, by its id."""
-
     lists_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether what lists runs was imported."""
 
@@ -94,18 +89,20 @@ class AccelApp(LeavingApp, EngineApp):
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
-        make_sampler: Callable[[Callable[[tuple[Sample, ...]], None]], Sampler] | None = None,
+        make_sampler: MakeSampler | None = None,
     ) -> None:
         # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
         sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
-        super().__init__([_HERE / sheet for sheet in sheets], make_engine=make_engine)
+        super().__init__(
+            [_HERE / sheet for sheet in sheets],
+            make_engine=make_engine,
+            make_sampler=make_sampler or (lambda tell: Sampler(tell, interval=settings.devices)),
+        )
         self.settings = settings
         self.announcer = Announcer(self.send, settings, os.environ)
         self.refusal: SettingsError | None = None
         """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
-        self._make_sampler = make_sampler or (lambda tell: Sampler(tell, interval=settings.devices))
-        self._sampler: Sampler | None = None
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -131,15 +128,12 @@ class AccelApp(LeavingApp, EngineApp):
 
     def on_mount(self) -> None:
         """Begin what the first screen can be painted without."""
-        self.call_after_refresh(self._sample_devices)
+        self.call_after_refresh(self.sample_devices)
         self.call_after_refresh(self._import_the_rest)
 
     def on_unmount(self) -> None:
-        """Let go of the sampler, and of the terminal's title."""
-        self._leaving.set()  # first: what is found later lets go by itself
+        """Let go of the terminal's title."""
         self.announcer.restore()
-        if self._sampler:
-            self._sampler.stop()
 
     def on_resize(self, event: Resize) -> None:
         """Say so where there is no room."""
@@ -303,30 +297,3 @@ class AccelApp(LeavingApp, EngineApp):
 
     def _collect_garbage(self) -> None:
         gc.collect()
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
-    def _sample_devices(self) -> None:
-        self._sampler = self._make_sampler(lambda samples: self._tell(messages.DevicesRead(samples)))
-        self._sampler.start()
-        if self._leaving.is_set():
-            self._sampler.stop()
-        self.post_message(messages.DevicesFound(self._sampler.inventory))
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
-    def _find_devices(self, sampler: Sampler) -> None:
-        self.post_message(messages.DevicesFound(sampler.inventory))
-
-    @on(messages.DevicesFound)
-    def _take_inventory(self, event: messages.DevicesFound) -> None:
-        self.inventory = event.inventory
-
-    @on(messages.DevicesRead)
-    def _take_samples(self, event: messages.DevicesRead) -> None:
-        self.meters = record(self.meters, event.samples)
-        known = {device.id for device in self.inventory.devices} if self.inventory else set()
-        if self._sampler and known and any(sample.device not in known for sample in event.samples):
-            # A driver that was slow to answer has done so.
-            self._find_devices(self._sampler)
-
-    def _tell(self, news: Message) -> None:
-        self.post_message(news)

@@ -1,6 +1,5 @@
 """An app that has a warm engine, and the way from a plan to a run."""
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,25 +7,23 @@ from textual import on, work
 from textual.reactive import reactive
 from textual.types import CSSPathType
 
-from accel_engine.devices.reading import Inventory
+from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_tui import messages
-from accel_tui.terminal.painting import PaintingApp
+from accel_tui.sampling import MakeSampler, SamplingApp
 from accel_tui.words.engine_words import engine_words
 
 
-class EngineApp(PaintingApp):
+class EngineApp(SamplingApp):
     """Has an engine import TensorFlow ahead of time, and hands it a run.
 
     Args:
         css_path: The sheets, as Textual takes them.
         make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
+        make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
     """
-
-    inventory: reactive[Inventory | None] = reactive(None, repaint=False)
-    """The machine's devices, once they were found."""
 
     engine_words: reactive[str] = reactive("", repaint=False)
     """What the warm engine does, for the user."""
@@ -45,11 +42,11 @@ class EngineApp(PaintingApp):
         css_path: CSSPathType | None = None,
         *,
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
+        make_sampler: MakeSampler = Sampler,
     ) -> None:
-        super().__init__(css_path)
+        super().__init__(css_path, make_sampler=make_sampler)
         self._make_engine = make_engine
         self._engine: WarmEngine | None = None
-        self._leaving = threading.Event()
 
     def on_unmount(self) -> None:
         """Let go of the engine."""
