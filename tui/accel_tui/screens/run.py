@@ -1,5 +1,6 @@
 """A run, live or ended: its curves, its devices, and the keys that steer it."""
 
+import asyncio
 import socket
 import time
 from dataclasses import dataclass
@@ -81,9 +82,6 @@ class RunScreen(SteeringScreen):
 
     _devices = getters.query_one(DevicePanel)
 
-    class News(Message):
-        """There is a newer state to take."""
-
     @dataclass
     class Unreadable(Message):
         """The run cannot be read."""
@@ -93,16 +91,18 @@ class RunScreen(SteeringScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self._taken = 0.0
+        self._news = asyncio.Event()
         self._curveless = False  # ended before its first step: what there is to see is in the log
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._follower = Follower(
             directory,
-            on_news=lambda: self.post_message(self.News()),
+            on_news=lambda: self._loop.call_soon_threadsafe(self._news.set),
             on_problem=lambda words: self.post_message(self.Unreadable(words)),
         )
 
     def compose(self) -> ComposeResult:
         """What, how far and how fast; charts beside details; log; devices; keys."""
+        self._loop = asyncio.get_running_loop()
         self._follow()  # it is read while all this is made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.asked)
@@ -123,6 +123,7 @@ class RunScreen(SteeringScreen):
     def on_mount(self) -> None:
         """Find who shows the run, and let time pass for them."""
         self._views = self.walk_children(RunView)
+        self._listen()
         self.set_interval(TICK_SECONDS, self._tick)
 
     def on_unmount(self) -> None:
@@ -134,14 +135,16 @@ class RunScreen(SteeringScreen):
         app = self.app
         self._follower.run(lambda: app.is_running)  # a screen that is left while it is made is never unmounted
 
-    @on(News)
-    def _take_news(self, message: News) -> None:
-        message.stop()
-        self.problem = ""
-        if is_covered(self):
-            self.set_timer(COVERED_SECONDS, self._take_state)
-        else:
-            self._take_state()
+    @work(exclusive=True, group="news")
+    async def _listen(self) -> None:
+        """Take what is new, without a message: ten times a second that would cost as much as the words of a line."""
+        while await self._news.wait():
+            self._news.clear()
+            self.problem = ""
+            if is_covered(self):
+                self.set_timer(COVERED_SECONDS, self._take_state)
+            else:
+                self._take_state()
 
     def _tick(self) -> None:
         """Let the time go on while nothing else happens."""
