@@ -98,7 +98,22 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("theme = \n", [":1: is not TOML: Invalid value"]),
+        (
+            "\ntheme = nord\n",
+            [
+                ":2: is not TOML: Invalid value; text stands in quotes, "
+                'as in theme = "nord", and what is true or false does not'
+            ],
+        ),
+        ('theme = "nord\n', [":1: is not TOML: Illegal character '\\n'; a quote is not closed"]),
+        ("a = 1\na = 2\n", [":2: is not TOML: Cannot overwrite a value; the name is set before"]),
+        (
+            "[keys]\n[keys]\n",
+            [
+                ":2: is not TOML: Cannot declare ('keys',) twice; "
+                "the table is there already, and all its names belong below one such line"
+            ],
+        ),
         ('\nthem = "x"', [":2: there is no setting 'them'; did you mean theme?"]),
         ("theme = 3", [":1: theme = 3: must be text"]),
         ('glyphs = "asci"', [":1: glyphs = 'asci': must be one of auto, unicode, ascii (did you mean ascii?)"]),

@@ -29,6 +29,14 @@ SEQUENCES = ("auto", "osc9", "osc777")
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^]]+?)\s*\]")
 _KEY = re.compile(r"\s*(?P<name>(?:\"[^\"]*\"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:\"[^\"]*\"|'[^']*'|[\w-]+))*)\s*=")
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
+_MEANT = {
+    "Invalid value": 'text stands in quotes, as in theme = "nord", and what is true or false does not',
+    "Illegal character '\\n'": "a quote is not closed",
+    "Cannot overwrite": "the name is set before",
+    "Cannot declare": "the table is there already, and all its names belong below one such line",
+}
+"""What is most often wrong where the reader of TOML says these words."""
+
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
@@ -167,7 +175,9 @@ def read(file: Path) -> tuple[Settings, list[str]]:
     except tomllib.TOMLDecodeError as error:
         at = _AT.search(str(error))
         line = f":{at[1]}" if at else ""
-        return Settings(source=source), [f"{file}{line}: is not TOML: {_AT.sub('', str(error))}"]
+        words = _AT.sub("", str(error))
+        meant = next((f"; {meant}" for said, meant in _MEANT.items() if words.startswith(said)), "")
+        return Settings(source=source), [f"{file}{line}: is not TOML: {words}{meant}"]
     source = Source(file, lines_of(text))
     mistakes: list[str] = []
     plan = _table(values, "plan", source, mistakes)
