@@ -99,6 +99,16 @@ def told(pilot: Pilot[None]) -> str:
     return " | ".join(notification.message for notification in pilot.app._notifications)
 
 
+async def test_a_device_is_named_once_it_is_known_though_the_run_has_ended(engine: FakeEngine) -> None:
+    engine.sample()
+    engine.end()
+    app = RunApp(engine.directory)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Finished", "cpu:0")
+        app.inventory = Inventory((Device("cpu:0", "cpu", "Found late"),))
+        await shows(pilot, "Found late")
+
+
 @pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
 async def test_a_live_run_is_on_screen_and_its_loss_falls(engine: FakeEngine, size: tuple[int, int]) -> None:
     engine.sample(37.0)

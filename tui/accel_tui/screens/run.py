@@ -125,6 +125,8 @@ class RunScreen(SteeringScreen):
         self._views = self.walk_children(RunView)
         self._listen()
         self.set_interval(TICK_SECONDS, self._tick)
+        # A run that has ended has no news, with which it would be shown.
+        self.watch(self._host, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
         """Let the follower end."""
