@@ -5,7 +5,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,20 +136,21 @@ class RunReader:
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
-    def stretch(self, first: int, last: int, width: int) -> "Stretch":
+    def stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "Stretch":
         """Read the steps from ``first`` to before ``last`` in buckets, within milliseconds however long the run.
 
         Args:
             first: The first step; the stretch may begin some steps before.
             last: The step after the last, if the run goes so far.
             width: Steps a bucket, a power of two.
+            wanted: The series to read, beside those by time; all when left out.
 
         Raises:
             RunError: The file can no longer be read.
         """
         try:
             with _snapshot(self._connection):
-                return self._stretch(first, last, width)
+                return self._stretch(first, last, width, wanted)
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
@@ -224,10 +225,10 @@ class RunReader:
             width *= 2
         return row[0], self._stretch(0, row[1], width)
 
-    def _stretch(self, first: int, last: int, width: int) -> "Stretch":
+    def _stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "Stretch":
         from accel_engine.run import summary  # see above
 
-        return summary.read(self._connection, first, last, width)
+        return summary.read(self._connection, first, last, width, wanted)
 
 
 @contextmanager

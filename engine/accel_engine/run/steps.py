@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
@@ -32,14 +33,22 @@ def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -
     return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))
 
 
-def read_steps(connection: sqlite3.Connection, first: int, last: int) -> dict[str, npt.NDArray[np.floating]]:
+def read_steps(
+    connection: sqlite3.Connection, first: int, last: int, wanted: Collection[str] | None = None
+) -> dict[str, npt.NDArray[np.floating]]:
     """Read the steps from ``first`` to before ``last``.
+
+    Args:
+        connection: The run's.
+        first: The first step.
+        last: The step after the last.
+        wanted: The series to read; all when left out.
 
     Returns:
         Arrays of shape ``[last - first]``: float32 for each series and :data:`RATE`, float64 for :data:`TIME`. NaN
         where nothing was recorded.
     """
-    names = series_columns(connection)
+    names = tuple(name for name in series_columns(connection) if wanted is None or name in wanted)
     columns = "".join(f', "{name}"' for name in names)
     rows = connection.execute(
         f"SELECT first_step, count, started, ended{columns} FROM chunk WHERE first_step < ? AND first_step >= "

@@ -7,14 +7,14 @@ summary is read too, only slower. The rows that a deleted chunk was part of go w
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from accel_engine.run.buckets import BUCKET, Buckets, empty, fold, merge
 from accel_engine.run.schema import SPANS
-from accel_engine.run.steps import TIME, read_steps
+from accel_engine.run.steps import RATE, TIME, read_steps
 
 ROW = 64
 """Buckets a row."""
@@ -64,7 +64,9 @@ def extend(connection: sqlite3.Connection, last: int) -> None:
             )
 
 
-def read(connection: sqlite3.Connection, first: int, last: int, width: int) -> Stretch:
+def read(
+    connection: sqlite3.Connection, first: int, last: int, width: int, wanted: Collection[str] | None = None
+) -> Stretch:
     """Read a stretch of a run.
 
     Args:
@@ -72,6 +74,7 @@ def read(connection: sqlite3.Connection, first: int, last: int, width: int) -> S
         first: Its first step; the stretch may begin some steps before.
         last: The step after its last, if the run goes so far.
         width: Steps a bucket, a power of two.
+        wanted: The series to read, beside those by time; all when left out.
     """
     row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
     first -= first % width
@@ -89,24 +92,29 @@ def read(connection: sqlite3.Connection, first: int, last: int, width: int) -> S
     for level in reversed(levels):
         stop = min(last - last % width, _end(connection, level) // width * width)
         if at < stop:
-            rows = _rows(connection, level, at, stop)
+            rows = _rows(connection, level, at, stop, wanted)
             put({name: merge(buckets, width // WIDTHS[level]) for name, buckets in rows.items()})
             at = stop
     while at < last:
         stop = min(at + max(width, _BATCH), last)
-        put({name: fold(values, width) for name, values in read_steps(connection, at, stop).items()})
+        put({name: fold(values, width) for name, values in read_steps(connection, at, stop, wanted).items()})
         at = stop
     return Stretch(first, last, width, series)
 
 
-def _rows(connection: sqlite3.Connection, level: int, first: int, last: int) -> dict[str, Buckets]:
+def _rows(
+    connection: sqlite3.Connection, level: int, first: int, last: int, wanted: Collection[str] | None = None
+) -> dict[str, Buckets]:
     """The buckets of a level from one step to before another, both multiples of its width, and all of them there."""
     series: dict[str, Buckets] = {}
     start = first - first % SPANS[level]
     size = -(-(last - start) // SPANS[level]) * ROW
+    names = () if wanted is None else (*wanted, RATE, TIME)
+    among = f" AND series IN ({', '.join('?' * len(names))})" if names else ""
     for step, name, packed in connection.execute(
-        "SELECT first_step, series, buckets FROM summary WHERE level = ? AND first_step >= ? AND first_step < ?",
-        (level, start, last),
+        "SELECT first_step, series, buckets FROM summary "
+        f"WHERE level = ? AND first_step >= ? AND first_step < ?{among}",
+        (level, start, last, *names),
     ):
         if name not in series:
             series[name] = empty(size)

@@ -120,6 +120,17 @@ def test_a_stretch_is_that_of_the_steps_themselves(
     recorder.check(stretch)
 
 
+@pytest.mark.parametrize(("first", "last", "width"), STRETCHES)
+def test_of_a_stretch_only_those_series_are_read_that_are_asked_for(
+    recorder: Recorder, reader: RunReader, first: int, last: int, width: int
+) -> None:
+    recorder.record(150_000, norm=lambda step: step > 80_000)
+    every, some = reader.stretch(first, last, width), reader.stretch(first, last, width, {"norm", "unheard"})
+    assert every.series.keys() - some.series.keys() == every.series.keys() - {"norm", RATE, TIME}
+    for name, buckets in some.series.items():
+        assert buckets.tobytes() == every.series[name].tobytes()
+
+
 def test_most_of_a_long_stretch_comes_from_the_summary(recorder: Recorder, reader: RunReader, directory: Path) -> None:
     recorder.record(150_000)
     with closing(connect(directory)) as connection:

@@ -170,13 +170,13 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 200_000)
         assert watched.latest().curves["loss"].width > 1
-        watched.follower.look(Part(100_000, 100_050, 1))
+        watched.follower.look(Part(100_000, 100_050, 1, frozenset({"loss"})))
         wait_until(lambda: watched.latest().details)
         loss = watched.latest().details["loss"]
         assert (loss.first, loss.count, loss.means.tolist()) == (100_000, 100_050, list(range(100_000, 100_050)))
         assert watched.latest().details[RATE].count == 100_050
 
-        watched.follower.look(Part(199_990, 200_090, 1))
+        watched.follower.look(Part(199_990, 200_090, 1, frozenset({"loss"})))
         wait_until(lambda: watched.latest().details["loss"].count == 200_000)
         record(engine, 50)
         wait_until(lambda: watched.latest().step == 200_050)
@@ -202,7 +202,7 @@ def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
         wait_until(lambda: watched.latest().step == 10)
         with monkeypatch.context() as broken:
             broken.setattr(RunReader, "stretch", fail)
-            watched.follower.look(Part(0, 100, 1))
+            watched.follower.look(Part(0, 100, 1, frozenset({"loss"})))
             wait_until(lambda: watched.problems)
             engine.train(10)
             wait_until(lambda: watched.follower._part is not None)

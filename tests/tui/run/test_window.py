@@ -81,22 +81,22 @@ def test_beginning_and_end_are_a_step_away() -> None:
     [
         (None, 2048, None),
         ((0, 1000), 1, None),  # all steps are there one by one
-        ((500_000, 500_400), 64, Part(499_800, 500_600, 1)),
-        ((0, 400), 64, Part(0, 600, 1)),
-        ((500_000, 500_100), 64, Part(499_950, 500_150, 1)),
-        ((500_000, 512_800), 64, Part(493_600, 519_200, 32)),
+        ((500_000, 500_400), 64, Part(499_800, 500_600, 1, frozenset({"loss"}))),
+        ((0, 400), 64, Part(0, 600, 1, frozenset({"loss"}))),
+        ((500_000, 500_100), 64, Part(499_950, 500_150, 1, frozenset({"loss"}))),
+        ((500_000, 512_800), 64, Part(493_600, 519_200, 32, frozenset({"loss"}))),
         ((500_000, 600_000), 64, None),  # a dot is of more steps than what is known as one
-        ((500_000, 600_000), 1024, Part(450_000, 650_000, 128)),
+        ((500_000, 600_000), 1024, Part(450_000, 650_000, 128, frozenset({"loss"}))),
     ],
 )
 def test_what_is_not_known_finely_enough_is_to_be_read(
     bounds: tuple[int, int] | None, known: int, part: Part | None
 ) -> None:
-    assert part_of(bounds, 400, known) == part
+    assert part_of(bounds, 400, known, ["loss"]) == part
 
 
 def test_a_chart_without_room_needs_nothing() -> None:
-    assert part_of((0, 100), 0, 64) is None
+    assert part_of((0, 100), 0, 64, ["loss"]) is None
 
 
 @pytest.mark.parametrize("window", [Window(), Window(1000, 5000), Window(1000)])

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import LearningRateChanged
 from accel_engine.plan import Plan
+from accel_engine.run.steps import RATE
 from accel_tui.run.window import Window
 from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.screens.run import RunScreen
@@ -110,6 +111,23 @@ async def test_a_chart_that_is_made_later_is_read_at_the_cursor_too(engine: Fake
         await pilot.press("v", "f", "down", "down")
         await shows(pilot, "steps/s ━ ")
         assert chart_of(pilot, "throughput").cursor == charts_of(pilot).cursor.step  # type: ignore[union-attr]
+
+
+async def test_of_a_part_only_those_series_are_read_that_are_shown(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 2,000")
+        charts = charts_of(pilot)
+        for _ in range(12):  # more buckets than dots, so that there is something to be read
+            engine.chunk(np.full(2000, 0.5), np.zeros(2000), seconds=1.0)
+        await shows(pilot, "step 26,000")
+        await pilot.press(*["plus"] * 6)
+        await until(pilot, lambda: charts.part and charts.part.series == {"loss", "accuracy"}, "both")
+        await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", RATE}, "what was read")
+        await pilot.press("f")
+        await until(pilot, lambda: charts.part and charts.part.series == {"loss"}, "one")
+        await until(pilot, lambda: charts.state.details.keys() == {"loss", RATE}, "what was read")
+        await pilot.press("0")
+        await until(pilot, lambda: not charts.state.details, "nothing")
 
 
 async def test_a_click_leaves_the_cursor_there_until_another_or_escape(

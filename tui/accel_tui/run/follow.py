@@ -141,4 +141,4 @@ def _of_many(info: RunInfo) -> bool:
 
 
 def _details(reader: RunReader, part: Part | None) -> dict[str, Curve]:
-    return curves_of(reader.stretch(part.first, part.last, part.width)) if part else {}
+    return curves_of(reader.stretch(part.first, part.last, part.width, part.series)) if part else {}

@@ -1,6 +1,7 @@
 """Which steps of a run the charts of a screen show: one immutable value, and what keys make of it."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 NARROWEST = 16
@@ -95,20 +96,23 @@ class Part:
         first: Its first step.
         last: The step after its last.
         width: Steps that may be drawn as one, a power of two.
+        series: What is looked at.
     """
 
     first: int
     last: int
     width: int
+    series: frozenset[str]
 
 
-def part_of(bounds: tuple[int, int] | None, dots: int, known: int) -> Part | None:
+def part_of(bounds: tuple[int, int] | None, dots: int, known: int, series: Iterable[str]) -> Part | None:
     """What has to be read to draw a window exactly, and some of what is beside it, in case it moves.
 
     Args:
         bounds: The first step, and the step after the last; ``None`` for the whole run.
         dots: Of how many the lines in a chart are, from left to right.
         known: The steps that are known as one already: 1 when every step is.
+        series: What is drawn.
 
     Returns:
         ``None`` where nothing has to be read.
@@ -118,7 +122,7 @@ def part_of(bounds: tuple[int, int] | None, dots: int, known: int) -> Part | Non
     first, last = bounds
     width = 1 << max(0, math.floor(math.log2((last - first) / dots)) if last - first > dots else 0)
     margin = (last - first) // 2
-    return Part(max(0, first - margin), last + margin, width) if width < known else None
+    return Part(max(0, first - margin), last + margin, width, frozenset(series)) if width < known else None
 
 
 def words(window: Window, steps: int) -> str:

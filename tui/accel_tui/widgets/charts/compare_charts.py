@@ -156,10 +156,13 @@ class CompareCharts(ChartKeys):
             return
         names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
+        drawn: list[str] = []
         for place, chart in enumerate(self._charts):
             chart.display = chart.id == self.marked if self.full else place < shown
             if place < shown:
                 name = names[(self.first + place) % len(names)]
+                if chart.display:
+                    drawn.append(name)
                 marked = self.has_focus and chart.id == self.marked and shown > 1
                 title = name.replace("_", " ")
                 chart.title = f"{_MARK} {title}" if marked else title
@@ -169,7 +172,7 @@ class CompareCharts(ChartKeys):
                 chart.series = tuple(_series(at, side, name) for at, side in enumerate(self.sides))
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
-        self.part = part_of(bounds, 2 * self._widest, known)
+        self.part = part_of(bounds, 2 * self._widest, known, drawn)
         self._tell()
 
     def _tell(self) -> None:

@@ -216,7 +216,8 @@ class RunCharts(ChartKeys, RunView):
             chart = self._made[panel.id]
             if chart.window != bounds:
                 chart.window = bounds
-        self.part = part_of(bounds, 2 * self._widest, self.state.throughput.width)
+        series = (panel.name for panel in self.shown if not panel.of_devices)
+        self.part = part_of(bounds, 2 * self._widest, self.state.throughput.width, series)
         self._tell()
 
     def _tell(self) -> None:
