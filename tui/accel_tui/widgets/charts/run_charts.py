@@ -91,7 +91,8 @@ class RunCharts(ChartKeys, RunView):
     def watch_has_focus(self, has_focus: bool) -> None:
         """Mark a chart only for who has the keys."""
         super().watch_has_focus(has_focus)
-        self._label()
+        if self.is_mounted:  # from Python 3.12 on, a screen gives the keys before its widgets are there
+            self._label()
 
     def take(self, state: RunState) -> None:
         """Draw what is new."""
