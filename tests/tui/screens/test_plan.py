@@ -61,6 +61,13 @@ async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[
             assert pilot.app.screen.region.contains_region(each.region), each.field
 
 
+async def test_in_a_large_terminal_what_was_chosen_is_told_beside_two_columns_of_what_it_comes_to() -> None:
+    async with StubApp().run_test(size=(300, 80)) as pilot:
+        await shows(pilot, "Handwritten digits, 8x8", "94,634 in 14 layers")
+        line = next(line for line in text_of(pilot).splitlines() if "94,634 in 14" in line)
+        assert "22 an epoch" in line
+
+
 async def test_letters_are_keys_until_a_field_is_in_use() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await shows(pilot, "s Start")

@@ -15,9 +15,10 @@ _ANY = 1000
 
 
 class OutlookPanel(Widget):
-    """What was chosen, and what it comes to, in one column; in two and without the former where it is wide enough.
+    """What was chosen, and what it comes to, in one column; in two where it is wide enough.
 
-    What was chosen is cut short where it would leave no room for the rest. What to beware of comes last.
+    What was chosen is cut short where it would leave no room for the rest, and left out in two columns below
+    the form. What to beware of comes last.
     """
 
     DEFAULT_CSS = """
@@ -46,8 +47,7 @@ class OutlookPanel(Widget):
         """A row for every line, in what room there is if that will do."""
         del viewport
         # A parent that is as high as what is in it first asks without a height of its own.
-        room = container.height - self.gutter.height if container.height else _ANY
-        return len(self._lines(width, room))
+        return len(self._lines(width, container.height or _ANY))
 
     def render(self) -> Content:
         """All lines, as wide as the widget."""
@@ -61,10 +61,10 @@ class OutlookPanel(Widget):
             right = [*rows[half:], Content("")][:half]
             rows = [Content.assemble(first, " ", second) for first, second in zip(left, right, strict=True)]
         else:
-            rows = [Content(""), *(line for fact in self.facts for line in _paragraph(fact, width))]
+            rows = [line for fact in self.facts for line in _paragraph(fact, width)]
         rows += [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
-        if width < _TWO_COLUMNS:
-            rows = self._chosen(width, room - len(rows)) + rows
+        if width < _TWO_COLUMNS or not self.screen.has_class("-narrow"):
+            rows = [*self._chosen(width, room - len(rows) - 1), Content(""), *rows]
         return [row.truncate(width, ellipsis=True) for row in rows]
 
     def _chosen(self, width: int, room: int) -> list[Content]:
