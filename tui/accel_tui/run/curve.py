@@ -122,9 +122,9 @@ class Curve:
             return 0
         count = (min(self.count, other.count) - self.first) // self.width
         pairs = ((self.total, other.total), (self.finite, other.finite), (self.low, other.low), (self.high, other.high))
-        for mine, theirs in pairs:  # as integers, since no NaN is equal to another
-            different = (mine[:count].view(np.int64) != theirs[:count].view(np.int64)).nonzero()[0]
-            count = int(different[0]) if different.size else count
+        for mine, theirs in pairs:  # as bytes or integers, since no NaN is equal to another
+            if mine[:count].tobytes() != theirs[:count].tobytes():
+                count = int((mine[:count].view(np.int64) != theirs[:count].view(np.int64)).argmax())
         return count
 
     def columns(self, first: float, last: float, columns: int, skip: int = 0) -> Floats:

@@ -132,7 +132,7 @@ async def test_a_curve_that_goes_on_is_drawn_in_the_end_though_nothing_more_come
         assert on_screen(chart) == wanted(chart)
 
 
-async def test_a_curve_is_drawn_when_its_end_comes_to_another_dot_and_until_then_not_for_a_while(
+async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_then_not_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = Stage()
@@ -144,13 +144,13 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_dot_and_until_then
         draw = chart_module.draw
         monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
         chart.draw_seconds = 1.0
-        a_dot = 10_000 // (2 * plot_of(View(*chart.size, Axis(0, 10_000), Axis(0, 3))).width)
+        a_cell = 10_000 // plot_of(View(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
         for count, seconds, draws in (
             (5000, 0.0, 1),
-            (5000 + a_dot, 0.9, 0),  # too soon
-            (5000 + a_dot + 1, 1.1, 1),
-            (5000 + a_dot + 2, 2.2, 0),  # at the same dot
-            (5000 + a_dot + 3, 1.1 + LATEST, 1),  # for the longest time
+            (5000 + a_cell, 0.9, 0),  # too soon
+            (5000 + a_cell + 1, 1.1, 1),
+            (5000 + a_cell + 2, 2.2, 0),  # in the same cell
+            (5000 + a_cell + 3, 1.1 + LATEST, 1),  # for the longest time
             (9999, 9.0, 1),
             (10_001, 10.1, 1),  # beyond the axis as it was
         ):

@@ -33,7 +33,7 @@ DRAW_SECONDS = 0.25
 """How often curves are drawn at most that only go on; their latest values are said at once."""
 
 LATEST = 4
-"""How many times as long they wait at most while their ends are at the dots that they were drawn to."""
+"""How many times as long they wait at most while their ends are in the cells that they were drawn to."""
 
 
 class Chart(ChartMouse):
@@ -195,9 +195,9 @@ class Chart(ChartMouse):
         return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
 
     def _end(self, view: View, series: tuple[Series, ...]) -> int:
-        """The column of dots that the longest of some series ends in."""
+        """The column of cells that the longest of some series ends in."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
-        return int((steps - view.x.low) / (view.x.high - view.x.low) * 2 * plot_of(view).width)
+        return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_of(view).width)
 
     def _wait(self) -> None:
         """Draw what is not drawn now a little later, should nothing more come."""
@@ -250,10 +250,10 @@ class Chart(ChartMouse):
         return self._drawing.view if self._drawing else None
 
     def _picture(self) -> Frame:
-        before = self._view
+        before, size = self._view, self.size
         view = View(
-            self.size.width,
-            self.size.height,
+            size.width,
+            size.height,
             Axis(*self.window) if self.window else step_axis(steps_of(self.series), self.end),
             axis_of(
                 self.series,

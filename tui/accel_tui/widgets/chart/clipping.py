@@ -5,7 +5,7 @@ step, what is left out is told as the fewest that it can be.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,14 +71,23 @@ def hidden(series: Series, first: float, last: float, low: float, high: float) -
         return found
     span = slice(*curve.span(first, last))
     lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
-    if not ((highs > high).any() or (lows < low).any()):
-        return found + Hidden(of=int(finite.sum()), exact=curve.width == 1)
     above = int(np.where(lows > high, finite, highs > high).sum())
     below = int(np.where(highs < low, finite, lows < low).sum())
     return found + Hidden(above, below, int(finite.sum()), curve.width == 1)
 
 
-def told(series: Iterable[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
+def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bool:
+    """Whether no step and no point is beyond an axis from ``low`` to ``high``, as most often."""
+    for one in series:
+        least, most = one.seen(x.low, x.high).extremes(x.low, x.high)
+        if least < low or most > high:
+            return False
+        if any(value < low or value > high for _, value in one.within(x.low, x.high)):
+            return False
+    return True
+
+
+def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
     """Say how many values are beyond the value axis, in many words and in few; nothing where there are none.
 
     Args:
@@ -89,6 +98,8 @@ def told(series: Iterable[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     """
     apart = _ROUNDING * (y.high - y.low)
     low = min(y.low, max(y.low - apart, y.low * (1 - _ROUNDING)))  # still positive on a logarithmic axis
+    if _shows_all(series, x, low, y.high + apart):
+        return []
     found = sum((hidden(one, x.low, x.high, low, y.high + apart) for one in series), Hidden())
     sign = "" if found.exact else "+"
     under = f"below {_brief(y.low)}" if clipped else "at or below 0"

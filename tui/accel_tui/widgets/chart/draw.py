@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
 from accel_tui.widgets.chart.view import View
 from accel_tui.widgets.pieces import Piece
+
+_around = attrgetter(*(one.name for one in fields(View) if one.name not in ("series", "title")))
+"""All of a view but what its curves and its first line are."""
 
 _SPARSE = np.uint8(0b10010101)  # every other dot: the mean stands out from the band that it runs through
 
@@ -78,13 +82,13 @@ def draw(view: View, before: Picture | None = None) -> Picture:
 
 def _unchanged(old: View, new: View, width: int) -> int:
     """How many columns of cells of the plot are as they were, from the left."""
-    if replace(old, series=new.series, title=new.title) != new or len(old.series) != len(new.series):
+    if _around(old) != _around(new) or len(old.series) != len(new.series):
         return 0
     columns = width
     for before, after in zip(old.series, new.series, strict=True):
         if after == before:
             continue
-        if replace(after, curve=before.curve, detail=before.detail) != before:
+        if (after.name, after.points, after.style) != (before.name, before.points, before.style):
             return 0
         earlier, later = (one.seen(new.x.low, new.x.high) for one in (before, after))
         # Up to the last bucket that is the same, and a cell less, since a line may end within one.

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -70,6 +71,7 @@ class RunCharts(ChartKeys, RunView):
         self._made: dict[str, Chart] = {}
         self._read: frozenset[str] = frozenset()
         self._charted: object = None  # what says which charts there can be, and how they wait
+        self._around: tuple[object, ...] = ()  # what the charts that are shown were told of their surroundings
         self._seldom: object = None  # what says whether lines that only get longer are drawn
         self._panels = panels_of(self.state, self._read)
         self._tell()
@@ -144,6 +146,7 @@ class RunCharts(ChartKeys, RunView):
         self._align()
         self.readings = frozenset(panel.name for panel in shown if panel.of_devices)
         self._label()
+        self._around = ()
         self._draw()
         self._look()
 
@@ -189,10 +192,12 @@ class RunCharts(ChartKeys, RunView):
 
     def _draw(self) -> None:
         around = (scale_of(self.state, self.lens.x), self.state.marks, self.lens)
+        fresh = any(new is not old for new, old in zip_longest(around, self._around))
+        self._around = around
         seldom = (self.state.rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
             chart = self._made[panel.id]
-            if any(new is not old for new, old in zip(around, (chart.scale, chart.marks, chart.lens), strict=True)):
+            if fresh:
                 chart.scale, chart.marks, chart.lens = around
             if chart.series and panel.id == "learning-rate" and seldom == self._seldom:
                 continue  # a line that only gets longer
