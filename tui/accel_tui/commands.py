@@ -32,7 +32,7 @@ class ListedCommands(Provider):
         for title, about, call in self.commands():
             if (score := matcher.match(title)) > 0:
                 yield Hit(score, matcher.highlight(title), call, help=about)
-            elif all(f" {word}" in f" {about.lower()}" for word in wanted):
+            elif all(word in about.lower() for word in wanted):
                 yield Hit(_BY_WORDS, title, call, help=about)
 
 
@@ -59,13 +59,17 @@ class KeyCommands(ListedCommands):
                 yield (*said, partial(self.app.run_action, binding.action, active.node))
 
 
-class PlanCommands(ListedCommands):
-    """Filling in the form by name: ``model: resnet20``."""
+class SearchedCommands(ListedCommands):
+    """Commands that are not listed: there are so many of them that they are for those who search."""
 
     async def discover(self) -> Hits:
-        """Nothing: there is so much of it that it is for those who search."""
+        """Nothing."""
         return
         yield  # what makes this a generator
+
+
+class PlanCommands(SearchedCommands):
+    """Filling in the form by name: ``model: resnet20``."""
 
     def commands(self) -> Iterator[Command]:
         """One command for each possible choice of each field on the screen, and one to go to each."""

@@ -19,7 +19,7 @@ from accel_engine.errors import AccelError
 from accel_engine.run import Labels, RunSummary, Status, runs_directory
 from accel_engine.run.labels import relabel, retag
 from accel_engine.run.removal import Contents, contents, remove
-from accel_tui.commands import Command, ListedCommands
+from accel_tui.commands import Command, SearchedCommands
 from accel_tui.plan.starting import RESUMABLE
 from accel_tui.runs.comparison import MOST
 from accel_tui.screens.ask import Answer, AskScreen
@@ -40,7 +40,7 @@ DELETE = Answer("delete", "Delete", "d", grave=True)
 _OF_RUNS = frozenset({"filter", "compare", "label", "plan", "resume", "delete"})  # what there must be runs for
 
 
-class RunsCommands(ListedCommands):
+class RunsCommands(SearchedCommands):
     """Opening a run by its name."""
 
     def commands(self) -> Iterator[Command]:
