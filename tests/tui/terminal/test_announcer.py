@@ -111,6 +111,21 @@ async def test_the_title_says_how_far_a_run_is_and_its_end_rings(
     assert sent[-1] == "\x1b[23;0t"
 
 
+async def test_the_title_is_given_back_when_the_run_is_left(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.chunk([0.125] * 172)
+    app, sent = StubApp(), list[str]()
+    monkeypatch.setattr(app, "send", sent.append)
+    app.announcer = Announcer(sent.append, app.settings, XTERM)
+    async with app.run_test() as pilot:
+        await shows(pilot, "Start")
+        app.show_run(engine.directory)
+        await until(pilot, lambda: any("cnn 43 %" in words for words in sent), "a title")
+        await pilot.press("d")
+        await until(pilot, lambda: sent[-1] == "\x1b[23;0t", "the terminal's own title")
+
+
 def test_nothing_is_said_in_the_title_where_it_is_settled_so() -> None:
     sent: list[str] = []
     announcer = Announcer(sent.append, Settings(title=False), XTERM)

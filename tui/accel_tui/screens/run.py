@@ -129,8 +129,9 @@ class RunScreen(SteeringScreen):
         self.watch(self._host, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
-        """Let the follower end."""
+        """Let the follower end, and let go of the terminal's title."""
         self._follower.stop()
+        self._host.announcer.restore()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
