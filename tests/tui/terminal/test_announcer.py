@@ -98,6 +98,7 @@ async def test_the_title_says_how_far_a_run_is_and_its_end_rings(
         monkeypatch.delenv(name, raising=False)
     engine.chunk([0.125] * 172)
     app, sent = StubApp(engine.directory), list[str]()
+    app.settings = Settings(notify_sequence="osc9")
     monkeypatch.setattr(app, "send", sent.append)
     app.announcer = Announcer(sent.append, app.settings, {"TERM": "xterm-256color"})
     async with app.run_test() as pilot:
@@ -108,6 +109,9 @@ async def test_the_title_says_how_far_a_run_is_and_its_end_rings(
         engine.end(outcome, "it is so")
         await until(pilot, lambda: any(f"cnn {outcome} " in words for words in sent), "the last title")
         assert ("\x07" in sent) is rings
+        notified = [words for words in sent if words.startswith("\x1b]9;")]
+        assert len(notified) == rings
+        assert all(f"Training {outcome}: cnn on digits" in words for words in notified)
     assert sent[-1] == "\x1b[23;0t"
 
 

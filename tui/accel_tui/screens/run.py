@@ -211,7 +211,9 @@ class RunScreen(SteeringScreen):
         if state.over and not before.over:
             self.asked = ()
             if worth_a_call(state):
-                self._host.announcer.ended(*_end_of(state))
+                title, words = _end_of(state)
+                which = state.info.title if state.info else ""
+                self._host.announcer.ended(title, " · ".join(filter(None, (which, words))))
             if self.app.screen is not self:  # else it is said large enough
                 self._tell_end(state)
             if self._question and self._question.is_active:

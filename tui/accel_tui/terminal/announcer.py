@@ -79,8 +79,8 @@ class Announcer:
 
 def title_of(state: "RunState") -> str:
     """How far a run is, in a few words, as in ``accel-tui: mlp 43 % · loss 0.12``."""
-    model = brief(str(state.info.values.get("model"))) if state.info else ""
-    said = f"accel-tui: {model}"
+    called = state.info.name or brief(str(state.info.values.get("model"))) if state.info else ""
+    said = f"accel-tui: {called}"
     if not state.live:
         ended = state.ended
         said += f" {ended.outcome}" if ended else " lost"
