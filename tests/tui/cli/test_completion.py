@@ -95,11 +95,26 @@ def test_bash_completes_what_is_typed(tmp_path: Path) -> None:
     assert done.stdout.split() == [name for name in models.CATALOGUE if name.startswith("res")]
 
 
+@pytest.mark.skipif(not shutil.which("fish"), reason="there is no fish")
+def test_fish_tells_all_that_is_said_of_a_command(tmp_path: Path) -> None:
+    script = subprocess.run(
+        [sys.executable, "-m", "accel_tui", "completion", "fish"], capture_output=True, text=True, check=True
+    ).stdout
+    (tmp_path / "script").write_text(script)
+    asks = f"source {tmp_path / 'script'}; complete --do-complete 'accel-tui com'"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", asks], capture_output=True, text=True, check=True, env=os.environ | {"PATH": path}
+    )
+    assert f"compare\t{COMMANDS['compare'][1]}" in done.stdout.splitlines()
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_says_how_it_is_installed_and_is_one(run_command, shell: str, tmp_path: Path) -> None:
     told = run_command(f"completion {shell}")
     assert told.status == 0
-    assert told.lines[0].startswith(f"# Put this where {shell} looks for it: accel-tui completion {shell} > ")
+    assert told.lines[-1].startswith(f"# Put this where {shell} looks for it: accel-tui completion {shell} > ")
+    assert shell != "zsh" or told.lines[0] == "#compdef accel-tui", "only then is it found"
     assert "_ACCEL_TUI_COMPLETE" in told.out
     if program := shutil.which(shell):
         script = tmp_path / "script"

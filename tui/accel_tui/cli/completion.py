@@ -35,5 +35,7 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101 (click knows all three)
-    click.echo(f"# Put this where {shell} looks for it: {INSTALL[shell]}")
-    click.echo(kind(root, {}, PROGRAM, COMPLETE).source())
+    script = kind(root, {}, PROGRAM, COMPLETE).source().strip()
+    # What is said of a command may have commas, at which click's script for fish would cut it.
+    click.echo(script.replace('string split ","', 'string split --max 1 ","'))
+    click.echo(f"# Put this where {shell} looks for it: {INSTALL[shell]}")  # last: zsh asks the first line whose it is
