@@ -39,6 +39,13 @@ def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(textual.pilot, "wait_for_idle", settled)
 
 
+@pytest.fixture(autouse=True)
+async def _eager() -> None:
+    """Begin tasks at once, as the program does from Python 3.12 on, and Textual's ``run_test`` does not."""
+    if hasattr(asyncio, "eager_task_factory"):
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+
+
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who follows a run looks more often than people could see."""

@@ -23,6 +23,7 @@ from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from accel_engine.errors import UsageError
+from accel_tui.terminal.announcer import MARKS
 
 END_SECONDS = 5.0
 """How long dashboards may take to end before they are ended."""
@@ -35,16 +36,7 @@ POLICY = (
 )
 """Nothing of a page comes from anywhere else, and no other page may frame it."""
 
-_NOT_PASSED_ON = (
-    "TMUX",
-    "STY",
-    "NO_COLOR",
-    "TERM_PROGRAM",
-    "LC_TERMINAL",
-    "VTE_VERSION",
-    "KITTY_WINDOW_ID",
-    "COLORTERM",
-)
+_NOT_PASSED_ON = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "LC_TERMINAL", "COLORTERM", *MARKS)
 """Variables that tell of the terminal that the server runs in."""
 
 
@@ -197,6 +189,7 @@ def _problem(error: OSError, host: str, port: int) -> str:
         return f"port {port} of {host} is in use by another program; choose another, or any that is free: --port 0"
     if error.errno == errno.EACCES:
         return f"port {port} is not for every user to listen on; choose one from 1024 on, as in --port 8000"
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+    # From Python 3.13 on, asyncio leaves out an address that cannot be had, and tells no number if none is left.
+    if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
         return f"{host} is no address of this machine; --host is one of its own, as in 127.0.0.1"
     return f"cannot listen on {host} port {port}: {error.strerror or error}"
