@@ -24,6 +24,9 @@ _OSC_9_MARKS = ("KITTY_WINDOW_ID", "ITERM_SESSION_ID", "WEZTERM_PANE", "GHOSTTY_
 _OSC_777_TERMS = ("foot", "rxvt")
 _OSC_777_MARKS = ("VTE_VERSION", "KONSOLE_VERSION")
 
+MARKS = (*_OSC_9_MARKS, *_OSC_777_MARKS)
+"""Variables by which terminals make themselves known, whatever their value."""
+
 
 class Announcer:
     """Says what happens by way of the terminal.
