@@ -162,3 +162,31 @@ async def test_long_names_leave_the_charts_room_for_the_values_of_three_runs(hom
         await pilot.resize_terminal(*HUGE)
         await shows(pilot, "━a a convolutional network for the", "━c the same, but slower")
         assert "val accuracy" in text_of(pilot)
+
+
+async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(home: Path) -> None:
+    one = trained(Plan(name="first"))
+    live = FakeEngine(Plan(name="second", epochs=4))
+    live.steps_per_epoch = 10
+    live.begin().build().train(20, seconds=2.0)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, live.directory)
+        loss, told = charts(pilot)[0], pilot.app.screen.query_one(CompareCharts)
+        await until(pilot, lambda: [each.curve.count for each in loss.series] == [100, 20], "the curves")
+        await pilot.press("x")
+        await shows(pilot, "epoch 0")
+        assert loss.scale
+        assert loss.series[0].curve.count * 2 == pytest.approx(loss.series[1].curve.count, rel=1e-2)
+        await pilot.press("x", "plus", "v")
+        await shows(pilot, "time ")
+        assert told.window.span
+        assert told.part is None
+        seconds, unit = (told.cursor.step * told._axis.unit, told._axis.unit)  # type: ignore[union-attr]
+        assert seconds == pytest.approx(3.0, abs=0.1)
+        await shows(pilot, "v  0:03")
+        live.train(200, seconds=2.0)
+        await until(pilot, lambda: told._axis.unit > unit, "more time")  # type: ignore[union-attr]
+        assert told.cursor.step * told._axis.unit == pytest.approx(seconds, abs=0.1)  # type: ignore[union-attr]
+        await pilot.press("x")
+        await until(pilot, lambda: loss.scale is None and told.cursor is None, "steps again")
+        live.close()

@@ -74,6 +74,11 @@ class Window:
             return self
         return _within(steps, bounds[0] + by, self.span)
 
+    def scaled(self, factor: float) -> "Window":
+        """Look at the same where what was one step is ``factor`` steps now."""
+        first = None if self.first is None else round(self.first * factor)
+        return self if self.span is None else Window(max(NARROWEST, round(self.span * factor)), first)
+
     def with_step(self, steps: int, step: int) -> "Window":
         """Move no more than needed for a step to be seen."""
         low, high = self.bounds(steps) or (0, steps)

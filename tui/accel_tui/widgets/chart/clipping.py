@@ -107,6 +107,8 @@ def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     sides = [(f"{count:,}{sign}", side) for count, side in counts if count]
     if not sides:
         return []
+    if any(one.is_resampled for one in series):
+        return [f"some hidden {' and '.join(side for _, side in sides)}", "some hidden"]
     (count, side), *others = sides
     rest = "".join(f", {count} {side}" for count, side in others)
     total = f"{found.above + found.below:,}{sign}"

@@ -33,7 +33,7 @@ class Key:
 
 def key_of(view: View, width: int) -> Key:
     """The key to a picture whose plot is so many cells wide."""
-    gaps = sum(series.curve.gaps for series in view.series if series.curve.count)
+    gaps = sum(series.curve.gaps for series in view.series if series.curve.count and not series.is_resampled)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
     beyond = told(view.series, view.x, view.y, clipped=view.lens.clip or not view.lens.log)
     return Key(

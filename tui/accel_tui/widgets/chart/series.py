@@ -24,6 +24,7 @@ class Series:
         points: Pairs of a step and a value, by rising step.
         style: Colour of line, points and legend.
         detail: A part of the curve more finely, drawn in its place where it has all that is to be seen.
+        is_resampled: Whether the curve is by something else than steps, so that its values cannot be counted.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Series:
     points: tuple[tuple[float, float], ...] = ()
     style: Colour = "primary"
     detail: Curve = NOTHING
+    is_resampled: bool = False
 
     def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
         """The points of the steps from ``first`` to ``last``."""

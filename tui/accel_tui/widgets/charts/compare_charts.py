@@ -10,13 +10,15 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run.steps import RATE
-from accel_tui.run.window import Part, part_of
+from accel_tui.run.window import Part, Window, part_of
 from accel_tui.runs.comparison import Side, series_of
 from accel_tui.widgets.chart.axes import significant
+from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 from accel_tui.widgets.charts.chart_bar import ChartBar, Item
 from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
-from accel_tui.widgets.charts.chart_keys import ChartKeys
+from accel_tui.widgets.charts.chart_keys import ChartKeys, Cursor
+from accel_tui.widgets.charts.common_axis import CommonAxis
 from accel_tui.widgets.charts.lettered_chart import LetteredChart
 from accel_tui.words import figures
 
@@ -57,6 +59,8 @@ class CompareCharts(ChartKeys):
     part: reactive[Part | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the states should be of."""
 
+    _axis: CommonAxis | None = None  # where runs are not laid out by their steps
+
     _bar = getters.query_one(ChartBar)
     _grid = getters.query_one(ChartGrid)
 
@@ -82,9 +86,22 @@ class CompareCharts(ChartKeys):
 
     def watch_sides(self) -> None:
         """Draw what is new."""
+        before = self._axis
+        self._axis = axis = CommonAxis.of([side.state for side in self.sides], self.lens.x, before)
+        if before and axis and axis.unit != before.unit:  # it has grown: what is looked at stays
+            self.window = self.window.scaled(before.unit / axis.unit)
+            if self.cursor:
+                self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.stays)
         self._draw()
 
-    watch_first = watch_window = watch_marked = watch_lens = watch_sides
+    watch_first = watch_window = watch_marked = watch_sides
+
+    def watch_lens(self, before: Lens, lens: Lens) -> None:
+        """Look at all charts in this way; on another axis, at all of the runs again."""
+        if before.x != lens.x:
+            self._axis = CommonAxis.of([side.state for side in self.sides], lens.x, None)
+            self.window, self.cursor = Window(), None
+        self._draw()
 
     def watch_full(self, full: bool) -> None:
         """Give the marked chart all the room, or no longer."""
@@ -102,9 +119,7 @@ class CompareCharts(ChartKeys):
         self.post_message(self.Looked(part))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Runs differ in their epochs and hours; others are shown only where not all are."""
-        if action == "x":
-            return False
+        """Others are shown only where not all are."""
         if action == "choose":
             return len(self.names) > self._shown or None
         return super().check_action(action, parameters)
@@ -116,11 +131,13 @@ class CompareCharts(ChartKeys):
 
     @property
     def steps(self) -> int:
-        """Steps of the longest run."""
-        return max((side.state.step for side in self.sides), default=0)
+        """Steps of the longest run, or its ticks where the axis counts something else."""
+        return self._axis.ticks if self._axis else max((side.state.step for side in self.sides), default=0)
 
     @property
     def _goes_to(self) -> int | None:
+        if self._axis:
+            return self.steps if all(side.state.over for side in self.sides) else None
         ends = [side.state.goes_to for side in self.sides]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
@@ -169,21 +186,25 @@ class CompareCharts(ChartKeys):
                 chart.format = figures.compact if name == RATE else significant
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
                 chart.lens, chart.window, chart.end = self.lens, bounds, self._goes_to
-                chart.series = tuple(_series(at, side, name) for at, side in enumerate(self.sides))
+                series = [_series(at, side, name) for at, side in enumerate(self.sides)]
+                axis = self._axis
+                chart.scale = axis.scale if axis else None
+                chart.series = tuple(axis.laid(at, one) if axis else one for at, one in enumerate(series))
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
-        self.part = part_of(bounds, 2 * self._widest, known, drawn)
+        self.part = None if self._axis else part_of(bounds, 2 * self._widest, known, drawn)
         self._tell()
 
     def _tell(self) -> None:
         at = self.cursor
+        words = at and (self._axis.words(at.step) if self._axis else f"step {at.step:,}")
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            Item(f"step {at.step:,}" if at else "cursor", "cursor", "v", on=bool(at and at.stays)),
+            Item(words or "cursor", "cursor", "v", on=bool(at and at.stays)),
             Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
             Item("fill", "fill", "f", on=self.full, spare=True),
-            *(item for item in self.lens_items if item.action != "x"),
+            *self.lens_items,
         )
 
     @on(ChartBar.Clicked)

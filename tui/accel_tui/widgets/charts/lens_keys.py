@@ -48,7 +48,7 @@ class LensKeys(Vertical):
             "Step, epoch or time",
             show=False,
             id="charts.x",
-            tooltip="Label the curves by step, by epoch, by time since the first step; steps stay evenly apart",
+            tooltip="Curves by step, by epoch, by time since the first step; of one run, steps stay evenly apart",
         ),
     ]
 
