@@ -43,6 +43,11 @@ def test_the_likeliest_labels_are_a_table_with_what_was_done_to_the_image(run_co
     assert asked[0][1:] == (["a.png"], 3)
 
 
+def test_what_was_done_to_images_stands_in_lines_below_the_table(run_command, said):
+    said(GOOD, GOOD)
+    assert run_command("predict last a.png b.png").lines[-3:] == ["", *["a.png: 9x9 pixels were brought to 8x8"] * 2]
+
+
 def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_command, said):
     asked = said(GOOD, BAD)
     result = run_command("predict last a.png b.png --top 2 --json")

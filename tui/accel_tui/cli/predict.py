@@ -44,9 +44,9 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
             click.echo(json.dumps({"run": directory.name, "step": said.step, **_wire(prediction)}))
     elif told:
         click.echo(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in told for row in _rows(each)]))
-        for prediction in told:
-            if prediction.notes:
-                click.echo(f"\n{prediction.image}: {'; '.join(prediction.notes)}")
+        noted = [f"{prediction.image}: {'; '.join(prediction.notes)}" for prediction in told if prediction.notes]
+        if noted:
+            click.echo("\n".join(["", *noted]))
     for prediction in said.images:
         if prediction.problem:
             say(prediction.problem)

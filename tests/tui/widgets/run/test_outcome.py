@@ -17,6 +17,9 @@ def test_either_may_be_missing() -> None:
     assert results({"loss": 1.0}) == "loss 1.0000"
     assert results({"validation_loss": 1.0}) == "validation loss 1.0000"
     assert results({}) == ""
+    assert results({"validation_f1_score": 1.0, "gradient_norm": 2.0}) == (
+        "gradient norm 2.0000; validation f1 score 1.0000"
+    )
 
 
 def test_the_end_says_how_well_the_devices_were_used() -> None:

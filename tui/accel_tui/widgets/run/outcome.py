@@ -84,11 +84,15 @@ def results(metrics: Mapping[str, float]) -> str:
     training = [name for name in metrics if not name.startswith(_VALIDATION)]
     validation = [name for name in metrics if name.startswith(_VALIDATION)]
     parts = [
-        word + ", ".join(f"{name.removeprefix(_VALIDATION)} {figures.metric(metrics[name])}" for name in names)
+        word + ", ".join(f"{_name(name)} {figures.metric(metrics[name])}" for name in names)
         for word, names in (("", training), ("validation ", validation))
         if names
     ]
     return "; ".join(parts)
+
+
+def _name(metric: str) -> str:
+    return metric.removeprefix(_VALIDATION).replace("_", " ")
 
 
 def _lost(state: RunState) -> Content:
