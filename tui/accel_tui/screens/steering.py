@@ -86,6 +86,8 @@ class SteeringScreen(SpotScreen):
                 return state.live
             case "checkpoint":
                 return state.live and not self._is_script
+            case "inside" | "log" | "search_log":
+                return not self._is_script  # which keeps its model, its data and what it says to itself
             case "take_up":
                 return state.info is not None and state.info.status in RESUMABLE and not self._is_script
         return True
