@@ -30,6 +30,7 @@ KEYS = {
     "ctrl+q": "\x11",
     "ctrl+s": "\x13",
     "ctrl+u": "\x15",
+    "ctrl+z": "\x1a",
     "end": "\x1b[F",
     "space": " ",
 }

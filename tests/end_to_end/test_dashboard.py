@@ -226,3 +226,20 @@ def test_ending_it_from_outside_leaves_the_terminal_as_it_was(open_terminal: Cal
     terminal.wait_closed()
     assert terminal.altered == []
     assert terminal.modes == terminal.modes_before
+
+
+def test_the_shell_may_have_the_terminal_for_a_while(open_terminal: Callable[..., Terminal], wait_until: Wait) -> None:
+    terminal = open_terminal()
+    terminal.wait_for("cpu:0")
+    process = psutil.Process(terminal.process.pid)
+    terminal.send("ctrl+z")
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, "a pause")
+    wait_until(lambda: terminal.altered == [], "the terminal as it was")
+    assert terminal.modes == terminal.modes_before
+    before = len(terminal.raw)
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: b"Start" in terminal.raw[before:], "the form, painted anew")
+    assert "alternate screen" in terminal.altered
+    terminal.send("q")
+    assert terminal.wait_closed() == 0
+    assert terminal.altered == []

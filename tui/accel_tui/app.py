@@ -69,6 +69,13 @@ class AccelApp(LeavingApp, EngineApp):
         Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
         Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Change between dark and light"),
         Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Paint the whole screen anew"),
+        Binding(
+            "ctrl+z",
+            "suspend_process",
+            show=False,
+            id="app.suspend",
+            tooltip="Go to the shell for a while; its fg comes back",
+        ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
         Binding(
             "ctrl+p",

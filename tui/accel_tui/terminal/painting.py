@@ -111,6 +111,20 @@ class PaintingApp(App[None]):
             self._leave = leave
             asyncio.get_running_loop().call_later(LAST_SECONDS, leave)  # a signal may ask for it: no timer of the app's
 
+    def action_suspend_process(self) -> None:
+        """Let the shell have the terminal; likewise once that has answered."""
+        if self._leave is None:
+            self._leave = self._suspend
+            if self._link.expects:
+                self.set_timer(LAST_SECONDS, self._suspend)
+            else:
+                self._suspend()
+
+    def _suspend(self) -> None:
+        if self._leave == self._suspend:  # not for the second time
+            self._leave = None
+            super().action_suspend_process()
+
     def send(self, words: str) -> None:
         """Send the terminal what is no part of the picture, between two frames."""
         if self._driver:
