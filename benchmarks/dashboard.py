@@ -3,7 +3,7 @@
     python benchmarks/dashboard.py [--measure bytes paint ...] [--leet .../bin/wandb] [--btop btop]
 
 Prints Markdown tables. Everything is seen from outside, as a terminal sees it: bytes as they come, processor time and
-memory as the system counts them. All of it takes about eight minutes, and a minute for each of the others.
+memory as the system counts them. All of it takes about ten minutes, and a minute for each of the others.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--measure", nargs="+", choices=MEASURES, default=list(MEASURES), help="all when left out")
     parser.add_argument("--seconds", type=float, default=45.0, help="of following, after its first 15")
     parser.add_argument("--starts", type=int, default=10, help="of the program, for its first paint")
-    parser.add_argument("--rounds", type=int, default=10, help="of training with a dashboard and without")
+    parser.add_argument("--rounds", type=int, default=24, help="of training with a dashboard and without")
     parser.add_argument("--turn", type=float, default=3.0, help="seconds of each side in a round")
     parser.add_argument("--keys", type=int, default=100, help="in every phase that is long enough")
     parser.add_argument("--leet", help="the program wandb, of an environment that it is installed in")
