@@ -10,7 +10,7 @@ from accel_tui.widgets.run.view import RunView
 class RunText(RunView, Static):
     """Text that is made from a run's state, and set anew only when it reads differently.
 
-    Most of what is said of a state changes seldom, and a new layout of the screen for the same words would be work
+    Most of what is said of a state changes seldom, and a new layout of the screen for as many lines would be work
     for nothing. So would be words while they are hidden.
     """
 
@@ -26,7 +26,9 @@ class RunText(RunView, Static):
         self._parts = parts
         words = self.words(self.state)
         if not (isinstance(self.content, Content) and words.is_same(self.content)):
-            self.update(words, layout=self.styles.is_auto_height)
+            size, rules = self.size, self.styles.get_rules()
+            resized = self.styles.is_auto_height and words.get_height(rules, size.width) != size.height
+            self.update(words, layout=resized)
 
     def parts(self, state: RunState) -> tuple[object, ...]:
         """All that the words are made of; nothing where they go by the clock, too."""
