@@ -1,11 +1,23 @@
 """Lines of text as pieces, each in one style, and what differs between two of them."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from rich.cells import cell_len
+from textual.content import Content
 
 Piece = tuple[str, str]
 """Text, and the name of its style, which means something to what shows it."""
+
+
+def pieces_of(content: Content) -> list[Piece]:
+    """Words that Textual would render, whose styles have names; where several hold, the last goes before the others."""
+    text, spans = content.plain, content.spans
+    cuts = sorted({0, len(text), *(min(end, len(text)) for span in spans for end in (span.start, span.end))})
+    return [
+        (text[start:end], " ".join(str(span.style) for span in spans if span.start <= start and end <= span.end))
+        for start, end in pairwise(cuts)
+    ]
 
 
 def plain(pieces: Iterable[Piece]) -> str:

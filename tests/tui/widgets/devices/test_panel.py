@@ -2,7 +2,12 @@ import re
 from collections.abc import Mapping
 
 import pytest
+from rich.color import Color
 from textual.app import App, ComposeResult
+from textual.content import Content
+from textual.geometry import Region
+from textual.widget import Widget
+from textual.widgets import Static
 
 from accel_engine.devices.reading import Absence, Device, Inventory, Part, Reading, Sample
 from accel_tui.run.meter import Meter
@@ -229,7 +234,8 @@ async def test_a_panel_is_as_high_as_it_needs_and_may(gpus: int, height: int) ->
         panel.meters = meters_of(machine(gpus))
         await pilot.pause()
         assert panel.size.height == height
-        assert all(f"gpu:{index} " in str(panel.render()) for index in range(gpus))
+        shown = "\n".join(strip.text for strip in panel.render_lines(panel.size.region))
+        assert all(f"gpu:{index} " in shown for index in range(gpus))
 
 
 def cluster(workers: int, gpus: int) -> Inventory:
@@ -274,3 +280,70 @@ def test_a_machine_without_accelerators_is_told_by_its_cpu_and_one_unread_by_a_d
     assert "worker 11" in rows[-1]
     assert "43%" in rows[0]
     assert "—" in lines(inventory, {}, 78, 3)[0].plain
+
+
+def painted(widget: Widget) -> list[list[tuple[str, Color | None, Color | None, bool]]]:
+    """What stands in each cell: its character, its colours where they are seen, and whether it is bold."""
+    rows = []
+    for strip in widget.render_lines(Region(0, 0, *widget.outer_size)):
+        cells = [(character, style) for text, style, _ in strip for character in text]
+        rows.append(
+            [
+                (character, style.color if character != " " else None, style.bgcolor, bool(style.bold))
+                for character, style in cells
+                if style is not None
+            ]
+        )
+    return rows
+
+
+@pytest.mark.parametrize("opacity", ["100%", "50%"])
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark"])
+async def test_a_panel_looks_as_textual_would_paint_its_words(theme: str, opacity: str) -> None:
+    inventory = Inventory((*MACHINE.devices, GPU), MACHINE.absences)
+    meters = {
+        "cpu:0": Meter(sample(), (50.0,) * 120),
+        "gpu:0": Meter(Sample(0.0, "gpu:0", GPU_READINGS | {"power": Reading.missing("not told")}), (9.0,) * 120),
+    }
+
+    class Both(App[None]):
+        CSS = f"DevicePanel, Static {{ padding: 1 1 0 1; height: auto; text-opacity: {opacity}; }}"
+
+        def compose(self) -> ComposeResult:
+            yield DevicePanel()
+            yield Static()
+
+    app = Both()
+    async with app.run_test(size=(100, 40)) as pilot:
+        app.theme = theme
+        panel = app.query_one(DevicePanel)
+        panel.inventory, panel.meters = inventory, meters
+        await pilot.pause()
+        words = lines(inventory, meters, panel.size.width, panel.size.height, tall=True)
+        app.query_one(Static).update(Content("\n").join(words))
+        await pilot.pause()
+        assert painted(panel) == painted(app.query_one(Static))
+
+
+async def test_of_newer_meters_only_what_differs_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Alone(App[None]):
+        def compose(self) -> ComposeResult:
+            yield DevicePanel()
+
+    app = Alone()
+    async with app.run_test(size=(100, 20)) as pilot:
+        panel = app.query_one(DevicePanel)
+        panel.inventory, panel.meters = MACHINE, {"cpu:0": Meter(sample(), (50.0,))}
+        await pilot.pause()
+        asked: list[Region] = []
+        refresh = panel.refresh
+        monkeypatch.setattr(panel, "refresh", lambda *regions, **how: asked.extend(regions) or refresh(*regions, **how))
+        newer = READINGS | {"load": Reading(7.5)}
+        panel.meters = {"cpu:0": Meter(sample(readings=newer), (50.0,))}
+        assert [(region.y, region.height) for region in asked] == [(0, 1)]
+        assert asked[0].width < 40
+        await pilot.pause()
+        assert "load 7.5" in panel.render_lines(Region(0, 0, 100, 1))[0].text
+        asked.clear()
+        panel.meters = {"cpu:0": Meter(sample(readings=newer), (50.0,))}
+        assert asked == []

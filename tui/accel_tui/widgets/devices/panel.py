@@ -2,15 +2,22 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.reactive import reactive
-from textual.widget import Widget
+from textual.renderables.text_opacity import TextOpacity
+from textual.strip import Strip
+from textual.style import Style as TextualStyle
 
 from accel_engine.devices.reading import Device, Inventory
 from accel_tui.run.meter import Meter
+from accel_tui.terminal.spots import SpotWidget
 from accel_tui.widgets.devices.lines import CELLS, IDS, detail, line, short_name, worker_cell
+from accel_tui.widgets.pieces import Piece, changed, pieces_of
 from accel_tui.words.names import CHIEF, COORDINATOR
 
 _TALL = 34
@@ -19,14 +26,16 @@ _TALL = 34
 _GAP = 2
 
 
-class DevicePanel(Widget):
+class DevicePanel(SpotWidget):
     """Lines of devices with meters, then one line for each kind that is not here.
 
     With room to spare each device has a second line; where there is too little for a line each, those
     that are no CPU stand side by side, and say less the more of them there are. A value that could not
-    be read is a dash; its reason stands at the end of the line, and in the tooltip.
+    be read is a dash; its reason stands at the end of the line, and in the tooltip. Of newer meters
+    only what differs is painted.
     """
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = """
     DevicePanel {
         height: auto;
@@ -35,7 +44,11 @@ class DevicePanel(Widget):
     """
 
     inventory: reactive[Inventory | None] = reactive(None, layout=True)
-    meters: reactive[Mapping[str, Meter]] = reactive(dict)
+    meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
+
+    _lines: Sequence[Sequence[Piece]] = ()
+    _fits: object = None
+    """What the lines were made for, beside the meters."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many rows as are needed of those that the style sheet allows."""
@@ -43,14 +56,45 @@ class DevicePanel(Widget):
         most = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
         return len(lines(self.inventory, {}, width, most, tall=viewport.height >= _TALL))
 
-    def render(self) -> Content:
-        """All lines, as wide and as high as the widget."""
-        tall = self.app.size.height >= _TALL
-        return Content("\n").join(lines(self.inventory, self.meters, self.size.width, self.size.height, tall=tall))
-
     def watch_meters(self) -> None:
-        """Explain in the tooltip what could not be read."""
+        """Show what is new, and explain in the tooltip what could not be read."""
         self.tooltip = "\n".join(explanations(self.meters)) or None
+        before, fitted = self._lines, self._fits
+        self._make()
+        if self._fits != fitted:
+            self.refresh()
+            return
+        spans = (changed(old, new) for old, new in zip_longest(before, self._lines, fillvalue=()))
+        x, y = self.gutter.left, self.gutter.top
+        if regions := [Region(x + a, y + row, b - a, 1) for row, (a, b) in enumerate(spans) if a < b]:
+            self.refresh(*regions)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines that are asked for, within the padding."""
+        if self._fits != self._room():
+            self._make()
+        return [self._line(y - self.gutter.top).crop(crop.x, crop.right) for y in crop.line_range]
+
+    def look(self, name: str) -> Style:
+        """What a style of the words is here."""
+        style = (self.visual_style + TextualStyle.parse(name)).rich_style
+        app, opacity = self.app, self.styles.text_opacity  # as Textual has it where it paints the text of a widget
+        faded = TextOpacity.process_segments([Segment(" ", style)], opacity, app.ansi_theme, app.native_ansi_color)
+        return next(iter(faded)).style or style
+
+    def _room(self) -> tuple[Inventory | None, Size, bool]:
+        return self.inventory, self.size, self.app.size.height >= _TALL
+
+    def _make(self) -> None:
+        """Put the meters into words, as wide and as high as the widget."""
+        self._fits = inventory, (width, height), tall = self._room()
+        self._lines = [pieces_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
+
+    def _line(self, row: int) -> Strip:
+        pieces = self._lines[row] if 0 <= row < len(self._lines) else ()
+        blank = self.pen("")
+        words = [Segment(" " * self.gutter.left, blank), *(Segment(text, self.pen(name)) for text, name in pieces)]
+        return Strip(words).adjust_cell_length(self.outer_size.width, blank)
 
 
 def explanations(meters: Mapping[str, Meter]) -> list[str]:
