@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import is_not, itemgetter
 from typing import Self
 
 from rich.cells import cell_len
@@ -24,6 +25,8 @@ _OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "
 _UNSEEN = frozenset("12358")
 """Attributes that show on no blank: bold, dim, italic, blinking, hidden."""
 
+_CHANGES = re.compile(b"\1+")
+
 _LONGEST_JUMP = 4
 """Bytes; as many are sent again where the cursor would only skip them."""
 
@@ -38,16 +41,34 @@ class _Pen:
         background: Likewise of what is behind it.
         around: For what is no mere style, such as a link: what to write before and after the text.
         blank: The pen that a space may be written with in place of this one.
+        cells: What was written with it, by the text.
     """
 
     attributes: tuple[str, ...] = ()
     colour: str = ""
     background: str = ""
     around: tuple[str, str] | None = None
-    blank: Self | None = field(default=None)
+    blank: Self | None = None
+    cells: "_Cells" = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", _Cells(self))
 
 
 _Cell = tuple[str, _Pen]  # a wide character stands in its first cell; the text of the second is empty
+
+
+class _Cells(dict[str, _Cell]):
+    """The cells of a pen: one of each, so that thousands of them in a frame are not made, and compared by identity."""
+
+    def __init__(self, pen: _Pen) -> None:
+        super().__init__()
+        self._pen = pen
+
+    def __missing__(self, text: str) -> _Cell:
+        pen = (self._pen.blank or self._pen) if text == " " else self._pen
+        self[text] = (text, pen) if pen is self._pen else pen.cells[text]
+        return self[text]
 
 
 class Canvas:
@@ -101,13 +122,10 @@ class Canvas:
             if self.spell:
                 text = self.spell(text)
             pen = self._pens.get(style) or self._pen(style, console)
-            blank = pen.blank or pen
-            if not _NARROW.fullmatch(text):
-                _add_uneven(cells, text, pen)
-            elif pen is blank:
-                cells += zip(text, repeat(pen), strict=False)
+            if _NARROW.fullmatch(text):
+                cells += map(pen.cells.__getitem__, text)
             else:
-                cells += [(character, pen if character != " " else blank) for character in text]
+                _add_uneven(cells, text, pen)
         return cells
 
     def _pen(self, style: Style | None, console: Console) -> _Pen:
@@ -139,6 +157,7 @@ class Canvas:
 
 
 _DEFAULT = _Pen()
+_TEXT, _PEN = itemgetter(0), itemgetter(1)
 
 
 class _Brush:
@@ -154,9 +173,11 @@ class _Brush:
         ahead = x - self._at[1] if self._at and self._at[0] == y else -1
         if ahead < 0:
             self._written.append(f"\x1b[{y + 1};{x + 1}H")
+        elif ahead > _LONGEST_JUMP:
+            self._written.append(f"\x1b[{ahead}C")
         elif ahead:
             skipped = skipped[-ahead:]
-            text = "".join(text for text, _ in skipped)
+            text = "".join(map(_TEXT, skipped))
             cheap = len(skipped) == ahead and len(text.encode()) <= _LONGEST_JUMP and _NARROW.fullmatch(text)
             on = self._pen
             if cheap and all(pen is on or (text == " " and pen is on.blank) for text, pen in skipped):
@@ -168,8 +189,9 @@ class _Brush:
     def write(self, cells: list[_Cell]) -> None:
         """Write cells from where the cursor is."""
         on, write = self._pen, self._written.append
-        for text, pen in cells:
-            if pen is not on and not (text == " " and pen is on.blank):
+        for pen, run in groupby(cells, _PEN):
+            text = "".join(map(_TEXT, run))
+            if pen is not on and not (pen is on.blank and not text.strip(" ")):
                 write(_change(on, pen))
                 on = pen
             if on.around:
@@ -178,7 +200,7 @@ class _Brush:
             else:
                 write(text)
         self._pen = on
-        text = "".join(text for text, _ in cells)
+        text = "".join(map(_TEXT, cells))
         # Terminals do not agree on the width of every character: after an uneven one the place is not sure.
         sure = self._at and len(text) == len(cells) and _NARROW.fullmatch(text)
         self._at = (self._at[0], self._at[1] + len(cells)) if self._at and sure else None
@@ -191,14 +213,9 @@ class _Brush:
 
 
 def _paint_changes(brush: _Brush, y: int, x: int, old: list[_Cell | None], new: list[_Cell]) -> None:
-    changed = [index for index, (before, after) in enumerate(zip(old, new, strict=True)) if before != after]
-    start = 0
     painted = 0
-    while start < len(changed):
-        end = start + 1
-        while end < len(changed) and changed[end] == changed[end - 1] + 1:
-            end += 1
-        first, last = changed[start], changed[end - 1] + 1
+    for change in _CHANGES.finditer(bytes(map(is_not, old, new))):
+        first, last = change.span()
         while first and not new[first][0]:
             first -= 1  # the second cell of a wide character comes with its first
         while last < len(new) and not new[last][0]:
@@ -208,20 +225,20 @@ def _paint_changes(brush: _Brush, y: int, x: int, old: list[_Cell | None], new: 
             brush.move(y, x + first, new[painted:first])
             brush.write(new[first:last])
             painted = last
-        start = end
 
 
 def _add_uneven(cells: list[_Cell], text: str, pen: _Pen) -> None:
     for character in text:
         width = cell_len(character)
         if width:
-            cells.append((character, (pen.blank or pen) if character == " " else pen))
-            cells += repeat(("", pen), width - 1)
+            cells.append(pen.cells[character])
+            cells += repeat(pen.cells[""], width - 1)
         elif cells:  # an accent or a joiner belongs to the character before it
             place = len(cells) - 1
             while place and not cells[place][0]:
                 place -= 1
-            cells[place] = (cells[place][0] + character, cells[place][1])
+            text, pen = cells[place]
+            cells[place] = pen.cells[text + character]
 
 
 def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:
