@@ -79,6 +79,22 @@ async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:
             await until(pilot, app.is_whole, f"all that {keys} changes")
 
 
+async def test_what_takes_or_gives_room_is_laid_out_once(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out: list[object] = []
+    reflow = spots.SpotCompositor.reflow
+    monkeypatch.setattr(
+        spots.SpotCompositor, "reflow", lambda *arguments: laid_out.append(arguments) or reflow(*arguments)
+    )
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(200, 50)) as pilot:
+        await shows(pilot, "epoch", "Notices")
+        for key in ("i", "i", "f", "f"):
+            laid_out.clear()
+            await pilot.press(key)
+            await until(pilot, app.is_whole, f"all that {key} changes")
+            assert len(laid_out) == 1, key
+
+
 async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: FakeEngine) -> None:
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36), notifications=True) as pilot:

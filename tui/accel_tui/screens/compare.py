@@ -92,6 +92,7 @@ class CompareScreen(Screen[None]):
         self._follow()
         self._summarize()
         self.set_interval(SUMMARY_SECONDS, self._read_anew)
+        self.watch(self._charts, "full", self._give_room, init=False)
 
     def on_unmount(self) -> None:
         """Let the followers end."""
@@ -142,10 +143,8 @@ class CompareScreen(Screen[None]):
         """Give the table what room there is now, which it takes no more of than it needs."""
         self._table.on_resize()
 
-    @on(CompareCharts.Filled)
-    def _give_room(self, event: CompareCharts.Filled) -> None:
-        event.stop()
-        self.set_class(event.full, "-full")
+    def _give_room(self, full: bool) -> None:
+        self.set_class(full, "-full")
 
     @on(CompareCharts.Looked)
     def _look(self, event: CompareCharts.Looked) -> None:

@@ -125,6 +125,7 @@ class RunScreen(SteeringScreen):
         self._views = self.walk_children(RunView)
         self._listen()
         self.set_interval(TICK_SECONDS, self._tick)
+        self.watch(self.query_one(RunCharts), "full", self._fill, init=False)
         # A run that has ended has no news, with which it would be shown.
         self.watch(self._host, "inventory", lambda: self._show_devices(self.state), init=False)
 
@@ -168,10 +169,8 @@ class RunScreen(SteeringScreen):
         self._follower.look(message.part)
         self._follower.read(message.readings)
 
-    @on(RunCharts.Filled)
-    def _fill(self, message: RunCharts.Filled) -> None:
-        message.stop()
-        self.set_class(message.full, "-full")
+    def _fill(self, full: bool) -> None:
+        self.set_class(full, "-full")
 
     @on(RunCharts.Choosing)
     def _choose_charts(self, message: RunCharts.Choosing) -> None:

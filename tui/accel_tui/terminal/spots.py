@@ -5,6 +5,8 @@ begins or ends, and needs few of the pieces; and before, each widget that change
 waits for a timer. How it keeps its spots is private to it, as what ``painting`` needs is.
 """
 
+# ruff: noqa: SLF001 (for that reason)
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, takewhile
@@ -61,6 +63,10 @@ class SpotScreen(Screen[None]):
             self._compositor = SpotCompositor()
         self._spots: dict[Widget, list[Region]] | None = None
 
+    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
+        with _settled():
+            super()._refresh_layout(size, scroll)
+
     @contextmanager
     def painted_at_once(self) -> Iterator[None]:
         """Paint at its end what :class:`SpotWidget` have changed of themselves meanwhile, without a message or a timer.
@@ -73,7 +79,7 @@ class SpotScreen(Screen[None]):
         finally:
             spots, self._spots = self._spots, None
             compositor = self._compositor
-            batched = self.app._batch_count  # noqa: SLF001 - while anything is, nothing is painted
+            batched = self.app._batch_count  # while anything is, nothing is painted
             alone = self.app.screen is self and not (batched or self._layout_required)
             for widget, regions in spots.items():
                 if alone and isinstance(compositor, SpotCompositor):
@@ -89,6 +95,21 @@ class SpotScreen(Screen[None]):
             return False
         self._spots.setdefault(widget, []).extend(regions)
         return True
+
+
+@contextmanager
+def _settled() -> Iterator[None]:
+    """Have widgets take the sizes that a layout gives them; Textual has each ask for another layout, and for painting.
+
+    What a size changes is painted with the layout as it is, and what scrolls asks for itself.
+    """
+    given = Widget.virtual_size
+    asks = given._layout, given._repaint
+    given._layout = given._repaint = False
+    try:
+        yield
+    finally:
+        given._layout, given._repaint = asks
 
 
 class SpotWidget(Widget):

@@ -151,6 +151,11 @@ class Chart(ChartMouse):
         rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
         return [Strip([Segment(text, self.pen(name)) for text, name in row]) for row in rows]
 
+    def await_layout(self) -> None:
+        """Be drawn no sooner than it is painted again: it is about to have another size, or to be hidden."""
+        self._stale = True
+        self.refresh()
+
     def _repaint(self) -> None:
         if not self._shown:
             if not self._stale:

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.reactive import reactive
 
 from accel_tui.run.window import Window
@@ -95,12 +94,6 @@ class ChartKeys(LensKeys, can_focus=True):
         Binding("escape", "back", "Back", id="charts.back", tooltip="Take back the filling, then the cursor"),
     ]
 
-    @dataclass
-    class Filled(Message):
-        """A chart shall have the whole screen, or no longer."""
-
-        full: bool
-
     window: reactive[Window] = reactive(Window(), repaint=False, init=False)
     """Which steps are shown."""
 
@@ -108,7 +101,7 @@ class ChartKeys(LensKeys, can_focus=True):
     """The id of the chart that keys are about."""
 
     full: reactive[bool] = reactive(default=False, repaint=False, init=False)
-    """Whether the marked chart has all the room."""
+    """Whether the marked chart has all the room; those around it give theirs up in the same layout."""
 
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
     """Where all charts are read."""

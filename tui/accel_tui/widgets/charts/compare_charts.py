@@ -1,5 +1,6 @@
 """The curves of several runs, each series in a chart of its own, on one axis of steps."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from textual.reactive import reactive
 from accel_engine.run.steps import RATE
 from accel_tui.run.window import Part, Window, part_of
 from accel_tui.runs.comparison import Side, series_of
-from accel_tui.widgets.chart.axes import significant
+from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.lens import Lens
+from accel_tui.widgets.chart.ranges import steps_of
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 from accel_tui.widgets.charts.chart_bar import ChartBar, Item
 from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
@@ -94,18 +96,13 @@ class CompareCharts(ChartKeys):
                 self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.stays)
         self._draw()
 
-    watch_first = watch_window = watch_marked = watch_sides
+    watch_first = watch_window = watch_marked = watch_full = watch_sides
 
     def watch_lens(self, before: Lens, lens: Lens) -> None:
         """Look at all charts in this way; on another axis, at all of the runs again."""
         if before.x != lens.x:
             self._axis = CommonAxis.of([side.state for side in self.sides], lens.x, None)
             self.window, self.cursor = Window(), None
-        self._draw()
-
-    def watch_full(self, full: bool) -> None:
-        """Give the marked chart all the room, or no longer."""
-        self.post_message(self.Filled(full))
         self._draw()
 
     def watch_cursor(self) -> None:
@@ -173,6 +170,7 @@ class CompareCharts(ChartKeys):
             return
         names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
+        whole = 0, math.ceil(step_axis(self.steps, self._goes_to).high)
         drawn: list[str] = []
         for place, chart in enumerate(self._charts):
             chart.display = chart.id == self.marked if self.full else place < shown
@@ -185,11 +183,14 @@ class CompareCharts(ChartKeys):
                 chart.title = f"{_MARK} {title}" if marked else title
                 chart.format = figures.compact if name == RATE else significant
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
-                chart.lens, chart.window, chart.end = self.lens, bounds, self._goes_to
+                chart.lens, chart.end = self.lens, self._goes_to
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
-                chart.series = tuple(axis.laid(at, one) if axis else one for at, one in enumerate(series))
+                laid = tuple(axis.laid(at, one) if axis else one for at, one in enumerate(series))
+                # What only short runs have is on the axis of all runs, too.
+                chart.window = bounds or (None if steps_of(laid) >= self.steps else whole)
+                chart.series = laid
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
         self.part = None if self._axis else part_of(bounds, 2 * self._widest, known, drawn)

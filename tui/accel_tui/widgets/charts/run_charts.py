@@ -115,9 +115,8 @@ class RunCharts(ChartKeys, RunView):
         """Show those and no others."""
         self._arrange()
 
-    def watch_full(self, full: bool) -> None:
+    def watch_full(self) -> None:
         """Give the marked chart all the room, or no longer."""
-        self.post_message(self.Filled(full))
         self._arrange()
 
     def watch_marked(self) -> None:
@@ -142,6 +141,7 @@ class RunCharts(ChartKeys, RunView):
             self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
         ids = {panel.id for panel in shown}
         for id_, chart in self._made.items():
+            chart.await_layout()
             chart.display = id_ in ids
         self._align()
         self.readings = frozenset(panel.name for panel in shown if panel.of_devices)
