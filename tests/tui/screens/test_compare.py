@@ -190,3 +190,20 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
         await pilot.press("x")
         await until(pilot, lambda: loss.scale is None and told.cursor is None, "steps again")
         live.close()
+
+
+async def test_what_only_a_short_run_has_is_on_the_axis_of_all(home: Path) -> None:
+    one, other = trained(Plan(name="first"), 400), FakeEngine(Plan(name="second"))
+    other.begin()
+    other.writer.chunk(0, 0.0, 1.0, {"loss": [1.0] * 20, "mae": [0.5] * 20})
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
+        loss, mae = charts(pilot)[0], charts(pilot)[2]
+        assert mae.title == "mae"
+        await until(pilot, lambda: loss._view and mae._view and loss._view.x == mae._view.x, "one axis")
+        assert loss._view
+        assert loss._view.x.high >= 400
+        await pilot.press("plus")
+        await until(pilot, lambda: loss.window is not None and loss.window == mae.window, "one window")
+    other.close()
