@@ -119,7 +119,9 @@ class WarmEngine:
         except OSError:
             return Description(problem=self.problem or "the engine has ended")
         with self._news:
-            self._news.wait_for(lambda: number in self._replies or self.state is EngineState.FAILED, timeout)
+            # Once it has a run it answers no more.
+            over = (EngineState.FAILED, EngineState.HANDED_OVER)
+            self._news.wait_for(lambda: number in self._replies or self.state in over, timeout)
             reply = self._replies.pop(number, None)
         if reply is None:
             return Description(problem=self.problem or "the engine did not answer")
@@ -143,18 +145,19 @@ class WarmEngine:
 
     def close(self) -> None:
         """Let go of it, and end it unless it was handed a run."""
-        if self._process.stdin:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
         if self.state is not EngineState.HANDED_OVER:
             self._process.kill()
             self._process.wait()
+        with self._sending, contextlib.suppress(OSError):
+            assert self._process.stdin is not None  # noqa: S101 (it was asked for)
+            self._process.stdin.close()
         self._log.close()
 
     def _send(self, request: dict[str, Any]) -> None:
-        if self._process.stdin is None or self._process.stdin.closed:
-            raise BrokenPipeError("closed")
         with self._sending:  # descriptions are asked for in one thread, the run is handed over in another
+            assert self._process.stdin is not None  # noqa: S101 (it was asked for)
+            if self._process.stdin.closed:
+                raise BrokenPipeError("closed")
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
 

@@ -2,6 +2,7 @@ import os
 import signal
 from contextlib import closing
 from importlib import metadata
+from typing import Any
 
 import psutil
 import pytest
@@ -86,6 +87,19 @@ def test_closing_a_warm_engine_ends_its_process() -> None:
     engine = WarmEngine()
     engine.close()
     assert not psutil.pid_exists(engine.pid)
+
+
+def test_who_asks_of_a_model_does_not_wait_for_an_engine_that_has_a_run() -> None:
+    with closing(WarmEngine()) as engine:
+        asked = engine._send
+
+        def ask_and_hand_over(request: dict[str, Any]) -> None:
+            engine._send = asked  # type: ignore[method-assign]
+            engine.train(create(QUICK))  # by the time that it would have answered, it has a run
+
+        engine._send = ask_and_hand_over  # type: ignore[method-assign]
+        assert engine.describe(QUICK, timeout=600.0).problem == "the engine did not answer"
+        os.kill(engine.pid, signal.SIGKILL)
 
 
 def test_run_that_was_removed_cannot_be_started() -> None:

@@ -116,6 +116,9 @@ class EngineApp(SamplingApp):
             self.post_message(messages.RunHandedOver(start(engine)))
         except AccelError as error:
             self.post_message(messages.StartFailed(str(error), engine))
+        except Exception as error:  # a process could not be started, say: the next start may go well
+            self.post_message(messages.StartFailed(f"{type(error).__name__}: {error}", engine))
+            raise
 
     @on(messages.RunHandedOver)
     def _open(self, event: messages.RunHandedOver) -> None:
@@ -125,5 +128,8 @@ class EngineApp(SamplingApp):
     @on(messages.StartFailed)
     def _explain_failure(self, event: messages.StartFailed) -> None:
         self.is_starting, self.start_problem = False, event.problem
-        self._engine = event.engine
+        if event.engine and (self._engine or event.engine.state is EngineState.HANDED_OVER):
+            event.engine.close()  # another was started meanwhile, or it can be handed nothing more
+        elif event.engine:
+            self._engine = event.engine
         self.post_message(messages.EngineChanged())

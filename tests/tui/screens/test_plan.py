@@ -9,7 +9,7 @@ from textual.widgets import OptionList
 
 from accel_engine import launch
 from accel_engine.devices.reading import Device, Inventory
-from accel_engine.launch import Description, EngineState, Installation
+from accel_engine.launch import Description, EngineState, Installation, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.plan import PlanScreen
@@ -286,6 +286,17 @@ async def test_the_engine_is_followed_from_import_to_its_end() -> None:
         await shows(pilot, "engine: ready (TensorFlow 2.21.0)", "94,634 in 14 layers")
         app.engines[0].be(EngineState.FAILED, "the engine ended: out of memory")
         await shows(pilot, "the engine ended: out of memory")
+
+
+async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "94,634 in 14 layers")
+        screen, other = screen_of(pilot), WarmEngine.__new__(WarmEngine)
+        screen.post_message(PlanScreen.Described(other, ("cnn", "digits", None), Description(problem="no answer")))
+        await pilot.pause()
+        await shows(pilot, "94,634 in 14 layers")
+        assert "no answer" not in text_of(pilot)
 
 
 async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:

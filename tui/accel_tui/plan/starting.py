@@ -16,6 +16,9 @@ from accel_engine.run.parts import resumable
 RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """How a run stands that can be resumed: it ended before its plan did."""
 
+USABLE = frozenset({EngineState.IMPORTING, EngineState.READY})
+"""What a warm engine is as long as it can be handed a run."""
+
 
 def start(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | None) -> Path:
     """Make a run of a plan and hand it to an engine.
@@ -32,7 +35,7 @@ def start(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | Non
         EngineMissingError: No usable TensorFlow is installed.
         PlanError: The plan asks for what the machine, the data or the model cannot give.
         DataError: The user's data cannot be read.
-        RunError: The run cannot be written, or the engine has ended.
+        RunError: The run cannot be written.
     """
     _need_engine()
     preflight.check(plan, detect().devices if devices is None else devices)
@@ -70,7 +73,11 @@ def _need_engine() -> None:
 
 
 def _hand_over(directory: Path, engine: WarmEngine | None) -> None:
-    if engine is not None and engine.state in (EngineState.IMPORTING, EngineState.READY):
-        engine.train(directory)
-    else:
-        launch.start(directory)
+    if engine is not None and engine.state in USABLE:
+        try:
+            engine.train(directory)
+        except RunError:  # it has just ended; what else may be wrong, a cold one meets too
+            engine.close()
+        else:
+            return
+    launch.start(directory)

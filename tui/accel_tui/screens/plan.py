@@ -120,6 +120,7 @@ class PlanScreen(SpotScreen):
     class Described(Message):
         """An engine said what the plan's model is."""
 
+        engine: WarmEngine
         subject: Subject
         description: Description
 
@@ -333,7 +334,7 @@ class PlanScreen(SpotScreen):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
     def _describe(self, engine: WarmEngine, plan: Plan) -> None:
-        self.post_message(self.Described(_subject(plan), engine.describe(plan)))
+        self.post_message(self.Described(engine, _subject(plan), engine.describe(plan)))
 
     @on(Surveyed)
     def _take_survey(self, event: Surveyed) -> None:
@@ -343,5 +344,6 @@ class PlanScreen(SpotScreen):
 
     @on(Described)
     def _take_description(self, event: Described) -> None:
-        self._described = (event.subject, event.description)
-        self._show_outlook()
+        if event.engine is self.ready_engine:  # else it has a run by now, or has ended, and could not say
+            self._described = (event.subject, event.description)
+            self._show_outlook()
