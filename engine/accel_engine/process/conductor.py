@@ -97,11 +97,8 @@ class Conductor:
             if self._watch and self._watch.problem:
                 self._leave_without(self._watch)
             training.join(POLL_SECONDS)
-        self._sampler.stop()
         ended = self._ended or self._result(Outcome.FAILED, "training ended without a result")
         outcome = self._end(self._blame_peers(ended))
-        if self._watch:
-            self._watch.stop()
         if self._cluster and self._cluster.coordinated:  # a server has no end, and TensorFlow seeks those gone for long
             self._leave(1 if outcome is Outcome.FAILED else 0)
         if self._workers:
@@ -236,6 +233,10 @@ class Conductor:
             self._mailbox.post(command)
 
     def _end(self, ended: RunEnded) -> Outcome:
+        """Write the last word, once nothing else writes but training that hangs."""
+        self._sampler.stop()
+        if self._watch:
+            self._watch.stop()
         if self._tensorboard:
             self._tensorboard.stop()
         end(self._writer, ended)

@@ -156,7 +156,9 @@ class Fit:
 
     def end_without_word(self) -> None:
         """End the run after an exception, if it has not ended."""
-        if not self._ended:
+        if self._ended:
+            self._scribe.wait()  # the recording thread may have found out first
+        else:
             self._finish(self._result_of_exception())
 
     def _finish(self, ended: RunEnded) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import queue
-import sqlite3
 import threading
 import time
 import warnings
@@ -15,7 +14,6 @@ import numpy.typing as npt
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Sample
-from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Event, RunEnded, RunStarted
 from accel_engine.run.ending import end
 from accel_engine.run.reader import Command
@@ -100,12 +98,16 @@ class Scribe:
     def finish(self, ended: RunEnded) -> None:
         """End the run and wait until that is written."""
         self.tell(ended)
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the run's end, which somebody told, is written."""
         self._thread.join(PATIENCE_SECONDS)
 
     def _run(self) -> None:
         try:
             self._write()
-        except (sqlite3.Error, RunError) as error:
+        except Exception as error:  # noqa: BLE001 (whatever it is, training goes on)
             self._writer.close()
             self._mailbox.post(Command(0, time.time(), "", "resume"))  # nobody could end a pause any more
             warnings.warn(f"the run is no longer recorded, training goes on: {error}", RuntimeWarning, stacklevel=2)
