@@ -4,7 +4,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,17 +38,20 @@ def contents(directory: Path) -> Contents:
     """Look what deleting a run would take away; what is only linked into it is not counted.
 
     Raises:
-        RunError: An engine works on it, or on a part of it, or whether one does cannot be read.
+        RunError: An engine works on it, or on a part of it, or whether one does, or what there is, cannot be read.
     """
     for each in _runs_within(directory):
         with closing(connect(each, read_only=True)) as connection:
             _refuse_live(connection, each)
-    return Contents(
-        sum(entry.stat(follow_symlinks=False).st_size for entry in _files(directory)),
-        len(list((directory / CHECKPOINTS).glob("step-*.index"))),
-        (directory / _MODEL).exists(),
-        len(list(_runs_within(directory))) - 1,
-    )
+    try:
+        return Contents(
+            sum(_size(entry) for entry in _files(directory)),
+            len(list((directory / CHECKPOINTS).glob("step-*.index"))),
+            (directory / _MODEL).exists(),
+            len(list(_runs_within(directory))) - 1,
+        )
+    except OSError as error:
+        raise RunError(f"cannot look what is in the run {directory}: {error}") from error
 
 
 def remove(directory: Path) -> None:
@@ -93,6 +96,12 @@ def _refuse_live(connection: sqlite3.Connection, directory: Path) -> None:
     if status.live:
         where = f"a part of run {directory.parent.parent.name}" if directory.parent.name == WORKERS else directory.name
         raise RunError(f"{where} is {status}: stop it first, then delete it")
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    with suppress(FileNotFoundError):  # SQLite's own files go with the last reader
+        return entry.stat(follow_symlinks=False).st_size
+    return 0
 
 
 def _files(directory: Path) -> Iterator[os.DirEntry[str]]:

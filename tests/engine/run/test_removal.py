@@ -1,4 +1,5 @@
 import os
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.run import RunWriter, create, list_runs
+from accel_engine.run import RunWriter, create, list_runs, removal
 from accel_engine.run.making import create_worker
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.run.schema import connect
@@ -75,3 +76,25 @@ def test_a_run_that_cannot_be_deleted_whole_stays_in_the_list(ended: Path, monke
     with pytest.raises(RunError, match="cannot delete all of the run"):
         remove(ended)
     assert [run.directory for run in list_runs()] == [ended]
+
+
+def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_says_why(
+    ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanish(directory: Path) -> Iterator[os.DirEntry[str]]:
+        gone = directory / "of-a-reader"
+        gone.write_text("of a reader that has just left")
+        with os.scandir(directory) as entries:
+            found = list(entries)
+        gone.unlink()
+        return iter(found)
+
+    monkeypatch.setattr(removal, "_files", vanish)
+    assert contents(ended).size > 0
+
+    def refuse(_: Path) -> Iterator[os.DirEntry[str]]:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(removal, "_files", refuse)
+    with pytest.raises(RunError, match="not yours"):
+        contents(ended)

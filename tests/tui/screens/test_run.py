@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from accel_engine.devices.reading import Device, Inventory
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.run.schema import SCHEMA_VERSION, connect
@@ -207,6 +208,21 @@ async def test_leaving_can_stop_and_keep_the_work(engine: FakeEngine) -> None:
         await pilot.press("q", "s")
         await until(pilot, lambda: [command.name for command in engine.writer.commands()] == ["stop"], "the command")
         await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end of the program")
+
+
+async def test_who_would_stop_what_cannot_be_asked_stays_and_is_told(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RunError("the disk is full")
+
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        monkeypatch.setattr("accel_tui.screens.steering.request", refuse)
+        await pilot.press("q", "s")
+        await until(pilot, lambda: "the disk is full" in told(pilot), "why not")
+        assert pilot.app.is_running
+        assert not pilot.app._exit
 
 
 async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngine) -> None:

@@ -185,8 +185,6 @@ class RunsScreen(Screen[None]):
             self.post_message(self.Measured(runs, tuple(contents(run.directory) for run in runs)))
         except AccelError as error:
             self.app.notify(str(error), severity="error", markup=False)
-        except OSError as error:
-            self.app.notify(f"cannot look what would be deleted: {error}", severity="error", markup=False)
 
     @on(Measured)
     def _ask_to_delete(self, event: Measured) -> None:

@@ -180,8 +180,9 @@ class SteeringScreen(SpotScreen):
         try:
             request(self.directory, "stop")
         except RunError as error:
-            self.app.notify(str(error), severity="error", markup=False)
-        self.app.call_from_thread(leave)
+            self.post_message(self.Refused("stop", str(error)))
+        else:
+            self.app.call_from_thread(leave)
 
     def _ask(self, command: str, argument: float | None = None) -> None:
         self.asked = (*self.asked, command)
