@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from accel_engine.run.steps import RATE
 from accel_tui.run.device_curves import READINGS
 from accel_tui.run.held import constant_between
 from accel_tui.run.marks import Kind, Track
-from accel_tui.run.state import RunState
+from accel_tui.run.state import Points, RunState
 from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.frame import COLOURS
 from accel_tui.widgets.chart.lens import X
@@ -89,9 +90,17 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
-    # A validation after N steps is of the weights that step N - 1 left, steps being counted from 0.
-    points = tuple((step - 1, value) for step, value in state.validation.get(panel.name, ()))
+    points = _points_of(state.validation.get(panel.name, ()))
     return (training, Series("validation", points=points, style="secondary")) if points else (training,)
+
+
+@lru_cache(maxsize=16)
+def _points_of(validation: Points) -> Points:
+    """Where validations are drawn; there may be thousands, and they are asked for ten times a second.
+
+    One after N steps is of the weights that step N - 1 left, steps being counted from 0.
+    """
+    return tuple((step - 1, value) for step, value in validation)
 
 
 def scale_of(state: RunState, x: X) -> Scale | None:
