@@ -96,18 +96,13 @@ class CompareCharts(ChartKeys):
                 self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.stays)
         self._draw()
 
-    watch_first = watch_window = watch_marked = watch_sides
+    watch_first = watch_window = watch_marked = watch_full = watch_sides
 
     def watch_lens(self, before: Lens, lens: Lens) -> None:
         """Look at all charts in this way; on another axis, at all of the runs again."""
         if before.x != lens.x:
             self._axis = CommonAxis.of([side.state for side in self.sides], lens.x, None)
             self.window, self.cursor = Window(), None
-        self._draw()
-
-    def watch_full(self, full: bool) -> None:
-        """Give the marked chart all the room, or no longer."""
-        self.post_message(self.Filled(full))
         self._draw()
 
     def watch_cursor(self) -> None:
