@@ -270,6 +270,17 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         await until(pilot, lambda: not charts_of(pilot).state.readings, "nothing to be read")
 
 
+async def test_what_is_read_of_devices_stays_while_a_chart_fills_the_screen(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=(200, 50)) as pilot:
+        await shows(pilot, "6 of 6 charts", "utilization % ━━ 37")
+        read = charts_of(pilot).readings
+        await pilot.press("f")
+        await hides(pilot, "utilization %")
+        assert charts_of(pilot).readings == read
+        await pilot.press("f")
+        await shows(pilot, "utilization % ━━ 37")
+
+
 async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")

@@ -144,7 +144,8 @@ class RunCharts(ChartKeys, RunView):
             chart.await_layout()
             chart.display = id_ in ids
         self._align()
-        self.readings = frozenset(panel.name for panel in shown if panel.of_devices)
+        read = frozenset(panel.name for panel in shown if panel.of_devices)
+        self.readings = read | self.readings if self.full else read  # the other charts come back in a moment
         self._label()
         self._around = ()
         self._draw()
