@@ -158,7 +158,7 @@ class Ours:
 
     def _ask(self, command: str) -> None:
         from accel_engine import run
-        from accel_engine.run.reader import answer
+        from accel_engine.run.commands import answer
 
         number = run.request(self.directory, command)
         self._wait_for(lambda: answer(self.directory, number))

@@ -204,10 +204,11 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
-    from accel_engine.run.making import hand_over  # see above
+    from accel_engine.run.home import LOG  # see above
+    from accel_engine.run.making import hand_over
 
     try:
-        log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
         raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     try:

@@ -219,6 +219,20 @@ def test_losing_the_terminal_ends_the_dashboard_and_its_warm_engine(
     wait_until(lambda: not any(engine.is_running() for engine in engines), "the warm engine to end")
 
 
+def test_being_told_to_go_on_without_a_pause_begins_nothing_anew(open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal()
+    terminal.wait_for("cpu:0")
+    terminal.process.send_signal(signal.SIGCONT)  # as a hang-up does, too
+    terminal.send("?")
+    terminal.wait_for("esc closes")
+    assert terminal.raw.count(b"\x1b[?1049h") == 1
+    terminal.send("escape")
+    terminal.wait_for(lambda text: "esc closes" not in text)
+    terminal.send("q")
+    assert terminal.wait_closed() == 0
+    assert terminal.altered == []
+
+
 def test_ending_it_from_outside_leaves_the_terminal_as_it_was(open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     terminal.wait_for("cpu:0")

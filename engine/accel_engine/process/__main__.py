@@ -17,8 +17,10 @@ from accel_engine.events import Outcome
 from accel_engine.process import asked, environment
 from accel_engine.process.conductor import Conductor
 from accel_engine.process.importing import TensorFlow
+from accel_engine.process.pipes import become, pipes
 from accel_engine.process.precedence import give_way
 from accel_engine.process.warm import WarmServer
+from accel_engine.run.home import LOG
 
 
 def main() -> int:
@@ -52,14 +54,14 @@ def main() -> int:
 
 def _wait_for_run(tensorflow: TensorFlow) -> Path | None:
     """Serve the dashboard until it hands over a run, then let go of it."""
-    requests, replies = asked.pipes()
+    requests, replies = pipes()
     server = WarmServer(tensorflow, replies)
     directory = server.serve(requests)
     if directory is None:
         return None
-    log = os.open(directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
-    asked.become(2, log)
+    become(2, log)
     requests.close()
     replies.close()
     if server.spent:

@@ -1,39 +1,21 @@
 """Answering one question about a run: a JSON object is read from standard input, and one is written back."""
 
 import json
-import os
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 
 from accel_engine.errors import AccelError
 from accel_engine.process.importing import TensorFlow
+from accel_engine.process.pipes import pipes
 
 Tell: TypeAlias = Callable[[dict[str, Any]], None]
 """Says something before the answer."""
 
 Work: TypeAlias = Callable[[Path, dict[str, Any], Tell], dict[str, Any]]
 """Makes the answer from a run's directory and what is asked of it."""
-
-
-def pipes() -> tuple[TextIO, TextIO]:
-    """Requests and replies: standard input and output, kept for them alone.
-
-    What anybody else prints goes where errors go, and there is nothing to read.
-    """
-    requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    become(0, null)
-    os.dup2(2, 1)
-    return requests, replies
-
-
-def become(descriptor: int, file: int) -> None:
-    """Let a descriptor be an open file, and close the file's own."""
-    os.dup2(file, descriptor)
-    os.close(file)
 
 
 def answer(work: Work, directory: Path, tensorflow: TensorFlow) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Phase, PhaseChanged
 from accel_engine.recording.scribe import Answer
-from accel_engine.run.reader import Command
+from accel_engine.run.commands import Command
 from accel_engine.training.control import Mailbox
 
 NO_CHECKPOINT = "a script trains this run: it alone can write a checkpoint"

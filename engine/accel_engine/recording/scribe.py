@@ -15,8 +15,8 @@ import numpy.typing as npt
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Sample
 from accel_engine.events import CommandAnswered, Event, RunEnded, RunStarted
+from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
-from accel_engine.run.reader import Command
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.control import Mailbox

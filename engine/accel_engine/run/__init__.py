@@ -4,11 +4,12 @@ A run is a directory: ``run.db`` (see :mod:`accel_engine.run.schema`), ``log.txt
 and, once trained, ``model.keras``.
 """
 
+from accel_engine.run.commands import Command, request
 from accel_engine.run.home import home, runs_directory
 from accel_engine.run.labels import Labels
 from accel_engine.run.listing import RunList, RunSummary, find, list_runs
 from accel_engine.run.making import create, reopen
-from accel_engine.run.reader import Command, RunReader, request
+from accel_engine.run.reader import RunReader
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
 from accel_engine.run.update import Chunk, Update

@@ -1,4 +1,4 @@
-"""Where runs live."""
+"""Where runs live, and what the files of a run are called."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,12 @@ from pathlib import Path
 import platformdirs
 
 from accel_engine.errors import RunError
+
+LOG = "log.txt"
+"""The file with what an engine and the user's code print, in a run's directory."""
+
+MODEL = "model.keras"
+"""The file of a run's trained model, likewise."""
 
 CHECKPOINTS = "checkpoints"
 """The directory of a run's checkpoints, in the run's own."""

@@ -15,7 +15,7 @@ import psutil
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.changes import check_changes, check_epochs
-from accel_engine.run.home import WORKERS, latest_checkpoint, make_private, runs_directory
+from accel_engine.run.home import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.schema import DATABASE, connect, initialize, transaction
 from accel_engine.run.status import read_info
 
@@ -50,7 +50,7 @@ def create_recorded(values: Mapping[str, object], script: str) -> Path:
     """
     directory = _new(str(values["name"] or f"{values['model']} on {values['data']}"))
     _make(directory, json.dumps(values), script=script)
-    log = directory / "log.txt"
+    log = directory / LOG
     try:
         log.touch(mode=0o600)
         log.write_text(f"what the script prints is where it was started: {script}\n")

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.home import CHECKPOINTS, WORKERS
+from accel_engine.run.home import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.parts import parts_of
 from accel_engine.run.schema import DATABASE, connect, transaction
 from accel_engine.run.status import read_info
-
-_MODEL = "model.keras"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def contents(directory: Path) -> Contents:
         return Contents(
             sum(_size(entry) for entry in _files(directory)),
             len(list((directory / CHECKPOINTS).glob("step-*.index"))),
-            (directory / _MODEL).exists(),
+            (directory / MODEL).exists(),
             len(list(_runs_within(directory))) - 1,
         )
     except OSError as error:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from accel_engine.devices.reading import Sample
 from accel_engine.events import Event, RunStarted, to_json
+from accel_engine.run.commands import Command
 from accel_engine.run.making import process_start, put, refuse_taken
-from accel_engine.run.reader import Command
 from accel_engine.run.samples import SamplePacker
 from accel_engine.run.schema import INSIDE, SPANS, SUMMARY, connect, series_columns, transaction
 

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from accel_engine.run.reader import Command, who
+from accel_engine.run.commands import Command, who
 
 
 class StopRequested(Exception):  # noqa: N818 (a request, not an error)

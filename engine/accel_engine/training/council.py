@@ -12,7 +12,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.cluster import Cluster
-from accel_engine.run.reader import COMMANDS, Command
+from accel_engine.run.commands import COMMANDS, Command
 from accel_engine.training.control import Mailbox
 
 PAUSE_SECONDS = 0.25

@@ -135,7 +135,8 @@ def _function(operation: tf.Operation, attribute: str) -> Any:
     name, graph = operation.get_attr(attribute).name, operation.graph
     while graph is not None:
         # There is no public way to a function of a graph that keeps the shapes of its variables.
-        found = graph._get_function(name)  # noqa: SLF001
+        find = getattr(graph, "_get_function", None)
+        found = find(name) if find else None
         if found is not None and hasattr(found, "graph"):
             return found.graph
         graph = getattr(graph, "outer_graph", None)

@@ -55,7 +55,7 @@ def tabulate(model: keras.Model, work: Count) -> LayerTable:
             rest += operations
     rows: list[Layer] = []
     seen: set[Any] = set()
-    for layer, depth in _walk(model):
+    for layer, depth in walk(model):
         # What stands twice, in two models within this one, is there once.
         fresh = {layer, *(each for each, _ in _inner(layer))} - seen
         counted = layer in fresh
@@ -77,7 +77,7 @@ def tabulate(model: keras.Model, work: Count) -> LayerTable:
     return LayerTable(tuple(rows), work.flops, rest)
 
 
-def _walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
+def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
     """The layers of a model and how many models they are within; a model within before its layers."""
     for layer in model.layers:
         if not isinstance(layer, keras.layers.InputLayer):
@@ -86,11 +86,11 @@ def _walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
 
 
 def _inner(layer: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
-    return _walk(layer, depth) if isinstance(layer, keras.Model) else iter(())
+    return walk(layer, depth) if isinstance(layer, keras.Model) else iter(())
 
 
 def _numbered(model: Any) -> dict[Any, int]:
-    return {layer: number for number, layer in enumerate(dict.fromkeys(layer for layer, _ in _walk(model)))}
+    return {layer: number for number, layer in enumerate(dict.fromkeys(layer for layer, _ in walk(model)))}
 
 
 def _marking(call: Callable[..., Any], mark: str) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
-from accel_engine.run.reader import Command
+from accel_engine.run.commands import Command
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.control import Commands, StopRequested
 from accel_engine.training.progress import Progress

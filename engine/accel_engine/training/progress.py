@@ -3,7 +3,7 @@
 import time
 
 from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged
-from accel_engine.run.reader import Command
+from accel_engine.run.commands import Command
 from accel_engine.run.writer import RunWriter
 
 

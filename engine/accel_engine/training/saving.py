@@ -4,6 +4,7 @@ import time
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.models.user_code import reason
+from accel_engine.run.home import MODEL
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.progress import Progress
@@ -44,7 +45,7 @@ class Saving:
         """Write ``model.keras``, whole or not at all; of many workers the chief does."""
         if not self._assembly.chief:
             return
-        written, final = (self._progress.run.directory / name for name in ("partial.keras", "model.keras"))
+        written, final = (self._progress.run.directory / name for name in ("partial.keras", MODEL))
         try:
             self._assembly.model.save(written)
             written.replace(final)

@@ -22,6 +22,7 @@ from accel_engine.events import Phase, XlaTried
 from accel_engine.models import UserModel
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.kept import keep, recall
+from accel_engine.training.layers import walk
 from accel_engine.training.loop import Loop
 from accel_engine.training.progress import Progress
 
@@ -124,8 +125,8 @@ def may_try(assembly: Assembly) -> bool:
         return False
     if not assembly.on_cpu:
         return True
-    layers = assembly.model._flatten_layers()  # noqa: SLF001 (Keras has no public way to see nested layers)
-    return assembly.replicas == 1 and not any("conv" in type(layer).__name__.lower() for layer in layers)
+    kinds = (type(layer).__name__.lower() for layer, _ in walk(assembly.model))
+    return assembly.replicas == 1 and not any("conv" in kind for kind in kinds)
 
 
 def try_both(assembly: Assembly, plain: Loop, order: npt.NDArray[np.int32]) -> tuple[Loop, Rates]:

@@ -15,7 +15,7 @@ from accel_engine.events import CommandAnswered, Event, Outcome, Phase, PhaseCha
 from accel_engine.launch import EngineState, WarmEngine, start
 from accel_engine.plan import Plan
 from accel_engine.run import Status
-from accel_engine.run.reader import answer
+from accel_engine.run.commands import answer
 
 LONG = Plan(model="mlp", epochs=100_000, validation="off")
 """A plan that goes on until it is stopped."""

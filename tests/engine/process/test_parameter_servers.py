@@ -13,10 +13,10 @@ from accel_engine import run
 from accel_engine.events import CommandAnswered, DevicesFound, Event, LearningRateChanged, Outcome, PhaseChanged, Warned
 from accel_engine.launch import start
 from accel_engine.plan import Plan
+from accel_engine.run.commands import answer
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.making import reopen
 from accel_engine.run.parts import parts_of
-from accel_engine.run.reader import answer
 from engine.process.record import last, read
 
 ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)

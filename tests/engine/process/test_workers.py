@@ -14,9 +14,9 @@ from accel_engine import run
 from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, WorkersMet
 from accel_engine.launch import start
 from accel_engine.plan import Plan
+from accel_engine.run.commands import answer
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.making import reopen
-from accel_engine.run.reader import answer
 from engine.process.record import last, read
 
 ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")

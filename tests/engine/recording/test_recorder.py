@@ -31,8 +31,8 @@ from accel_engine.events import (
 from accel_engine.recording import fit as fitting
 from accel_engine.recording import recovery
 from accel_engine.run import RunWriter, Status, request
+from accel_engine.run.commands import answer
 from accel_engine.run.parts import resumable
-from accel_engine.run.reader import answer
 
 from .conftest import Read, examples, tiny
 

@@ -10,7 +10,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
-from accel_engine.run.reader import COMMANDS, RECENT_CHUNKS, answer, who
+from accel_engine.run.commands import COMMANDS, answer, who
+from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import DATABASE, connect
 
 

@@ -19,8 +19,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
+from accel_engine.run.commands import answer
 from accel_engine.run.making import hand_over, reopen
-from accel_engine.run.reader import answer
 from accel_engine.run.schema import DATABASE, connect
 
 

@@ -13,9 +13,9 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk, RunReader, RunWriter, create
+from accel_engine.run.commands import Command
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.making import reopen
-from accel_engine.run.reader import Command
 from accel_engine.training import loop, placement
 from accel_engine.training.control import Mailbox
 from accel_engine.training.trainer import Trainer

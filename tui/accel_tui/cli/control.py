@@ -11,7 +11,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find, request
-from accel_engine.run.reader import answer
+from accel_engine.run.commands import answer
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""

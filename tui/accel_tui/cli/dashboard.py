@@ -74,7 +74,7 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
 
     from accel_tui.app import AccelApp
     from accel_tui.settings.nameable import theme_mistakes
-    from accel_tui.terminal.keeping_driver import KeepingDriver
+    from accel_tui.terminal.keeping_driver import KeepingDriver, LastingDriver
 
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)
@@ -84,8 +84,8 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
         app = AccelApp(open_run=run, settings=settings)
         if frame:
             app.keep_first_frame = frame.keep
-        if frame and frame.is_shown:
-            app.driver_class = KeepingDriver
+        if not _is_served():
+            app.driver_class = KeepingDriver if frame and frame.is_shown else LastingDriver
         app.error_console = Console(file=last_words, width=100, markup=False, highlight=False)
         for number in (signal.SIGTERM, signal.SIGHUP):
             runner.get_loop().add_signal_handler(number, app.exit)

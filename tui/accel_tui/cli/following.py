@@ -5,7 +5,7 @@ from typing import Protocol
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
-from accel_engine.run.home import latest_checkpoint
+from accel_engine.run.home import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say
 
@@ -76,7 +76,7 @@ def _loss(info: RunInfo, steps: int) -> str:
             f"the script of run {info.id} died without a word after step {steps:,}\n"
             f"It alone knows how to go on; start it again: {info.script}"
         )
-    log = info.directory / "log.txt"
+    log = info.directory / LOG
     last_words: list[str] = []
     if not steps and log.is_file():
         # An engine that never got to train says why in its log.

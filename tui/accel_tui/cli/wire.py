@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accel_engine.events import Event, to_wire
 from accel_engine.run import Chunk, RunInfo, Update
+from accel_engine.run.home import LOG
 
 Moment = Event | Chunk
 
@@ -36,7 +37,7 @@ class JsonLines:
 
     def lost(self, info: RunInfo, steps: int) -> None:
         """Write the last line of a run whose engine died without a word."""
-        self._write({"event": "run_lost", "run": info.id, "steps": steps, "log": str(info.directory / "log.txt")})
+        self._write({"event": "run_lost", "run": info.id, "steps": steps, "log": str(info.directory / LOG)})
         self._stream.flush()
 
     def clear(self) -> None:

@@ -5,10 +5,8 @@ import re
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from accel_engine.run.home import LOG
 from accel_engine.run.parts import parts_of
-
-LOG = "log.txt"
-"""The log in a run's directory."""
 
 REACH = 256 * 1024
 """How far back from the end a file is read at first, in bytes."""

@@ -11,13 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static, Tab, Tabs
 
 from accel_engine.asking import Question
 from accel_engine.errors import AccelError, RunError
 from accel_engine.run import RunReader, request
 from accel_engine.run.inside import Inside, read, stamp
+from accel_tui.terminal.spots import SpotScreen
 from accel_tui.widgets.inside.confusion import ConfusionMap
 from accel_tui.widgets.inside.gallery import Gallery
 from accel_tui.widgets.inside.layers import LayerList
@@ -33,7 +33,7 @@ TABS = {"confusion": "1 Confusion", "pictures": "2 Pictures", "layers": "3 Layer
 _TAB = "-tab"
 
 
-class InsideScreen(Screen[None]):
+class InsideScreen(SpotScreen):
     """Looks into a run, and again whenever its engine has validated.
 
     Args:
