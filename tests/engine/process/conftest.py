@@ -1,10 +1,18 @@
 """What tests of engine processes share."""
 
+import socket
 import subprocess
 from collections.abc import Iterator
 
 import psutil
 import pytest
+
+
+@pytest.fixture
+def address() -> str:
+    """An address of this machine that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 @pytest.fixture

@@ -10,12 +10,6 @@ from accel_engine.process.door import Door
 from accel_engine.process.peers import PeerWatch
 
 
-@pytest.fixture
-def address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
-
-
 def test_who_is_at_the_door_has_come(address: str) -> None:
     watch = PeerWatch(Cluster(("127.0.0.1:1", address)), lambda _: None)
     with Door(address):

@@ -188,8 +188,13 @@ def test_what_a_model_prints_is_in_the_log_at_once(
 
 
 def test_a_warm_engine_ends_with_its_dashboard(wait_until: Wait) -> None:
-    engine = WarmEngine()
-    process = psutil.Process(engine.pid)
-    engine.close()
+    program = "from accel_engine.launch import WarmEngine; print(WarmEngine().pid, flush=True); input()"
+    dashboard = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with dashboard:
+        assert dashboard.stdout is not None
+        process = psutil.Process(int(dashboard.stdout.readline()))
+        dashboard.kill()
 
     wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "its end")

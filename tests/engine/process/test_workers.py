@@ -121,12 +121,12 @@ def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Pope
 
 
 def test_a_worker_that_never_comes_is_named(
-    engines: list["subprocess.Popen[str]"], home: Path, monkeypatch: pytest.MonkeyPatch
+    engines: list["subprocess.Popen[str]"], home: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACCEL_TUI_JOIN_SECONDS", "3")
     directory = run.create(ALONE.replace(strategy="multi-worker"))
-    config = '{"cluster": {"worker": ["127.0.0.1:%d", "127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}'
-    engines.append(start(directory, {"TF_CONFIG": config % 12999}))
+    config = '{"cluster": {"worker": ["%s", "127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}'
+    engines.append(start(directory, {"TF_CONFIG": config % address}))
     assert engines[0].wait(120) == 1
     assert last(directory).reason == "worker 1 (127.0.0.1:1) did not come within 3 s"
     waited = [event.detail for event in read(directory)[0] if isinstance(event, PhaseChanged)]
