@@ -35,12 +35,11 @@ class Log:
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self.state = RunState()
+        """The run as far as it was shown."""
         self._stream = stream
         self._clock = clock
         self._due = clock() + EVERY
-
-    state = RunState()
-    """The run as far as it was shown."""
 
     def show(self, update: Update) -> None:
         """Write what is worth a line."""

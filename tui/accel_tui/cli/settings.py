@@ -154,6 +154,6 @@ def _origin(chosen: Settings, name: str) -> str:
     table, _, below = name.partition(".")
     if name in chosen.source.lines or below in {"plan": chosen.plan, "keys": chosen.keys}.get(table, ()):
         return f"line {chosen.source.line(name)}"
-    if name == "colours" and "NO_COLOR" in os.environ:
+    if name == "colours" and os.environ.get("NO_COLOR"):
         return f"{BUILT_IN}, and NO_COLOR"
     return BUILT_IN

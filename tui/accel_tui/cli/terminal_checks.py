@@ -136,7 +136,7 @@ def colours(terminal: Terminal) -> Finding:
     """Whether the dashboard's colours can be told apart."""
     if not terminal.interactive:
         return passed("not looked at: no terminal")
-    if "NO_COLOR" in terminal.environment:
+    if terminal.environment.get("NO_COLOR"):
         return passed("none, as NO_COLOR asks")
     if terminal.colours == 1 << 24:
         return passed(COLOURS[terminal.colours])

@@ -28,6 +28,12 @@ Examples:
   accel-tui train --model resnet20 --data cifar10 --batch-size 128
   accel-tui train plan.toml --learning-rate 3e-4 --json > steps.jsonl
   accel-tui train --resume last --epochs 20
+
+\b
+Exit status:
+  0  the run finished or was stopped, by Ctrl-C too
+  1  it failed or was lost
+  2  the plan or the command is wrong
 """
 
 LEAVING_SECONDS = 10.0
@@ -89,8 +95,6 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
     Ctrl-C stops after the steps under way and keeps a checkpoint; twice, it stops at once. Training
     is a process of its own: when the terminal closes or a pipe's reader goes away it goes on, and
     'accel-tui watch last' finds it.
-
-    The status is 0 when the run finished or was stopped, 1 when it failed, 2 when the plan is wrong.
     """
     if as_json + plain + detach > 1:
         raise click.UsageError("--json, --plain and --detach exclude each other")

@@ -14,6 +14,13 @@ EPILOG = """\b
 Examples:
   accel-tui watch last                       the newest run, in the dashboard
   accel-tui watch k3fp --json | jq 'select(.event == "steps").loss[]'
+
+\b
+Exit status:
+  0    the run finished or was stopped; the dashboard was left
+  1    without the dashboard: it failed or was lost
+  2    there is no such run
+  130  Ctrl-C left it alone
 """
 
 
@@ -24,8 +31,7 @@ Examples:
 def watch(run: str, as_json: bool, plain: bool) -> int:
     """Follow RUN from its beginning to its end: in the dashboard, or as lines where there is no terminal.
 
-    Leaving, by Ctrl-C too, leaves the run alone. The status is 0 when the run finished or was stopped,
-    and 1 when it failed or was lost.
+    Leaving, by Ctrl-C too, leaves the run alone.
     """
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other")

@@ -34,6 +34,8 @@ def obey(settings: Settings, environment: MutableMapping[str, str]) -> Settings:
         The settings, with a theme that the terminal can show where none was chosen.
     """
     environment["TEXTUAL_FPS"] = str(settings.frames)
+    if not environment.get("NO_COLOR"):
+        environment.pop("NO_COLOR", None)  # empty, it says nothing; Textual takes it for a word
     if settings.colours == "none":
         environment["NO_COLOR"] = "1"
     elif settings.colours != "auto":
