@@ -138,12 +138,12 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
-        now = 100.0
+        now = 1e6
         monkeypatch.setattr(chart_module, "time", SimpleNamespace(monotonic=lambda: now))
         drawn: list[View] = []
         draw = chart_module.draw
         monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
-        chart.draw_seconds = 1.0
+        chart.draw_seconds = 1000.0  # of a clock that stands still meanwhile
         a_cell = 10_000 // plot_of(View(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
         for count, seconds, draws in (
             (5000, 0.0, 1),
@@ -154,7 +154,7 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
             (9999, 9.0, 1),
             (10_001, 10.1, 1),  # beyond the axis as it was
         ):
-            now = 100 + seconds
+            now = 1e6 + 1000 * seconds
             drawn.clear()
             chart.series = (Series("training", Curve().extend(falling(count))),)
             await pilot.pause()
