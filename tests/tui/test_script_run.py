@@ -22,7 +22,7 @@ from accel_tui.run.fold import fold
 from accel_tui.run.state import RunState
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.pieces import plain
-from accel_tui.widgets.plan.facts import RunFacts
+from accel_tui.widgets.run.facts import RunFacts
 from accel_tui.widgets.run.outcome import RunOutcome
 from accel_tui.widgets.run.phase_line import progress
 from accel_tui.widgets.runs.detail import RunDetail

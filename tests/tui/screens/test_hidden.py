@@ -12,7 +12,7 @@ from accel_tui.screens import run as run_screen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.plan.facts import RunFacts
+from accel_tui.widgets.run.facts import RunFacts
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.text import RunText
 from tui.fake_engine import FakeEngine

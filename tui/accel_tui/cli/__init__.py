@@ -23,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after the program's name; those of this process when left out.
 
     Returns:
-        The status for the shell: 0 when all went well, 1 when it did not, 2 when it was asked wrongly.
+        The status for the shell: 0 when all went well, 1 when it did not, 2 when it was asked wrongly,
+        130 when Ctrl-C ended it.
     """
     try:
         return int(root.main(arguments, prog_name="accel-tui", standalone_mode=False) or 0)

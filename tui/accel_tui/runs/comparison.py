@@ -44,7 +44,7 @@ class Side:
 
     @property
     def speed(self) -> float | None:
-        """Steps a second: of the whole run where it has ended, else of late."""
+        """Steps a second: of its last engine where that has ended, else of late."""
         ended = self.state.ended
         return (ended.steps_per_second or None) if ended else self.state.pace.rate
 

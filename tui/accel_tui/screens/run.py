@@ -5,7 +5,7 @@ import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -30,7 +30,7 @@ from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.log.log_view import LogView
-from accel_tui.widgets.plan.facts import RunFacts
+from accel_tui.widgets.run.facts import RunFacts
 from accel_tui.widgets.run.notices import Notices
 from accel_tui.widgets.run.outcome import RunOutcome, results
 from accel_tui.widgets.run.phase_line import PhaseLine
@@ -38,9 +38,6 @@ from accel_tui.widgets.run.progress_line import ProgressLine
 from accel_tui.widgets.run.title import RunTitle
 from accel_tui.widgets.run.view import RunView
 from accel_tui.widgets.run.workers import WorkersLine, WorkersList
-
-if TYPE_CHECKING:
-    pass
 
 COVERED_SECONDS = 1.0
 """How long news waits while another screen covers this one: nothing but an end or a warning is told from there."""

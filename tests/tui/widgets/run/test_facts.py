@@ -1,0 +1,34 @@
+"""What the plan came to, in words."""
+
+from accel_engine.events import DevicesFound, WorkCounted
+from accel_tui.cli.wording import worded
+from accel_tui.run.state import RunState
+from accel_tui.widgets.run.facts import RunFacts
+
+
+def test_what_a_step_computes_and_what_the_devices_could() -> None:
+    def said(**values: object) -> list[str]:
+        work = WorkCounted.parse({"time": 1.0, **values})
+        lines = RunFacts().words(RunState(work=work)).plain.splitlines()
+        assert max(map(len, lines)) <= 41  # which there is room for beside the charts
+        return [" ".join(line.split()) for line in lines]
+
+    assert said(flops=7.7575e9, peak=312e12, source="NVIDIA A100 datasheet, bfloat16") == [
+        "operations 7.76 GFLOP a step",
+        "peak 312 TFLOP/s, NVIDIA A100",
+        "datasheet, bfloat16",
+    ]
+    assert said(flops=7.7575e9, peak=None, reason="no peak is known") == [
+        "operations 7.76 GFLOP a step",
+        "peak no peak is known",
+    ]
+    assert said(flops=None, peak=1e12, reason="it loops") == ["operations not counted: it loops"]
+
+
+def test_where_a_tpu_is() -> None:
+    cores = tuple({"name": f"TPU:{index}", "kind": "tpu", "description": "", "device": ""} for index in range(2))
+    found = DevicesFound(time=1.0, devices=cores, strategy="TPUStrategy", address="grpc://10.0.0.2:8470")
+    state = RunState(devices=found)
+    lines = [" ".join(line.split()) for line in RunFacts().words(state).plain.splitlines()]
+    assert lines[-2:] == ["devices TPU:0, TPU:1", "at grpc://10.0.0.2:8470"]
+    assert worded(found, state) == "training on TPU:0, TPU:1 at grpc://10.0.0.2:8470 (TPUStrategy)"

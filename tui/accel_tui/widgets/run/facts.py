@@ -1,0 +1,113 @@
+"""What the plan came to."""
+
+import textwrap
+import time
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
+from accel_tui.run.state import RunState
+from accel_tui.run.workers import means_of, whereabouts
+from accel_tui.widgets.run.text import RunText
+from accel_tui.words import figures, units
+
+_LABEL, _VALUE = 15, 26
+"""Cells of the two columns, which together are what the screen of a run has room for beside its charts."""
+
+
+class RunFacts(RunText):
+    """A table of what is trained, on what, and how."""
+
+    DEFAULT_CSS = """
+    RunFacts {
+        height: auto;
+    }
+    """
+
+    def parts(self, state: RunState) -> tuple[object, ...]:
+        """What is told."""
+        rare = (state.info, state.built, state.xla, state.work, state.devices, state.met, state.checkpoint)
+        return *rare, state.learning_rate
+
+    def words(self, state: RunState) -> Content:
+        """A line for each fact that is known."""
+        facts: list[tuple[str, str]] = []
+        if state.info and state.info.script:
+            facts.append(("script", f"{state.info.script} (it alone can save or resume)"))
+        if built := state.built:
+            facts += _model(built, state.xla)
+        if state.work:
+            facts += _work(state.work)
+        if state.learning_rate is not None:
+            facts.append(("learning rate", f"{state.learning_rate:.4g}"))
+        if state.devices:
+            facts += _devices(state, state.devices)
+        if met := state.met:
+            facts += [("workers", whereabouts(met)), ("gradients", f"summed by {means_of(met)}")]
+        if saved := state.checkpoint:
+            at = time.strftime("%H:%M:%S", time.localtime(saved.time))
+            facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
+        if not facts:
+            return Content.styled("not built yet", "$text-muted")
+        return Content("\n").join(
+            Content.assemble((f"{label if first else '':<{_LABEL}}", "$text-muted"), line)
+            for label, value in facts
+            for first, line in _lines(value)
+        )
+
+
+def _lines(value: str) -> Iterator[tuple[bool, str]]:
+    """The lines of a value, which stay beside its label, and whether each is the first."""
+    for number, line in enumerate(textwrap.wrap(value, _VALUE) or [""]):
+        yield not number, line
+
+
+def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:
+    batch = f"{built.global_batch:,}" if built.global_batch else ""
+    if built.replicas > 1 and batch:
+        batch += f" = {built.replicas} × {built.per_replica_batch:,}"  # noqa: RUF001
+    facts = [
+        ("parameters", f"{built.parameters:,} in {built.layers} layers"),
+        ("data", _data(built)),
+        ("classes", f"{built.classes:,}" if built.classes else ""),
+        ("batch", batch),
+        ("precision", built.precision),
+        ("feed", f"{built.feed} data"),
+        ("XLA", _xla(built, tried)),
+        ("optimizer", built.optimizer),
+    ]
+    if built.dropped_examples:
+        facts.insert(4, ("left out", f"{built.dropped_examples:,} examples an epoch"))
+    return [(label, value) for label, value in facts if value]  # of a script's run some are not known
+
+
+def _data(built: ModelBuilt) -> str:
+    parts = [
+        f"{built.examples:,}" if built.examples else "",
+        units.shape(built.input_shape) if built.input_shape else "",
+    ]
+    return " of ".join(filter(None, parts))
+
+
+def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
+    """Whether XLA compiles the step, and in steps a second what it was tried against."""
+    if tried is None:
+        return "on" if built.xla else "off"
+    faster, slower = sorted((tried.plain, tried.compiled), reverse=True)
+    return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} over {figures.compact(slower)}/s"
+
+
+def _work(work: WorkCounted) -> list[tuple[str, str]]:
+    """What a step computes, and what the devices could; or why that is not known."""
+    if work.flops is None:
+        return [("operations", f"not counted: {work.reason}")]
+    peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
+    return [("operations", f"{units.flops(work.flops)} a step"), ("peak", peak)]
+
+
+def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
+    names = ", ".join(device["name"] for device in found.devices)
+    strategy = str(state.info.values.get("strategy", "")) if state.info else ""
+    facts = [("strategy", strategy), ("devices", names)]
+    return [*facts, ("at", found.address)] if found.address else facts
