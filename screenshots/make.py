@@ -109,7 +109,7 @@ TERMINALS = {
     "run-live-nocolour": Told(("watch",), "validation", lambda runs: runs.live, environment=(("NO_COLOR", "1"),)),
     "run-live-16colours": Told(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
     "run-live-contrast": Told(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": Told(("demo", "--seconds", "60"), "The runs are kept", size=(100, 24)),
+    "demo": Told(("demo", "--seconds", "110"), "The runs are kept", size=(100, 28)),
 }
 """What is pictured of the installed program in a terminal."""
 
