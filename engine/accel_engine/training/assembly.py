@@ -157,6 +157,8 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         units = output_units(model, dataset.shape)
         notes += _compile(model, plan, units, dataset.classes)
         notes += _scale_rate(model, plan, schedule.replicas)
+        if schedule.replicas > 1 and len(model.metrics) > 1 and not own_train_step:
+            notes.append("the model's own metrics are left out: they are taken with one replica only")
         if entry.name == "central-storage" and isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
             raise PlanError(
                 "precision", plan.precision, "central storage cannot scale losses; use mixed_bfloat16, or mirrored"

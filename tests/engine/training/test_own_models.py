@@ -95,6 +95,14 @@ def test_a_compiled_model_keeps_its_loss_metrics_and_optimizer(gym: Gym, own_mod
     assert trained.all(LearningRateChanged)[0].learning_rate == 0.5
     metrics = trained.all(Validated)[-1].metrics
     assert 0.0 < metrics["accuracy"] <= metrics["top3"] <= 1.0
+    assert not trained.all(Warned)
+
+
+def test_it_is_said_where_a_models_metrics_are_left_out(gym: Gym, own_models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{own_models}:compiled", strategy="mirrored", virtual_cpus=2))
+
+    assert "top3" not in trained.all(Validated)[-1].metrics
+    assert [warned.message for warned in trained.all(Warned) if "own metrics are left out" in warned.message]
 
 
 def test_a_plans_optimizer_replaces_a_compiled_models_and_says_so(gym: Gym, own_models: str) -> None:
