@@ -1,33 +1,25 @@
 """The screen where a plan is made: devices, form, what it means, start."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.cells import cell_len
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import ScreenResume
-from textual.getters import query_one
-from textual.message import Message
 from textual.reactive import reactive
-from textual.timer import Timer
 from textual.widgets import Button, Input, Static
 
-from accel_engine import data
-from accel_engine.data import DataEntry
 from accel_engine.devices.reading import Inventory
-from accel_engine.errors import AccelError
-from accel_engine.launch import Description, WarmEngine
 from accel_engine.plan import SPECS, Plan
 from accel_tui.commands import PlanCommands
-from accel_tui.plan import form, outlook
+from accel_tui.plan import form
 from accel_tui.plan.form import Filled
 from accel_tui.run.meter import Meter
-from accel_tui.terminal.spots import SpotScreen
+from accel_tui.screens.weighing import WeighingScreen
 from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.key_line import KeyLine
 from accel_tui.widgets.plan.field import Field
@@ -46,18 +38,8 @@ NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
 CHOOSING = "↑ ↓ to a choice, enter takes it, esc closes the list and stays in the field"
 """What is said while a list of choices is open."""
 
-PATIENCE = 0.25
-"""Seconds without a key before an engine is asked what the plan's model is."""
 
-Subject = tuple[str, str, str | None]
-"""What a description depends on: model, data and image size."""
-
-
-def _subject(plan: Plan) -> Subject:
-    return plan.model, plan.data, plan.image_size
-
-
-class PlanScreen(SpotScreen):
+class PlanScreen(WeighingScreen):
     """Asks what to train.
 
     Args:
@@ -96,41 +78,16 @@ class PlanScreen(SpotScreen):
     engine_words: reactive[str] = reactive("", repaint=False)
     """What the warm engine does."""
 
-    ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
-    """Who can be asked what a model is."""
-
     is_starting: reactive[bool] = reactive(False, repaint=False)
     """Whether a run is on its way."""
 
     start_problem: reactive[str] = reactive("", repaint=False)
     """Why the last run could not be started."""
 
-    form = query_one(PlanForm)
-    outlook = query_one(OutlookPanel)
-
-    @dataclass
-    class Surveyed(Message):
-        """The user's own data was looked into."""
-
-        plan: Plan
-        entry: DataEntry | None
-        problem: str = ""
-
-    @dataclass
-    class Described(Message):
-        """An engine said what the plan's model is."""
-
-        engine: WarmEngine
-        subject: Subject
-        description: Description
-
     def __init__(self, plan: Plan | None = None) -> None:
         super().__init__()
         self._plan = plan
         self._filled: Filled | None = None
-        self._described: tuple[Subject, Description] | None = None
-        self._asked: tuple[WarmEngine | None, Subject] | None = None
-        self._pause: Timer | None = None
         self._was_shown = False
         self._hint = Static(id="hint", markup=False)
 
@@ -187,10 +144,6 @@ class PlanScreen(SpotScreen):
     def watch_start_problem(self) -> None:
         """Show it."""
         self._show_status()
-
-    def watch_ready_engine(self) -> None:
-        """Ask it."""
-        self._ask()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A wrong plan has no command; a field can be left by who is in one; most terminals show all there is."""
@@ -275,10 +228,7 @@ class PlanScreen(SpotScreen):
         self.app.start_problem = ""
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self._show_outlook()
-        if self._pause:
-            self._pause.stop()
-        self._pause = self.set_timer(PATIENCE, self._ask)
+        self.weigh(filled)
 
     def _command(self, filled: Filled) -> Content:
         style = "$text-disabled" if filled.errors else "$foreground"
@@ -299,51 +249,3 @@ class PlanScreen(SpotScreen):
             status.update(Content.styled(f"{form.label(name)}: {reason}", "$text-error"))
         else:
             status.update(Content.styled(self.engine_words, "$text-muted"))
-
-    def _show_outlook(self) -> None:
-        if self._filled is None:
-            return
-        known = self._described
-        description = known[1] if known and known[0] == _subject(self._filled.plan) else None
-        pending = "counting…" if self.ready_engine else "once TensorFlow is there"
-        self.outlook.choices = outlook.choices(self._filled)
-        self.outlook.facts = outlook.facts(self._filled, description, pending)
-        self.outlook.warnings = outlook.warnings(self._filled, description)
-
-    def _ask(self) -> None:
-        """Look into the user's data, and have the model counted, unless that is known already."""
-        filled = self._filled
-        if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
-            return
-        if filled.entry.path is not None:
-            self._survey(filled.plan)
-        wanted = (self.ready_engine, _subject(filled.plan))
-        known = self._described is not None and self._described[0] == wanted[1]
-        if self.ready_engine and not known and wanted != self._asked:
-            self._asked = wanted
-            self._describe(self.ready_engine, filled.plan)
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
-    def _survey(self, plan: Plan) -> None:
-        try:
-            entry = data.survey(data.find(plan.data), plan.image_size)
-        except AccelError as error:
-            self.post_message(self.Surveyed(plan, None, str(error)))
-        else:
-            self.post_message(self.Surveyed(plan, entry))
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
-    def _describe(self, engine: WarmEngine, plan: Plan) -> None:
-        self.post_message(self.Described(engine, _subject(plan), engine.describe(plan)))
-
-    @on(Surveyed)
-    def _take_survey(self, event: Surveyed) -> None:
-        self.form.broken = (event.plan.data, event.problem) if event.problem else ("", "")
-        if event.entry is not None:
-            self.form.surveyed = event.entry
-
-    @on(Described)
-    def _take_description(self, event: Described) -> None:
-        if event.engine is self.ready_engine:  # else it has a run by now, or has ended, and could not say
-            self._described = (event.subject, event.description)
-            self._show_outlook()
