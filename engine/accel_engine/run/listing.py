@@ -4,9 +4,11 @@ import os
 import sqlite3
 import threading
 import time
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
@@ -14,7 +16,7 @@ from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
 from accel_engine.run.home import runs_directory
 from accel_engine.run.parts import Membership, read_membership
-from accel_engine.run.schema import DATABASE, connect
+from accel_engine.run.schema import DATABASE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
 
 _Stamp = tuple[int, int, int, int]  # when a run's database and what is to go into it were written, and their sizes
@@ -31,7 +33,8 @@ class RunSummary:
         directory: Where it is.
         info: What it is; ``None`` when it cannot be read.
         steps: Steps recorded.
-        metrics: The latest known means; validation's are prefixed with ``validation_``.
+        metrics: The latest known means: the last epoch's, those of the last chunk before one has ended; validation's
+            are prefixed with ``validation_``.
         seconds: How long engines worked on it; the time between two of them does not count.
         membership: Whose part of a run of many workers it is; ``None`` for a whole run.
         reason: Why it ended, where it did not just finish.
@@ -149,6 +152,8 @@ def summarize(directory: Path) -> RunSummary:
         info = read_info(connection, directory)
         steps = connection.execute("SELECT first_step + count FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
         metrics, reason = _last_words(connection)
+        if "loss" not in metrics:
+            metrics = _last_means(connection) | metrics
         return RunSummary(
             directory.name,
             directory,
@@ -191,6 +196,19 @@ def _last_words(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
                 metrics |= means
         reason = event.reason if isinstance(event, RunEnded) else reason
     return metrics, reason
+
+
+def _last_means(connection: sqlite3.Connection) -> dict[str, float]:
+    """The means of the last chunk; nothing of a series without a finite value."""
+    names = series_columns(connection)
+    columns = ", ".join(f'"{name}"' for name in names)
+    row = connection.execute(f"SELECT {columns} FROM chunk ORDER BY id DESC LIMIT 1").fetchone() if names else None
+    means: dict[str, float] = {}
+    for name, packed in zip(names, row or (), strict=False):
+        values = [value for value in array("f", packed or b"") if isfinite(value)]
+        if values:
+            means[name] = sum(values) / len(values)
+    return means
 
 
 def _created(run: RunSummary) -> float:

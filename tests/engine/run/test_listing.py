@@ -1,3 +1,4 @@
+import math
 import os
 import shutil
 from contextlib import closing
@@ -44,6 +45,18 @@ def started(time: float) -> RunStarted:
 def test_no_run_is_found_without_a_name(three: tuple[Path, Path, Path]) -> None:
     with pytest.raises(UsageError, match="name a run"):
         find("")
+
+
+def test_before_an_epoch_has_ended_the_latest_means_are_those_of_the_last_chunk(
+    directory: Path, writer: RunWriter
+) -> None:
+    writer.begin(os.getpid())
+    assert list_runs()[0].metrics == {}
+    writer.chunk(0, 0.0, 1.0, {"loss": [9.0, 9.0], "accuracy": [0.0, 0.0]})
+    writer.chunk(2, 1.0, 2.0, {"loss": [1.0, 2.0, math.nan], "accuracy": [math.nan] * 3})
+    assert list_runs()[0].metrics == {"loss": 1.5}
+    writer.event(EpochEnded(time=3.0, epoch=1, step=5, metrics={"loss": 4.0}, seconds=1.0))
+    assert list_runs()[0].metrics == {"loss": 4.0}
 
 
 def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: RunWriter) -> None:
