@@ -8,7 +8,9 @@ import textual.app
 import textual.pilot
 from textual._context import active_app
 
+from accel_engine.run import RunList
 from accel_tui.run import follow
+from accel_tui.widgets.runs.table import RunsTable
 
 
 async def settled(*_: float) -> None:
@@ -44,6 +46,12 @@ async def _eager() -> None:
     """Begin tasks at once, as the program does from Python 3.12 on, and Textual's ``run_test`` does not."""
     if hasattr(asyncio, "eager_task_factory"):
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+
+
+@pytest.fixture(autouse=True)
+def _unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No list of runs begins with those of the test before."""
+    monkeypatch.setattr(RunsTable, "listing", RunList())
 
 
 @pytest.fixture

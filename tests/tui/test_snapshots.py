@@ -24,13 +24,12 @@ from accel_engine import launch
 from accel_engine.events import Outcome
 from accel_engine.launch import Installation
 from accel_engine.plan import Plan
-from accel_engine.run import RunList, making
+from accel_engine.run import making
 from accel_engine.run.inside import Examined, Judged
 from accel_engine.run.labels import retag
 from accel_tui.screens.compare import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.runs.table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -64,7 +63,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     monkeypatch.setattr(socket, "gethostname", lambda: "lab")
     monkeypatch.setattr(making, "secrets", SimpleNamespace(choice=draw.choice))
     monkeypatch.setattr(top_bar, "__version__", "0.0.0")
-    monkeypatch.setattr(RunsTable, "listing", RunList())
     monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
-from accel_engine.run import Labels, RunList, list_runs
+from accel_engine.run import Labels, list_runs
 from accel_engine.run.labels import relabel
 from accel_engine.run.schema import connect
 from accel_tui.runs.columns import Order
@@ -34,7 +34,6 @@ SMALL, WIDE = (80, 24), (200, 50)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
-    monkeypatch.setattr(RunsTable, "listing", RunList())
 
 
 @pytest.fixture

@@ -28,7 +28,6 @@ SMALL, WIDE = (80, 24), (120, 40)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
-    monkeypatch.setattr(RunsTable, "listing", RunList())
     monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
