@@ -119,6 +119,16 @@ async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: 
         await until(pilot, app.is_whole, "the whole")
 
 
+async def test_what_is_not_painted_at_once_is_painted_at_the_same_place(engine: FakeEngine) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "step 20")
+        await until(pilot, app.is_whole, "the first frames")
+        line = app.screen.query_one(PhaseLine)
+        line.take(replace(line.state, info=None))
+        await until(pilot, lambda: " opening …" in "\n".join(_text(app.seen).values()), "the words in its place")
+
+
 async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: FakeEngine) -> None:
     app = SeenApp()
     async with app.run_test(size=(100, 30)) as pilot:

@@ -90,7 +90,7 @@ class SpotScreen(Screen[None]):
                 self._compositor_refresh()
 
     def takes(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
-        """Take regions of a widget to be painted, where they are to be painted at once."""
+        """Take regions of a widget's content to be painted, where they are to be painted at once."""
         if self._spots is None:
             return False
         self._spots.setdefault(widget, []).extend(regions)
@@ -170,11 +170,12 @@ class SpotCompositor(Compositor):
         return result
 
     def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
-        """Have parts of a widget painted; of one that is not seen they will be when it is."""
+        """Have parts of a widget's content painted; of one that is not seen they will be when it is."""
         if widget not in self.visible_widgets:
             return
         place, clip = self.visible_widgets[widget]
-        spots = [spot for region in regions if (spot := region.translate(place.offset).intersection(clip))]
+        origin = place.offset + widget.content_offset
+        spots = [spot for region in regions if (spot := region.translate(origin).intersection(clip))]
         if self._is_on_top(widget):
             self._marked += [(spot, widget) for spot in spots]
         else:

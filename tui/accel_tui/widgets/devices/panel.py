@@ -65,8 +65,7 @@ class DevicePanel(SpotWidget):
             self.refresh()
             return
         spans = (changed(old, new) for old, new in zip_longest(before, self._lines, fillvalue=()))
-        x, y = self.gutter.left, self.gutter.top
-        if regions := [Region(x + a, y + row, b - a, 1) for row, (a, b) in enumerate(spans) if a < b]:
+        if regions := [Region(a, row, b - a, 1) for row, (a, b) in enumerate(spans) if a < b]:
             self.refresh(*regions)
 
     def render_lines(self, crop: Region) -> list[Strip]:

@@ -38,7 +38,7 @@ class RunLine(RunView, SpotWidget):
         old, self._pieces = self._pieces, self.pieces(self.state)
         first, last = changed(old, self._pieces)
         if first < last:
-            self.refresh(Region(self.gutter.left + first, 0, last - first, 1))
+            self.refresh(Region(first, 0, last - first, 1))
 
     def pieces(self, state: RunState) -> Sequence[Piece]:
         """Put the state into words."""
