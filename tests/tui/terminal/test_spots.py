@@ -95,6 +95,27 @@ async def test_what_takes_or_gives_room_is_laid_out_once(engine: FakeEngine, mon
             assert len(laid_out) == 1, key
 
 
+async def test_a_screen_that_is_come_back_to_is_painted_once(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "epoch")
+        whole: list[object] = []
+        paint = spots.SpotCompositor.render_full_update
+        monkeypatch.setattr(
+            spots.SpotCompositor,
+            "render_full_update",
+            lambda *arguments, **named: whole.append(arguments) or paint(*arguments, **named),
+        )
+        app.push_screen(Screen())
+        await pilot.pause()
+        assert not whole
+        app.pop_screen()
+        await until(pilot, app.is_whole, "the screen")
+        assert len(whole) == 1
+
+
 async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: FakeEngine) -> None:
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36), notifications=True) as pilot:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, takewhile
 from types import MappingProxyType
+from typing import Self
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.control import Control
@@ -62,6 +63,10 @@ class SpotScreen(Screen[None]):
         if UNDERSTOOD:
             self._compositor = SpotCompositor()
         self._spots: dict[Widget, list[Region]] | None = None
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Paint, or lay out, which paints what is elsewhere then; Textual does both for whatever is mounted."""
+        return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
         with _settled():
