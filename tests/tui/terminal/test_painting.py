@@ -90,7 +90,7 @@ async def test_every_picture_is_the_one_that_textual_paints() -> None:
 
         async def do(*keys: str) -> None:
             await pilot.press(*keys)
-            await pilot.pause(0.05)
+            await pilot.pause()
             assert app.agree(), keys
 
         await shows(pilot, "Start")
@@ -105,13 +105,13 @@ async def test_every_picture_is_the_one_that_textual_paints() -> None:
         await shows(pilot, "epoch")
         for _ in range(3):
             engine.train(7)
-            await pilot.pause(0.12)
+            await pilot.pause()
             assert app.agree()
         await do("i", "l")
         await do("q")
         await do("escape")
         await pilot.resize_terminal(80, 24)
-        await pilot.pause(0.1)
+        await pilot.pause()
         await do("t")
     engine.close()
     assert app.updates > 10
@@ -131,7 +131,7 @@ async def test_a_full_link_is_not_painted_on_and_then_shows_the_newest(monkeypat
         await until(pilot, lambda: app._held, "the link to be found full")
         updates.clear()
         await pilot.press("question_mark", "escape", "t", "down")
-        await pilot.pause(0.1)
+        await pilot.pause()
         assert updates == []
         waiting = 0
         await until(pilot, lambda: updates, "the screen")
@@ -152,11 +152,11 @@ async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pyt
 async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     app = SeenApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "Start")
-        await pilot.pause(0.2)
+        await until(pilot, lambda: app.lists_runs, "all that paints by itself")
+        await pilot.pause()
         app.sent["ours"] = 0
         app.screen.refresh()
-        await pilot.pause(0.2)
+        await pilot.pause()
         assert app.sent["ours"] < 200
         await pilot.press("ctrl+l")
         await until(pilot, lambda: app.sent["ours"] > 1000, "the screen")
