@@ -35,7 +35,7 @@ _QUESTION = "\x1b[1;{}H\x1b[6n"
 """Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows; its column tells which question."""
 
 UNDERSTOOD = (
-    hasattr(App, "_display")
+    all(hasattr(App, name) for name in ("_display", "_begin_update", "_end_update", "_background_screens"))
     and {"strips", "region"} <= signature(_compositor.LayoutUpdate).parameters.keys()
     and {"chops", "spans", "chop_ends"} <= signature(_compositor.ChopsUpdate).parameters.keys()
 )

@@ -24,7 +24,11 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-UNDERSTOOD = all(hasattr(Compositor, name) for name in ("render_partial_update", "visible_widgets"))
+UNDERSTOOD = (
+    all(hasattr(Compositor, name) for name in ("reflow", "render_partial_update", "visible_widgets"))
+    and all(hasattr(Screen, name) for name in ("_refresh_layout", "_compositor_refresh"))
+    and all(hasattr(Widget.virtual_size, name) for name in ("_layout", "_repaint"))
+)
 """Whether this version of Textual puts screens together as it is known here."""
 
 _SIDES = ("top", "right", "bottom", "left")
@@ -108,6 +112,9 @@ def _settled() -> Iterator[None]:
 
     What a size changes is painted with the layout as it is, and what scrolls asks for itself.
     """
+    if not UNDERSTOOD:
+        yield
+        return
     given = Widget.virtual_size
     asks = given._layout, given._repaint
     given._layout = given._repaint = False
