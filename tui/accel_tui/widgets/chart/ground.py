@@ -73,7 +73,7 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bo
     if columns < gutter + 12:
         gutter = 0
     if gutter and height:
-        _value_axis(frame, y, height, gutter, zip(ticks, texts, strict=True), lines=height - bool(foot))
+        _value_axis(frame, y, height, gutter, zip(ticks, texts, strict=True), foot=bool(foot))
     if foot:
         _foot(frame, height + 1, gutter)
         if steps:
@@ -84,16 +84,20 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bo
 
 
 def _value_axis(
-    frame: Frame, axis: Axis, height: int, gutter: int, ticks: Iterable[tuple[float, str]], *, lines: int
+    frame: Frame, axis: Axis, height: int, gutter: int, ticks: Iterable[tuple[float, str]], *, foot: bool
 ) -> None:
-    """Write labels and, in so many rows, lines across the plot: in a last row, the line below it is near enough."""
+    """Write labels, and lines across the plot but where the line below it, if there is one, is near enough.
+
+    What the lowest dots stand for is written at that line: beside their own row it would be above them.
+    """
     for y in range(1, height + 1):
         frame.write(gutter - 1, y, "│", "axis")
     for value, text in ticks:
-        row = int(raster.dot_rows(axis.fraction(np.array([value])), height)[0]) // 4
+        dot = int(raster.dot_rows(axis.fraction(np.array([value])), height)[0])
+        row = height if foot and dot == 4 * height - 1 else dot // 4
         frame.write(gutter - 2 - len(text), row + 1, text, "label")
         frame.write(gutter - 1, row + 1, "┤", "axis")
-        if row < lines:
+        if row < height - foot:
             frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
 
 
