@@ -183,7 +183,7 @@ class FakeEngine:
                 self.enter(Phase.PAUSED if command.name == "pause" else Phase.TRAINING)
             self.reply(command, answer, obeyed=obeyed)
             if obeyed and command.name in ("stop", "stop_now"):
-                self.end(Outcome.STOPPED, reason=f"{command.name} asked by {command.who}")
+                self.end(Outcome.STOPPED, reason=command.origin)
         return [command.name for command in commands]
 
     def reply(self, command: Command, answer: str, *, obeyed: bool) -> None:

@@ -44,7 +44,7 @@ class Obeying:
     def _do(self, command: Command, model: Any, step: int) -> None:
         match command.name:
             case "stop" | "stop_now":
-                self.stopped = f"{command.name} asked by {command.who}"
+                self.stopped = command.origin
                 model.stop_training = True
                 self._answer(command, step, f"stopped after step {step}; what is kept of it is up to the script")
             case "pause":

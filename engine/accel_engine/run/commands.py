@@ -42,6 +42,11 @@ class Command:
     name: str
     argument: float | None = None
 
+    @property
+    def origin(self) -> str:
+        """What was asked, and by whom, in words."""
+        return f"{self.name.replace('_', ' ')} asked by {self.who}"
+
 
 def request(directory: Path, name: str, argument: float | None = None) -> int:
     """Ask something of a run's engine.

@@ -17,7 +17,7 @@ class StopRequested(Exception):  # noqa: N818 (a request, not an error)
     """
 
     def __init__(self, command: Command) -> None:
-        super().__init__(f"{command.name} asked by {command.who}")
+        super().__init__(command.origin)
         self.command = command
 
     @property

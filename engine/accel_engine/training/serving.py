@@ -78,7 +78,7 @@ class Server:
                 command, obeyed=False, answer="only the coordinator is asked: its run has the training"
             )
         self._progress.answer(command, obeyed=True, answer="stopped")
-        return self.ended(Outcome.FINISHED, f"{command.name} asked by {command.who}")
+        return self.ended(Outcome.FINISHED, command.origin)
 
     def _read(self) -> None:
         """Read the plan's data for the steps that are handed to this worker; where that fails, they say why."""

@@ -39,7 +39,8 @@ def test_one_run_alone_is_not_compared(run_command, new_run):
     run = new_run().directory.name
     result = run_command(f"compare {run} {run[:4]}")
     assert result.status == 2
-    assert "two runs or more" in result.err
+    assert f"{run} and {run[:4]} are the same run: name two runs or more" in result.err
+    assert "same run" not in run_command(f"compare {run}").err
 
 
 def test_a_run_that_cannot_be_read_says_why(run_command, new_run):

@@ -168,7 +168,7 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
         await shows(pilot, "learning rate  0.0005")
 
 
-@pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop_now")])
+@pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop now")])
 async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
     obedient.train(20)
     async with opened(obedient.directory) as pilot:

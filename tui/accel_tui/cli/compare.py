@@ -37,7 +37,8 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     """
     directories = list(dict.fromkeys(find(run) for run in runs))
     if len(directories) < 2:
-        raise UsageError("name two runs or more to compare")
+        same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
+        raise UsageError(f"{same}name two runs or more to compare")
     found = lay_out([_side(directory) for directory in directories])
     if as_json:
         click.echo(json.dumps(_wire(found), default=list))
