@@ -97,6 +97,15 @@ def test_before_the_first_step_the_bar_tells_the_phase():
     assert screen(stream)[-1].startswith("importing ")
 
 
+def test_the_bar_of_a_run_that_goes_on_begins_with_the_epoch_of_its_next_step(follower, colourless):
+    engine, reader = follower
+    reader.poll()
+    stream = Stream()
+    engine.begin(first_step=4)
+    Bar(stream, lambda: 80).show(reader.poll())
+    assert "epoch 2/2" in screen(stream)[-1]
+
+
 @pytest.mark.parametrize("width", [12, 20, 40, 60, 80, 200])
 def test_the_bar_fits_any_terminal(follower, colourless, width):
     engine, reader = follower

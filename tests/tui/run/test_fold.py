@@ -154,6 +154,35 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint() -> None:
     assert resumed.validation == {"loss": ((4, 0.5), (8, 0.3))}
 
 
+def test_who_has_not_read_the_steps_before_knows_the_next_one_too() -> None:
+    state = after(started(first_step=141), built(epochs=120, steps_per_epoch=14))
+    assert (state.step, state.current_epoch) == (141, 11)
+    state = after(chunks=[chunk(141, [1.0])], state=state)
+    assert (state.step, state.curves["loss"].count, state.curves["loss"].gaps) == (142, 142, 141)
+    assert after(chunks=[chunk(0, [1.0] * 150)], state=state).curves["loss"].gaps == 0
+
+
+def answered(command: str, *, obeyed: bool = True) -> CommandAnswered:
+    return CommandAnswered(time=0.0, command=command, who="me", obeyed=obeyed, answer="", step=1)
+
+
+@pytest.mark.parametrize("end", [answered("resume"), answered("stop"), answered("stop_now"), started(first_step=1)])
+def test_a_pause_lasts_until_its_end_whatever_is_done_in_it(end: Event) -> None:
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.RUNNING)
+    state = RunState(info=info)
+    for event in (
+        answered("pause"),
+        PhaseChanged(time=0.0, phase=Phase.PAUSED),
+        PhaseChanged(time=0.0, phase=Phase.CHECKPOINTING),
+        answered("checkpoint"),
+        answered("resume", obeyed=False),
+    ):
+        state = after(event, state=state)
+        assert state.paused
+    assert not after(end, state=state).paused
+    assert not after(PhaseChanged(time=0.0, phase=Phase.TRAINING), state=state).paused
+
+
 def test_a_resumed_run_that_is_read_afterwards_has_only_what_counts() -> None:
     state = after(
         started(),

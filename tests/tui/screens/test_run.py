@@ -147,6 +147,24 @@ async def test_pause_and_resume_are_asked_and_their_answers_shown(obedient: Fake
     assert names == ["pause", "resume"]
 
 
+@pytest.mark.parametrize("phase", [Phase.CHECKPOINTING, Phase.VALIDATING])
+async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engine: FakeEngine, phase: Phase) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training", "p Pause")
+        await pilot.press("p")
+        await until(pilot, lambda: engine.obey() == ["pause"], "the pause")
+        await shows(pilot, "paused", "p Go on")
+        engine.enter(phase)
+        await shows(pilot, phase, "p Go on")
+        await pilot.press("p")
+        await shows(pilot, "asked to resume")
+        engine.enter(Phase.PAUSED)
+        await until(pilot, lambda: engine.obey() == ["resume"], "the command to go on")
+        await shows(pilot, "training", "p Pause")
+        engine.enter(phase)
+        await shows(pilot, phase, "p Pause")
+
+
 async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training", "c Save")

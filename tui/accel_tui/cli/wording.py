@@ -81,7 +81,7 @@ def worded(event: Event, state: RunState) -> str:
         case Warned():
             return f"warning: {event.message}"
         case RunEnded():
-            return _ending(event)
+            return _ending(event, state.resumed_at)
     return ""
 
 
@@ -113,8 +113,10 @@ def _is_validated(state: RunState) -> bool:
     return mode == "epoch" and bool(state.built and state.built.validation_examples)
 
 
-def _ending(event: RunEnded) -> str:
+def _ending(event: RunEnded, onwards: int) -> str:
     speed = f"{event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
     where = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
-    end = f"{event.outcome}{where} after {duration(event.seconds)}"
+    seconds = duration(event.seconds)  # of the engine that ends; not of those before it
+    took = f", {seconds} since step {onwards:,}" if onwards else f" after {seconds}"
+    end = f"{event.outcome}{where}{took}"
     return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))

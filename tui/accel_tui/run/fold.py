@@ -17,6 +17,7 @@ from accel_engine.events import (
     Event,
     LearningRateChanged,
     ModelBuilt,
+    Phase,
     PhaseChanged,
     RunEnded,
     RunStarted,
@@ -36,6 +37,8 @@ from accel_tui.run.state import RunState
 
 NOTICES = 200
 """How many warnings and answers are kept."""
+
+_HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # what each makes of a pause
 
 
 def fold(state: RunState, update: Update) -> RunState:
@@ -74,11 +77,13 @@ def _begun(state: RunState, event: RunStarted) -> RunState:
     state = _cut(_forgotten(state, event.first_step), event.first_step)
     return replace(
         state,
+        step=event.first_step,  # also for who has not read the steps before it
         started=event,
         ended=None,
         xla=None,
         work=None,
         phase=None,
+        halted=False,
         met=None,
         learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
         pace=state.pace.restarted(event.time),
@@ -89,6 +94,8 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
     match event:
         case PhaseChanged():
             draft.phase = event
+            if event.phase in (Phase.PAUSED, Phase.TRAINING):
+                draft.halted = event.phase is Phase.PAUSED
         case WorkersMet():
             draft.met = event
         case DevicesFound():
@@ -112,6 +119,8 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
             draft.work = event
         case Warned() | CommandAnswered():
             draft.notices, draft.noticed = (*draft.notices[1 - NOTICES :], event), draft.noticed + 1
+            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _HALTS:
+                draft.halted = _HALTS[event.command]
         case RunEnded():
             draft.ended = event
 

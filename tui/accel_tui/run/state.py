@@ -9,7 +9,6 @@ from accel_engine.events import (
     DevicesFound,
     EpochEnded,
     ModelBuilt,
-    Phase,
     PhaseChanged,
     RunEnded,
     RunStarted,
@@ -41,6 +40,7 @@ class RunState:
         built: What the plan came to.
         ended: The last word; ``None`` while more may come.
         phase: What the engine is busy with, and since when.
+        halted: Whether it was paused and did not go on since, whatever else it does for a moment.
         step: Steps taken.
         curves: Every per-step series by name.
         throughput: Steps a second, on the axis of steps.
@@ -71,6 +71,7 @@ class RunState:
     built: ModelBuilt | None = None
     ended: RunEnded | None = None
     phase: PhaseChanged | None = None
+    halted: bool = False
     step: int = 0
     curves: Mapping[str, Curve] = field(default_factory=dict)
     throughput: Curve = field(default_factory=Curve)
@@ -110,8 +111,13 @@ class RunState:
 
     @property
     def paused(self) -> bool:
-        """Whether the engine waits to be resumed."""
-        return self.live and self.phase is not None and self.phase.phase is Phase.PAUSED
+        """Whether the engine waits to be resumed; in a pause it may write a checkpoint or validate."""
+        return self.live and self.halted
+
+    @property
+    def resumed_at(self) -> int:
+        """The step that the latest engine went on from; 0 where it began."""
+        return self.started.first_step if self.started else 0
 
     @property
     def total_steps(self) -> int | None:

@@ -1,11 +1,15 @@
 """The end of a run in words."""
 
 from dataclasses import replace
+from pathlib import Path
 
-from accel_engine.events import Outcome, RunEnded
+from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.run import RunInfo, Status
 from accel_tui.cli.wording import worded
 from accel_tui.run.state import RunState
+from accel_tui.widgets.pieces import plain
 from accel_tui.widgets.run.outcome import RunOutcome, results
+from accel_tui.widgets.run.phase_line import phase
 
 
 def test_training_and_validation_stand_apart() -> None:
@@ -26,8 +30,21 @@ def test_the_end_says_how_well_the_devices_were_used() -> None:
     ended = RunEnded(
         time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, steps_per_second=10.0, metrics={}
     )
-    plain = "Finished after 600 steps and 2 epochs in 1:23, 10.0 steps/s"
-    assert RunOutcome().words(RunState(ended=ended)).plain == plain
+    head = "Finished after 600 steps and 2 epochs in 1:23, 10.0 steps/s"
+    assert RunOutcome().words(RunState(ended=ended)).plain == head
     used = replace(ended, flops_per_second=12.3e9, mfu=0.41)
-    assert RunOutcome().words(RunState(ended=used)).plain == f"{plain}, 12.3 GFLOP/s, 41% of peak"
+    assert RunOutcome().words(RunState(ended=used)).plain == f"{head}, 12.3 GFLOP/s, 41% of peak"
     assert worded(used, RunState()) == "finished at step 600 after 1:23, 10 steps/s, 12.3 GFLOP/s, 41% of peak"
+
+
+def test_the_time_of_a_run_that_went_on_is_said_to_be_its_last_engines() -> None:
+    started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=141, pid=1, host="h", versions={})
+    ended = RunEnded(
+        time=9.0, outcome=Outcome.STOPPED, steps=229, epochs=10, seconds=9.0, steps_per_second=53.0, metrics={}
+    )
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.STOPPED)
+    state = RunState(info=info, started=started, ended=ended)
+    said = RunOutcome().words(state).plain
+    assert said == "Stopped after 229 steps and 10 epochs, 0:09 since step 141, 53.0 steps/s"
+    assert plain(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
+    assert worded(ended, state) == "stopped at step 229, 9.0 s since step 141, 53 steps/s"

@@ -59,9 +59,11 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
         return [("✗ lost", "bold $error")]
     if state.ended and state.over:
         sign, style = _ENDS[state.ended.outcome]
+        seconds, onwards = figures.duration(state.ended.seconds), state.resumed_at
+        took = f"  {seconds} since step {onwards:,}" if onwards else f"  after {seconds}"
         return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
-            ("" if brief else f"  after {figures.duration(state.ended.seconds)}", "$text-muted"),
+            ("" if brief else took, "$text-muted"),
         ]
     if state.phase is None or state.info.status is Status.STARTING:
         return [("● starting", "bold $primary")]
@@ -72,12 +74,12 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
     }.get(current, ("●", "$primary"))
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
-    seconds = now - state.phase.time
+    lasted = now - state.phase.time
     # How long training goes on is in the line below.
-    told = seconds > _SHORT and current is not Phase.TRAINING
+    told = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
-        (f" {figures.duration(seconds)}" if told else "", ""),
+        (f" {figures.duration(lasted)}" if told else "", ""),
         (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
     ]
 
