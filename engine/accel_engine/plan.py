@@ -116,7 +116,7 @@ class Plan:
             if name not in SPECS:
                 near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SPECS)}"
-                raise PlanError(name, values[name], f"is no field of a plan; {hint}")
+                raise PlanError(name, values[name], f"is not a field of a plan; {hint}")
         return cls(**values)
 
     @classmethod

@@ -139,7 +139,7 @@ def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
     third.wait_for("● training")
     third.wait_for(lambda text: loss(text) < 2.0)
     third.send("q")
-    third.wait_for("What shall become of it?")
+    third.wait_for("What now?")
     third.send("d")
     assert_left_as_found(third)
     before_leaving = steps(directory)
@@ -175,7 +175,7 @@ def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     assert 0 < starts[1] <= lost_at
 
     terminal.send("q")
-    terminal.wait_for("What shall become of it?")
+    terminal.wait_for("What now?")
     terminal.send("s")
     assert_left_as_found(terminal)
     wait_until(lambda: status(directory) is Status.STOPPED, "the run to stop")

@@ -314,7 +314,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         said = process.stderr.read()
         status = process.wait()
     assert status == 0, said
-    assert "the run goes on: accel-tui watch" in said
+    assert "training goes on in the background: accel-tui watch" in said
     assert "Traceback" not in said
 
 

@@ -21,7 +21,7 @@ def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
     assert (seed.label, seed.values, seed.texts) == ("seed", (DEFAULTS["seed"], 3), (str(DEFAULTS["seed"]), "3"))
     assert found.equal == {"model": "mlp", "epochs": 9}
     assert found.defaults == len(DEFAULTS) - 4
-    assert found.words == f"Equal: model mlp, epochs 9; {found.defaults} fields are the defaults in all."
+    assert found.words == f"Equal: model mlp, epochs 9; {found.defaults} fields are at their defaults in all."
 
 
 def test_a_list_as_stored_is_no_other_than_the_plan_s() -> None:

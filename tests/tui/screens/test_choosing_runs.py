@@ -223,7 +223,7 @@ async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -
         connection = connect(live)
         connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
         connection.close()
-        await shows(pilot, "? lost", "died without a word", "R goes on from its last checkpoint")
+        await shows(pilot, "? lost", "ended without a word", "R goes on from its last checkpoint")
         assert [note.title for note in pilot.app._notifications] == ["Run lost"]
 
 

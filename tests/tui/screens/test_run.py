@@ -289,7 +289,7 @@ async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> 
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
 
 
-@pytest.mark.parametrize(("key", "words"), [("escape", "What shall become of it?"), ("s", "Stop training?")])
+@pytest.mark.parametrize(("key", "words"), [("escape", "What now?"), ("s", "Stop training?")])
 async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")

@@ -191,7 +191,7 @@ async def test_a_run_is_planned_again(made: Callable[..., Path]) -> None:
 async def test_runs_of_late_are_on_the_plan_where_there_is_room(made: Callable[..., Path]) -> None:
     made(Plan(model="mlp"), Outcome.FINISHED, age=90)
     async with StubApp().run_test(size=WIDE) as pilot:
-        await shows(pilot, "Runs of late", "✓ finished", "Start")
+        await shows(pilot, "Recent runs", "✓ finished", "Start")
     async with StubApp().run_test(size=SMALL) as pilot:
         await shows(pilot, "Start")
         assert "finished" not in text_of(pilot)

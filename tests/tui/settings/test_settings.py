@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
         ("rates = { frames = 0 }", [":1: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
         ("rates.devices = nan", [":1: rates.devices = nan: must be a number at least 0.2 and at most 60"]),
         ("[notify]\nbell = 1", [":2: notify.bell = 1: must be true or false"]),
-        ("[plan]\nepoch = 1", [":2: 'epoch' is no field of a plan; did you mean epochs?"]),
+        ("[plan]\nepoch = 1", [":2: 'epoch' is not a field of a plan; did you mean epochs?"]),
         ("[plan]\nepochs = 0", [":2: epochs = 0: must be a whole number at least 1"]),
         ('[plan]\n"strategy" = "miror"', [":2: strategy = 'miror': no such strategy; did you mean mirrored?"]),
         ("[keys]\nrun.pause = 3", [':2: run.pause = 3: must be a key, as in "ctrl+x", or several, as in ["x", "f5"]']),

@@ -73,7 +73,7 @@ def _failure(info: RunInfo, ended: RunEnded) -> str:
 def _loss(info: RunInfo, steps: int) -> str:
     if info.script:
         return (
-            f"the script of run {info.id} died without a word after step {steps:,}\n"
+            f"the script of run {info.id} ended without a word after step {steps:,}\n"
             f"It alone knows how to go on; start it again: {info.script}"
         )
     log = info.directory / LOG
@@ -84,7 +84,7 @@ def _loss(info: RunInfo, steps: int) -> str:
     onwards = "Go on from its last checkpoint" if latest_checkpoint(info.directory) else "Start it again"
     return "\n".join(
         (
-            f"the engine of run {info.id} died without a word after step {steps:,}",
+            f"the training process of run {info.id} ended without a word after step {steps:,}",
             *last_words,
             f"Its log: {log}",
             f"{onwards}: accel-tui train --resume {info.id}",

@@ -68,7 +68,7 @@ def show() -> None:
 def check() -> None:
     """Look whether the file is right; the status is 2 when it is not."""
     chosen = _checked()
-    click.echo(f"{chosen.source.path}: " + ("right" if chosen.source.lines else "nothing is set"))
+    click.echo(f"{chosen.source.path}: " + ("no mistakes" if chosen.source.lines else "nothing is set"))
 
 
 @settings.command()

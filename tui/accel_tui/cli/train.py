@@ -131,7 +131,7 @@ def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
                 engine.wait(LEAVING_SECONDS)  # the next command of a script should find its accelerator free
             return status
     except BrokenPipeError:
-        say(f"nobody reads on; the run goes on: accel-tui watch {directory.name}")
+        say(f"the output was closed; training goes on in the background: accel-tui watch {directory.name}")
         raise
 
 

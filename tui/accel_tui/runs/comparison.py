@@ -102,7 +102,7 @@ class Comparison:
     def words(self) -> str:
         """What is equal, in a line."""
         told = ", ".join(f"{_label(name)} {_value(name, value)}" for name, value in self.equal.items())
-        rest = f"{self.defaults} fields are the defaults in all"
+        rest = f"{self.defaults} fields are at their defaults in all"
         return f"Equal: {told}; {rest}." if told else f"{rest[0].upper()}{rest[1:]}."
 
 

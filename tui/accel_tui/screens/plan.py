@@ -129,7 +129,7 @@ class PlanScreen(WeighingScreen):
         from accel_tui.widgets.runs.table import RunsTable  # imported by now; on top it would delay the first paint
 
         table = RunsTable()
-        table.border_title = "Runs of late"
+        table.border_title = "Recent runs"
         table.can_focus = False  # as long as there are none, it is as good as hidden
         self.query_one("#late").mount(table)
 

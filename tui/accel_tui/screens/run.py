@@ -289,8 +289,8 @@ class RunScreen(SteeringScreen):
 def _end_of(state: RunState) -> tuple[str, str]:
     """How a run ended, and what came of it or why."""
     if state.ended is None:
-        who = "script" if state.info and state.info.script else "engine"
-        return "Run lost", f"the {who} died without a word"
+        who = "script" if state.info and state.info.script else "training process"
+        return "Run lost", f"the {who} ended without a word"
     if state.ended.outcome is Outcome.FAILED:
         return "Training failed", state.ended.reason
     return f"Training {state.ended.outcome}", results(state.ended.metrics)

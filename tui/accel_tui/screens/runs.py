@@ -244,8 +244,8 @@ class RunsScreen(Screen[None]):
         for run in event.runs:
             before = self._statuses.get(run.id)
             if run.status is Status.LOST and before is not None and before.live:
-                who = "script" if run.info and run.info.script else "engine"
-                self.notify(f"The {who} of {run.id} died without a word.", title="Run lost", severity="error")
+                who = "script" if run.info and run.info.script else "training process"
+                self.notify(f"The {who} of {run.id} ended without a word.", title="Run lost", severity="error")
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 

@@ -166,7 +166,7 @@ class SteeringScreen(SpotScreen):
                 leave()
 
         self._question = AskScreen(
-            "The run goes on. What shall become of it?",
+            "The run is still training. What now?",
             "Detach leaves it training: come back with accel-tui watch "
             f"{self.directory.name}. Stop{'' if self._is_script else ' and keep'} ends it"
             f"{'' if self._is_script else ' with a checkpoint'}.",

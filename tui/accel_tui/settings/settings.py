@@ -270,7 +270,7 @@ def _plan(values: Mapping[str, Any], source: Source, mistakes: list[str]) -> Ite
     for name, value in values.items():
         if name not in PLAN_SPECS:
             near = suggestion(name.replace("-", "_"), PLAN_SPECS)
-            mistakes.append(source.at(f"plan.{name}", f"{name!r} is no field of a plan; {near}"))
+            mistakes.append(source.at(f"plan.{name}", f"{name!r} is not a field of a plan; {near}"))
             continue
         try:
             yield name, Plan.from_mapping({name: value}).to_mapping()[name]

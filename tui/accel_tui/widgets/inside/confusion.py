@@ -143,7 +143,7 @@ class ConfusionMap(Lines):
             f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
             f"after step {self.step:,}"
         )
-        yield self.line((words, "title"), ("   rows: what it is, columns: said", "faint"))
+        yield self.line((words, "title"), ("   rows: true, columns: predicted", "faint"))
         if self.alone:
             yield from self._list(examined, width, height - 1)
             return

@@ -178,7 +178,7 @@ class Gallery(Lines):
             return self.line(("Nothing is wrong.", "right"), (" & shows what the model is least sure of.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
         about = f" ({wrong} are wrong), after step {self.step:,}"
-        below = "   below: what it is, what is said"
+        below = "   below: true, predicted"
         told = about + below if len(words + about + below) <= self.size.width else about
         return self.line((words, "title"), (told, "faint")), here
 

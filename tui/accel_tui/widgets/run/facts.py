@@ -49,7 +49,7 @@ class RunFacts(RunText):
             at = time.strftime("%H:%M:%S", time.localtime(saved.time))
             facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
         if not facts:
-            return Content.styled("not built yet", "$text-muted")
+            return Content.styled("the model is not built yet", "$text-muted")
         return Content("\n").join(
             Content.assemble((f"{label if first else '':<{_LABEL}}", "$text-muted"), line)
             for label, value in facts

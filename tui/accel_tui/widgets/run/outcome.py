@@ -100,7 +100,7 @@ def _name(metric: str) -> str:
 def _lost(state: RunState) -> Content:
     if state.info and state.info.script:
         return Content.assemble(
-            (f"Lost: the script died without a word, at step {state.step:,}", "bold"),
+            (f"Lost: the script ended without a word, at step {state.step:,}", "bold"),
             f"\nIt alone knows how to go on: start it again ({state.info.script}).",
         )
     saved = state.checkpoint
@@ -110,6 +110,6 @@ def _lost(state: RunState) -> Content:
         else "There is no checkpoint yet: R starts it over."
     )
     return Content.assemble(
-        (f"Lost: the engine died without a word, at step {state.step:,}", "bold"),
+        (f"Lost: the training process ended without a word, at step {state.step:,}", "bold"),
         f"\n{rest} What it said last is in the log (l).",
     )

@@ -17,7 +17,7 @@ class ProgressLine(RunLine):
         # Never 100 % before the last step.
         tail = f" {int(share * 100):3}%"
         if state.live and state.started:
-            tail += f"   {figures.duration(time.time() - state.started.time)} gone"
+            tail += f"   {figures.duration(time.time() - state.started.time)} elapsed"
             if (left := state.remaining) is not None:
                 tail += f"   {figures.duration(left)} left"
         width = max(0, self.width - len(tail))

@@ -55,6 +55,6 @@ def _detail(run: RunSummary | None) -> Content:
 
 def _lost(info: RunInfo) -> str:
     if info.script:
-        return "Lost: its script died without a word, and alone knows how to go on: start that again."
+        return "Lost: its script ended without a word, and alone knows how to go on: start that again."
     onwards = " R goes on from its last checkpoint." if info.plan else ""
-    return f"Lost: its engine died without a word.{onwards}"
+    return f"Lost: its process ended without a word.{onwards}"
