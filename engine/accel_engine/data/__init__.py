@@ -22,7 +22,7 @@ CATALOGUE: dict[str, DataEntry] = {
     for entry in (
         DataEntry(
             "digits",
-            "Handwritten digits, 8x8, carried along: needs no network",
+            "Handwritten digits, 8x8, included, needs no network",
             "digits",
             (8, 8, 1),
             10,
@@ -63,6 +63,8 @@ def find(spec: str) -> DataEntry:
     Raises:
         PlanError: There is no such dataset, file or folder.
     """
+    if not spec.strip():  # which as a path would be the folder that one is in
+        raise PlanError("data", spec, f"none is named; {suggestion(spec, CATALOGUE)}")
     if spec.startswith("synthetic"):
         return _synthetic(spec)
     if entry := CATALOGUE.get(spec.lower().replace("-", "_")):

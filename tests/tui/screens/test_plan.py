@@ -85,12 +85,29 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
         await fill(pilot, "batch_size", "n0one")
         await shows(pilot, "must be a whole number at least 1", "batch size: must be")
         await pilot.press("escape", "s")
-        assert field(pilot, "batch_size").picker.value == "0"
+        assert field(pilot, "batch_size").picker.value == "n0one"
         assert field(pilot, "batch_size").picker.input.has_focus
         assert list_runs() == []
         await pilot.press("3", "2")  # what is focused is selected, so that typing replaces it
         await hides(pilot, "must be")
         await shows(pilot, "accel-tui train --batch-size 32")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("epochs", "1e3", "epochs: must be a whole number at least 1"),
+        ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
+        ("data", " ", "data: none is named; known: digits"),
+    ],
+)
+async def test_nothing_that_is_typed_is_swallowed_and_what_is_wrong_is_said(name: str, text: str, said: str) -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await fill(pilot, name, text)
+        await shows(pilot, said)
+        await pilot.press("ctrl+s")
+        assert field(pilot, name).picker.value == text
+        assert list_runs() == []
 
 
 async def test_the_command_follows_every_change() -> None:
@@ -351,7 +368,7 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
     for _ in range(3):
         FakeEngine().begin().build().end()
     async with StubApp(inventory=with_gpus(gpus)).run_test(size=WIDE) as pilot:
-        await shows(pilot, f"gpu:{gpus - 1}", "Runs of late", "Start", "beside data", "q Quit")
+        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "beside data", "q Quit")
         await until(pilot, lambda: text_of(pilot).count("finished") == 3, "three runs")
         await shows(pilot, "Start")
 

@@ -52,8 +52,6 @@ _DOCS = {
 _REMEDIES = {"local_workers": 2, "tpu": "local"}
 """Of fields that mean something under some strategies only, what those may lack until it is filled in."""
 
-_TYPED = {int: r"[\d, ]*", float: r"[\d., eE+-]*"}
-
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
@@ -99,11 +97,6 @@ def label(name: str) -> str:
 def doc(name: str) -> str:
     """What a field is for, in a line that fits the smallest comfortable terminal."""
     return _DOCS.get(name, SPECS[name].doc)
-
-
-def typed(name: str) -> str | None:
-    """What may be typed into a field, as a regular expression; ``None`` for anything."""
-    return _TYPED.get(SPECS[name].type)
 
 
 def text_of(value: Any) -> str:

@@ -28,7 +28,6 @@ class Picker(Widget):
     Args:
         value: The text to begin with.
         offers: Whether there will be something to choose from.
-        typed: What may be typed, as a regular expression; anything when left out.
     """
 
     DEFAULT_CSS = """
@@ -118,11 +117,10 @@ class Picker(Widget):
         value: str,
         *,
         offers: bool,
-        typed: str | None = None,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id, classes="-offers" if offers else None)
-        self.input = Input(value, restrict=typed, validate_on=())  # whether it is right is for the owner to say
+        self.input = Input(value, validate_on=())  # whether it is right is for the owner to say
         self._offers = offers
         self._before = value
         self._told = value
