@@ -14,7 +14,7 @@ from accel_engine.launch import Installation
 from accel_tui.terminal import painting
 from accel_tui.terminal.link import UNASKED_BYTES
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, until
+from tui.stand_ins import StubApp, shows, text_of, until
 
 Update = painting.UPDATES
 
@@ -34,6 +34,12 @@ class Emulator:
 
     def feed(self, data: str) -> None:
         self._stream.feed(data)
+
+    def resize(self, size: Size) -> None:
+        self._screen.resize(size.height, size.width)
+
+    def text(self) -> str:
+        return "\n".join(self._screen.display)
 
     def picture(self) -> list[list[tuple[object, ...]]]:
         rows, columns = range(self._screen.lines), range(self._screen.columns)
@@ -137,6 +143,35 @@ async def test_a_full_link_is_not_painted_on_and_then_shows_the_newest(monkeypat
         await until(pilot, lambda: updates, "the screen")
         assert isinstance(updates[0], painting._Painted)
         assert isinstance(updates[0]._update, _compositor.LayoutUpdate)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [((120, 40), (80, 24)), ((200, 50), (120, 40)), ((100, 30), (60, 20)), ((80, 24), (120, 40))]
+)
+async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
+    monkeypatch: pytest.MonkeyPatch, before: tuple[int, int], after: tuple[int, int]
+) -> None:
+    terminal = Emulator(Size(*before))
+    app = StubApp()
+
+    def show(_: App[None], screen: "Screen[object]", update: RenderableType | None) -> None:
+        del screen
+        if isinstance(update, painting._Painted):
+            terminal.feed(app._canvas.paint(painting.pieces(update._update), app.console))
+
+    monkeypatch.setattr(App, "_display", show)
+    async with app.run_test(size=before) as pilot:
+        await shows(pilot, "Start")
+        await until(pilot, lambda: terminal.text() == text_of(pilot), "the screen")
+        with monkeypatch.context() as patched:
+            patched.setattr(App, "_check_resize", lambda _: None)  # the app knows the size, and its screen does not yet
+            terminal.resize(Size(*after))
+            await pilot.resize_terminal(*after)
+            app.screen.refresh()
+            await pilot.pause()
+        app._check_resize()
+        await until(pilot, lambda: app.screen.size == after, "the size")
+        await until(pilot, lambda: terminal.text() == text_of(pilot), "the screen")
 
 
 async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,8 +147,10 @@ class PaintingApp(App[None]):
         # Textual's: every update of the screen comes by here.
         if not UNDERSTOOD or not isinstance(renderable, UPDATES):
             super()._display(screen, renderable)
-        elif self._held:
-            return  # the whole screen follows
+        elif self._held or screen.outer_size != self.size:
+            # The whole screen follows: once there is room, or once the screen has the terminal's new size. A terminal
+            # puts what is beyond its edges on them, over what the canvas has there.
+            return
         elif self._link.has_room(self._waiting):
             link = None if self._leave else self._link
             keep, self.keep_first_frame = self.keep_first_frame, None
