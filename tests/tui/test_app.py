@@ -4,6 +4,7 @@ import gc
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from accel_engine import launch
 from accel_engine.events import Outcome
@@ -11,6 +12,8 @@ from accel_engine.launch import Installation
 from accel_engine.plan import Plan
 from accel_tui import app as app_module
 from accel_tui.look.theme import DARK, LIGHT
+from accel_tui.screens.ask import AskScreen
+from accel_tui.screens.inside import InsideScreen
 from accel_tui.screens.plan import PlanScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
@@ -80,6 +83,45 @@ async def test_the_warm_engine_ends_with_the_app() -> None:
         await shows(pilot, "engine: ready")
         await pilot.press("q")
     assert app.engines[0].closed
+
+
+@pytest.mark.parametrize("field", [False, True])
+async def test_interrupting_leaves_from_fields_too_unless_something_is_selected(field: bool) -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        if field:
+            typed = app.screen.query(Input).first()
+            typed.value = "name"
+            typed.focus()
+            await until(pilot, lambda: typed.has_focus, "the field")
+            typed.select_all()
+            await pilot.press("ctrl+c")
+            assert (app.clipboard, app._exit) == ("name", False)
+            await pilot.press("end")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app._exit, "the end")
+
+
+async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
+    engine = FakeEngine()
+    engine.begin().build().train(20)
+    app = StubApp(open_run=engine.directory)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        await pilot.press("ctrl+c")
+        assert isinstance(app.screen, AskScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+        app.show_inside(engine.directory)
+        await until(pilot, lambda: isinstance(app.screen, InsideScreen), "the inside")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        assert not app._exit
+        assert not app._notifications
+    engine.close()
 
 
 async def test_the_two_themes_take_turns() -> None:

@@ -78,6 +78,13 @@ class AccelApp(LeavingApp, EngineApp):
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
         Binding(
+            "ctrl+c",
+            "interrupt",
+            show=False,
+            id="app.interrupt",
+            tooltip="Leave as Quit does, from fields too; copy what is selected",
+        ),
+        Binding(
             "ctrl+p",
             "command_palette",
             "Commands",
@@ -158,6 +165,10 @@ class AccelApp(LeavingApp, EngineApp):
     def action_help(self) -> None:
         """Explain the keys."""
         self.push_screen(HelpScreen(self.screen))
+
+    async def action_interrupt(self) -> None:
+        """Leave as the screen has it, which may ask first."""
+        await self.run_action("quit", self.screen if hasattr(self.screen, "action_quit") else self)
 
     def action_toggle_theme(self) -> None:
         """Change between dark and light."""
