@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import RenderableType
 from textual import _compositor
+from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -226,3 +227,28 @@ async def test_only_what_can_be_seen_is_painted_anew() -> None:
         await until(pilot, lambda: is_covered(form), "the form to be covered")
         form.refresh()
         await until(pilot, app.is_whole, "the list, and nothing of the form")
+
+
+class Asking(Widget):
+    """Asks, while it is painted, where all widgets are by now."""
+
+    DEFAULT_CSS = "Asking { height: 1; }"
+
+    def render(self) -> str:
+        """Whether it is anywhere."""
+        return "here" if self in self.screen._compositor.full_map else "gone"
+
+
+async def test_a_widget_that_goes_away_while_others_are_painted_does_no_harm() -> None:
+    app = App[None]()
+    async with app.run_test() as pilot:
+        screen, widgets = spots.SpotScreen(), [Asking(), Asking(), Asking()]
+        await app.push_screen(screen)
+        await screen.mount(*widgets)
+        await until(pilot, lambda: all(widget in screen._compositor.visible_widgets for widget in widgets), "the place")
+        for widget in widgets:
+            widget.refresh()  # what it shows is not kept
+        screen._compositor._dirty_regions.update(widget.region for widget in widgets)
+        widgets[1].display = False
+        screen._compositor._full_map_invalidated = True
+        assert screen._compositor.render_partial_update()

@@ -18,7 +18,7 @@ from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import Compositor, CompositorMap, CompositorUpdate, LayoutUpdate, ReflowResult
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.strip import Strip
@@ -206,23 +206,25 @@ class SpotCompositor(Compositor):
 
     def render_partial_update(self) -> Spots | None:  # type: ignore[override]
         """Put the spots together."""
+        places = self.visible_widgets  # a widget that asks for a place while it is painted may have all laid out anew
+        spots = [(spot, widget) for spot, widget in chain(self._marked, self._spots()) if widget in places]
         pieces = [
             (y, spot.x, strip)
-            for spot, widget in chain(self._marked, self._spots())
+            for spot, widget in spots
             for y, strip in zip(
                 spot.line_range,
-                self._strips(widget, spot),
+                self._strips(widget, spot, places[widget][0].offset),
                 strict=True,
             )
         ]
         self._forget()
         return Spots(pieces) if pieces else None
 
-    def _strips(self, widget: Widget, spot: Region) -> list[Strip]:
+    def _strips(self, widget: Widget, spot: Region, origin: Offset) -> list[Strip]:
         """What a widget shows in a spot; containers are not asked for what is between the widgets that they hold."""
         if _is_even(widget):
             return [_blank(widget, spot.width)] * spot.height
-        return widget.render_lines(spot.translate(-self.visible_widgets[widget][0].offset))
+        return widget.render_lines(spot.translate(-origin))
 
     def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
         """Put the whole screen together."""
