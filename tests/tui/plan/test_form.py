@@ -49,6 +49,8 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
 
 def test_numbers_may_have_thousands_apart_but_not_parts() -> None:
     assert form.parse("steps_per_epoch", "1,000") == 1000
+    with pytest.raises(PlanError, match="must be a number"):
+        form.parse("learning_rate", "0,001")
     assert form.parse("learning_rate", " 1e-3 ") == 1e-3
     assert form.parse("learning_rate", "") is None
     for text in ("1.5", "x", ""):

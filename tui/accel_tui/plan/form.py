@@ -118,7 +118,8 @@ def parse(name: str, text: str) -> Any:
         return None
     if spec.type in (int, float):
         try:
-            value = spec.type(value.replace(",", ""))
+            # A comma parts thousands; in a number with a fraction, to many people it would be its point.
+            value = int(value.replace(",", "")) if spec.type is int else float(value)
         except ValueError:
             raise PlanError(name, text, f"must be {spec.allowed}") from None
     return spec.check(name, value)
