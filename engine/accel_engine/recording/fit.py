@@ -80,6 +80,7 @@ class Fit:
         self._warned: set[str] = set()
         self._validation_seconds = 0.0
         self._ended = False
+        self._was_left = False
         self._began = self._since = time.time()
         self._watch = Watch()
         mailbox = Mailbox()
@@ -169,6 +170,9 @@ class Fit:
     def _left(self) -> RunEnded | None:
         """The run's end if an exception went through ``fit``; the recording thread asks."""
         if self._ended or not self._watch.left or self._ended:  # it may have ended while its callers were looked at
+            return None
+        if self._watch.exception is None and not self._was_left:
+            self._was_left = True  # on its way to who handles it an exception is not seen: look once more
             return None
         self._ended = True
         ended = self._result_of_exception()
