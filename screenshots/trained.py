@@ -10,6 +10,7 @@ from pathlib import Path
 from accel_engine import launch
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
+from accel_engine.run.home import LOG
 from accel_engine.run.labels import retag
 
 PATIENCE = 180.0
@@ -77,7 +78,7 @@ def ended(directory: Path) -> None:
 
 def forget_places(directory: Path) -> None:
     """Have a run's log say nothing of where this machine keeps the program and Python."""
-    log = directory / "log.txt"
+    log = directory / LOG
     text = log.read_text()
     for here, elsewhere in (
         (Path(__file__).parents[1], "/usr/src/accel-tui"),

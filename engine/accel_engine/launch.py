@@ -73,6 +73,10 @@ class EngineState(StrEnum):
     FAILED = "failed"
 
 
+USABLE = frozenset({EngineState.IMPORTING, EngineState.READY})
+"""What a warm engine is as long as it can be asked, and handed a run."""
+
+
 class WarmEngine:
     """An engine process that imports TensorFlow ahead of time and waits for a run.
 
@@ -120,8 +124,7 @@ class WarmEngine:
             return Description(problem=self.problem or "the engine has ended")
         with self._news:
             # Once it has a run it answers no more.
-            over = (EngineState.FAILED, EngineState.HANDED_OVER)
-            self._news.wait_for(lambda: number in self._replies or self.state in over, timeout)
+            self._news.wait_for(lambda: number in self._replies or self.state not in USABLE, timeout)
             reply = self._replies.pop(number, None)
         if reply is None:
             return Description(problem=self.problem or "the engine did not answer")

@@ -7,7 +7,7 @@ from accel_engine import launch, preflight
 from accel_engine.devices import detect
 from accel_engine.devices.reading import Device
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.launch import EngineState, WarmEngine
+from accel_engine.launch import USABLE, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.making import reopen
@@ -15,9 +15,6 @@ from accel_engine.run.parts import resumable
 
 RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """How a run stands that can be resumed: it ended before its plan did."""
-
-USABLE = frozenset({EngineState.IMPORTING, EngineState.READY})
-"""What a warm engine is as long as it can be handed a run."""
 
 
 def start(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | None) -> Path:

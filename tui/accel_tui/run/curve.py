@@ -55,7 +55,7 @@ class Curve:
         """
         low, high, total = (buckets[name].astype(np.float64) for name in ("low", "high", "total"))
         finite = buckets["finite"].astype(np.int64)
-        return cls(count, width, _latest(_divide(total, finite)), low, high, total, finite, first)
+        return cls(count, width, _latest(divide(total, finite)), low, high, total, finite, first)
 
     @property
     def gaps(self) -> int:
@@ -65,7 +65,7 @@ class Curve:
     @property
     def means(self) -> Floats:
         """Mean of each bucket's finite values, NaN where it has none."""
-        return _divide(self.total, self.finite)
+        return divide(self.total, self.finite)
 
     def extend(self, values: npt.NDArray[np.floating]) -> "Curve":
         """Give the curve that goes on with these values; this one stays as it is.
@@ -160,7 +160,7 @@ class Curve:
         column = column[heads]
         low = np.fmin.reduceat(self.low[start:stop], heads)
         high = np.fmax.reduceat(self.high[start:stop], heads)
-        mean = _divide(np.add.reduceat(self.total[start:stop], heads), np.add.reduceat(self.finite[start:stop], heads))
+        mean = divide(np.add.reduceat(self.total[start:stop], heads), np.add.reduceat(self.finite[start:stop], heads))
         # A sum divided by its number of terms may lie beside them by a rounding: a constant would be seen as a band.
         mean = np.minimum(np.maximum(mean, low), high)
         begin = max(int(column[0]), skip)
@@ -251,7 +251,7 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
     return longer
 
 
-def _divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
+def divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
     """Divide sums by their number of terms; NaN where there are none."""
     quotient: Floats = total / np.where(number > 0, number, np.nan)
     return quotient

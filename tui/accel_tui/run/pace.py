@@ -4,8 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from accel_engine.run import Chunk
 from accel_engine.run.reader import RECENT_CHUNKS
+from accel_engine.run.steps import working_seconds
 
 RECENT = RECENT_CHUNKS
 """How many of the last chunks a rate is taken from: some seconds of training."""
@@ -41,15 +44,13 @@ class Pace:
 
     def after(self, chunks: Sequence[Chunk]) -> tuple["Pace", list[float]]:
         """The pace after these chunks too, and the seconds of work that each took."""
-        seconds: list[float] = []
-        recent, cold_from, ended = list(self.recent), self.cold_from, self.ended
-        for chunk in chunks:
-            # As ``working_seconds`` has it for many at once: dispatches may overlap.
-            seconds.append(chunk.ended - max(chunk.started, min(ended, chunk.ended)))
-            ended = chunk.ended
+        started, ended = (np.array([getattr(chunk, end) for chunk in chunks]) for end in ("started", "ended"))
+        seconds: list[float] = working_seconds(started, ended, self.ended).tolist()
+        recent, cold_from = list(self.recent), self.cold_from
+        for chunk, taken in zip(chunks, seconds, strict=True):
             if cold_from is not None and chunk.started >= cold_from:
                 cold_from = None
                 recent.clear()
-            elif seconds[-1] > 0:
-                recent.append((chunk.count, seconds[-1]))
-        return Pace(tuple(recent[-RECENT:]), ended, cold_from), seconds
+            elif taken > 0:
+                recent.append((chunk.count, taken))
+        return Pace(tuple(recent[-RECENT:]), chunks[-1].ended, cold_from), seconds

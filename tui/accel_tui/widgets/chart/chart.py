@@ -25,7 +25,7 @@ from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series, go_on
-from accel_tui.widgets.chart.view import View
+from accel_tui.widgets.chart.view import LABELS, View
 from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.pieces import Piece, changed, cut
 
@@ -105,7 +105,7 @@ class Chart(ChartMouse):
     explains: reactive[bool] = reactive(default=False, repaint=False)
     """Whether the first line says what the marks mean, where there is room."""
 
-    room: reactive[int] = reactive(4, repaint=False)
+    room: reactive[int] = reactive(LABELS, repaint=False)
     """Cells that there are for labels of values at least; those of charts below one another agree on it."""
 
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)

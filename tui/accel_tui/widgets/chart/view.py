@@ -9,6 +9,9 @@ from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
 
+LABELS = 4
+"""Cells that there are for the labels of values, where no chart has longer ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -42,4 +45,4 @@ class View:
     scale: Scale | None = None
     marks: Marks = field(default_factory=dict)
     explains: bool = False
-    room: int = 4
+    room: int = LABELS

@@ -10,10 +10,8 @@ from textual.reactive import reactive
 
 from accel_tui.run.window import Window
 from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.view import LABELS
 from accel_tui.widgets.charts.lens_keys import LensKeys
-
-LABELS = 4
-"""Cells that there are for the labels of values, where no chart has longer ones."""
 
 _SCROLL = 0.25  # of what is shown
 _NUDGE = 0.1  # likewise, for a notch of the wheel

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from accel_tui.run.curve import Curve, Floats
+from accel_tui.run.curve import Curve, divide
 from accel_tui.run.state import RunState
 from accel_tui.widgets.chart.lens import X
 from accel_tui.widgets.chart.scale import Scale
@@ -116,11 +116,6 @@ def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
     total, finite = np.where(curve.finite > 0, curve.total, 0)[known], curve.finite[known]
     lows[tick[heads]] = np.fmin.reduceat(low, heads)
     highs[tick[heads]] = np.fmax.reduceat(high, heads)
-    means[tick[heads]] = _mean(np.add.reduceat(total, heads), np.add.reduceat(finite, heads))
+    means[tick[heads]] = divide(np.add.reduceat(total, heads), np.add.reduceat(finite, heads))
     there = ~np.isnan(means)
     return Curve(count, 1, curve.last, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))
-
-
-def _mean(total: Floats, number: np.ndarray) -> Floats:
-    mean: Floats = total / np.where(number > 0, number, np.nan)
-    return mean

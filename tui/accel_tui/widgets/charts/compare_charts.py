@@ -22,6 +22,7 @@ from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
 from accel_tui.widgets.charts.chart_keys import ChartKeys, Cursor
 from accel_tui.widgets.charts.common_axis import CommonAxis
 from accel_tui.widgets.charts.lettered_chart import LetteredChart
+from accel_tui.widgets.charts.run_panels import points_of
 from accel_tui.words import figures
 
 _FEWEST = 2  # charts that are shown wherever they can be read
@@ -222,7 +223,6 @@ def _series(place: int, side: Side, name: str) -> Series:
     """What a run has of a series; nothing, where it has none of that name."""
     state = side.state
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
-    # A validation after N steps is of the weights that step N - 1 left, steps being counted from 0.
-    points = tuple((step - 1, value) for step, value in state.validation.get(name, ()))
+    points = points_of(state.validation.get(name, ()))
     detail = state.details.get(name, NOTHING)
     return Series(letter(place), curve, points, style_of(place), detail)

@@ -90,12 +90,12 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
-    points = _points_of(state.validation.get(panel.name, ()))
+    points = points_of(state.validation.get(panel.name, ()))
     return (training, Series("validation", points=points, style="secondary")) if points else (training,)
 
 
 @lru_cache(maxsize=16)
-def _points_of(validation: Points) -> Points:
+def points_of(validation: Points) -> Points:
     """Where validations are drawn; there may be thousands, and they are asked for ten times a second.
 
     One after N steps is of the weights that step N - 1 left, steps being counted from 0.
