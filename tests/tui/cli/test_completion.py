@@ -78,35 +78,38 @@ def test_checks_are_completed_by_name_and_subject() -> None:
     assert all(name.startswith("t") for name in found)
 
 
+def in_shell(command: list[str], asks: str, folder: Path) -> str:
+    """What a shell says that has read its script, ``{script}`` in what it is asked."""
+    written = subprocess.run(
+        [sys.executable, "-m", "accel_tui", "completion", command[0]], capture_output=True, text=True, check=True
+    ).stdout
+    script = folder / "script"
+    script.write_text(written)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        [*command, asks.replace("{script}", str(script))],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PATH": path},
+    ).stdout
+
+
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 def test_bash_completes_what_is_typed(tmp_path: Path) -> None:
-    script = subprocess.run(
-        [sys.executable, "-m", "accel_tui", "completion", "bash"], capture_output=True, text=True, check=True
-    ).stdout
-    (tmp_path / "script").write_text(script)
     asks = (
-        f"source {tmp_path / 'script'}; COMP_WORDS=(accel-tui train --model res); COMP_CWORD=3; "
+        "source {script}; COMP_WORDS=(accel-tui train --model res); COMP_CWORD=3; "
         '$(complete -p accel-tui | grep -o -- "-F [^ ]*" | cut -c 4-) accel-tui; echo "${COMPREPLY[@]}"'
     )
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", asks], capture_output=True, text=True, check=True, env=os.environ | {"PATH": path}
-    )
-    assert done.stdout.split() == [name for name in models.CATALOGUE if name.startswith("res")]
+    found = in_shell(["bash", "-c"], asks, tmp_path).split()
+    assert found == [name for name in models.CATALOGUE if name.startswith("res")]
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="there is no fish")
 def test_fish_tells_all_that_is_said_of_a_command(tmp_path: Path) -> None:
-    script = subprocess.run(
-        [sys.executable, "-m", "accel_tui", "completion", "fish"], capture_output=True, text=True, check=True
-    ).stdout
-    (tmp_path / "script").write_text(script)
-    asks = f"source {tmp_path / 'script'}; complete --do-complete 'accel-tui com'"
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", asks], capture_output=True, text=True, check=True, env=os.environ | {"PATH": path}
-    )
-    assert f"compare\t{COMMANDS['compare'][1]}" in done.stdout.splitlines()
+    asks = "source {script}; complete --do-complete 'accel-tui com'"
+    found = in_shell(["fish", "--no-config", "-c"], asks, tmp_path).splitlines()
+    assert f"compare\t{COMMANDS['compare'][1]}" in found
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
