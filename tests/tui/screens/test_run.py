@@ -1,103 +1,22 @@
 """The screen of a run, driven as a user does, on runs that a stand-in for the engine writes."""
 
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button
 
 from accel_engine.devices.reading import Device, Inventory
-from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Phase
-from accel_engine.plan import Plan
 from accel_engine.run.schema import SCHEMA_VERSION, connect
-from accel_tui.app import AccelApp
-from accel_tui.screens.ask import AskScreen
-from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.charts.run_charts import RunCharts
 from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.notices import Notices
 from tui.fake_engine import FakeEngine, dead_pid
+from tui.screens.run_app import SMALL, WIDE, RunApp, app_of, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until
 
-SMALL, WIDE = (80, 24), (120, 40)
-
-
-class StillSampler:
-    """A sampler of a machine on which nothing happens."""
-
-    inventory = Inventory((Device("cpu:0", "cpu", "AMD EPYC 7B13"),))
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
-class RunApp(AccelApp):
-    """The real app on a machine of stand-ins, that notes where it was sent."""
-
-    def __init__(self, directory: Path) -> None:
-        def no_engine(_: Callable[[], None]) -> Any:
-            raise AssertionError("a run on screen needs no other engine")
-
-        super().__init__(directory, make_engine=no_engine, make_sampler=lambda _: StillSampler())  # type: ignore[arg-type, return-value]
-        self.went: list[str] = []
-        self.resumed: list[Path] = []
-
-    def show_runs(self) -> None:
-        self.went.append("runs")
-
-    def resume_run(self, directory: Path) -> None:
-        self.resumed.append(directory)
-
-
 pytestmark = pytest.mark.usefixtures("hurried")
-
-
-@pytest.fixture
-def engine() -> Iterator[FakeEngine]:
-    one = FakeEngine(Plan(name="first-try", epochs=4))
-    one.begin().build()
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def obedient(engine: FakeEngine) -> Iterator[FakeEngine]:
-    """An engine that answers commands."""
-    until = threading.Event()
-    thread = engine.obey_in_background(until)
-    yield engine
-    until.set()
-    thread.join(120)
-
-
-@asynccontextmanager
-async def opened(directory: Path, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
-    app = RunApp(directory)
-    async with app.run_test(size=size) as pilot:
-        yield pilot
-
-
-def app_of(pilot: Pilot[None]) -> RunApp:
-    assert isinstance(pilot.app, RunApp)
-    return pilot.app
-
-
-def screen_of(pilot: Pilot[None]) -> RunScreen:
-    return next(screen for screen in pilot.app.screen_stack if isinstance(screen, RunScreen))
-
-
-def told(pilot: Pilot[None]) -> str:
-    """The words of all notifications."""
-    return " | ".join(notification.message for notification in pilot.app._notifications)
 
 
 async def test_a_device_is_named_once_it_is_known_though_the_run_has_ended(engine: FakeEngine) -> None:
@@ -129,126 +48,6 @@ async def test_a_live_run_is_on_screen_and_its_loss_falls(engine: FakeEngine, si
             assert pilot.app.screen.region.contains_region(widget.region)
         assert screen_of(pilot).query_one("#details").display is (size != SMALL)
         assert bool(screen_of(pilot).query("#throughput")) is (size != SMALL)
-
-
-async def test_pause_and_resume_are_asked_and_their_answers_shown(obedient: FakeEngine) -> None:
-    obedient.train(20)
-    async with opened(obedient.directory) as pilot:
-        await shows(pilot, "training", "p Pause")
-        await pilot.press("p")
-        await shows(pilot, "paused", "p Go on")
-        await until(pilot, lambda: "pause at step 20" in told(pilot), "the answer")
-        await pilot.press("space")
-        await shows(pilot, "training", "p Pause")
-        await until(pilot, lambda: "resume at step 20" in told(pilot), "the answer")
-    connection = connect(obedient.directory, read_only=True)
-    names = [row[0] for row in connection.execute("SELECT name FROM command ORDER BY id")]
-    connection.close()
-    assert names == ["pause", "resume"]
-
-
-@pytest.mark.parametrize("phase", [Phase.CHECKPOINTING, Phase.VALIDATING])
-async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engine: FakeEngine, phase: Phase) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training", "p Pause")
-        await pilot.press("p")
-        await until(pilot, lambda: engine.obey() == ["pause"], "the pause")
-        await shows(pilot, "paused", "p Go on")
-        engine.enter(phase)
-        await shows(pilot, phase, "p Go on")
-        await pilot.press("p")
-        await shows(pilot, "asked to resume")
-        engine.enter(Phase.PAUSED)
-        await until(pilot, lambda: engine.obey() == ["resume"], "the command to go on")
-        await shows(pilot, "training", "p Pause")
-        engine.enter(phase)
-        await shows(pilot, phase, "p Pause")
-
-
-async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training", "c Save")
-        await pilot.press("c")
-        await shows(pilot, "asked to checkpoint")
-        await until(pilot, lambda: engine.obey(obeyed=False) == ["checkpoint"], "the command")
-        await until(pilot, lambda: "not now" in told(pilot), "the refusal")
-        await until(pilot, lambda: "asked to" not in text_of(pilot), "the end of the asking")
-
-
-async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
-    async with opened(obedient.directory, WIDE) as pilot:
-        await shows(pilot, "learning rate  0.001")
-        await pilot.press("r")
-        await shows(pilot, "It is 0.001")
-        await pilot.press("x", "0", ".", "5")
-        await shows(pilot, "enter sets 0.0005")
-        await pilot.press("enter")
-        await shows(pilot, "learning rate  0.0005")
-
-
-@pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop now")])
-async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
-    obedient.train(20)
-    async with opened(obedient.directory) as pilot:
-        await shows(pilot, "training")
-        await pilot.press(keys[0])
-        await shows(pilot, "Stop training?")
-        await pilot.press(keys[1])
-        await shows(pilot, "Stopped after 20 steps", f"{command} asked by", "R Resume")
-        await pilot.press("R")
-        assert app_of(pilot).resumed == [obedient.directory]
-
-
-async def test_leaving_a_live_run_asks_and_staying_is_the_default(engine: FakeEngine) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training")
-        for key in ("escape", "q"):
-            await pilot.press(key)
-            await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen), "the question")
-            assert pilot.app.screen.query(Button).first().has_focus
-            await pilot.press("enter")
-            await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
-        assert app_of(pilot).went == []
-        assert not engine.writer.commands()
-
-
-async def test_leaving_can_detach(engine: FakeEngine) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training")
-        await pilot.press("escape", "d")
-        await until(pilot, lambda: app_of(pilot).went == ["runs"], "the list of runs")
-        assert not engine.writer.commands()
-
-
-async def test_leaving_can_stop_and_keep_the_work(engine: FakeEngine) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training")
-        await pilot.press("q", "s")
-        await until(pilot, lambda: [command.name for command in engine.writer.commands()] == ["stop"], "the command")
-        await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end of the program")
-
-
-async def test_who_would_stop_what_cannot_be_asked_stays_and_is_told(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise RunError("the disk is full")
-
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training")
-        monkeypatch.setattr("accel_tui.screens.steering.request", refuse)
-        await pilot.press("q", "s")
-        await until(pilot, lambda: "the disk is full" in told(pilot), "why not")
-        assert pilot.app.is_running
-        assert not pilot.app._exit
-
-
-async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngine) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training", "q Quit", "? Help")
-        await pilot.press("d")
-        assert app_of(pilot).went == ["runs"]
-        assert f"accel-tui watch {engine.directory.name}" in told(pilot)
 
 
 async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(engine: FakeEngine) -> None:
@@ -287,20 +86,6 @@ async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> 
         await shows(pilot, "It is 0.001")
         engine.end(Outcome.FAILED, "out of memory")
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
-
-
-@pytest.mark.parametrize(("key", "words"), [("escape", "What now?"), ("s", "Stop training?")])
-async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training")
-        await pilot.press(key)
-        await shows(pilot, words)
-        engine.train(400)
-        engine.end()
-        await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
-        await shows(pilot, "Finished after 400 steps")
-        assert "loss 0.0313" in told(pilot)
-        assert app_of(pilot).went == []
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])
@@ -380,18 +165,6 @@ async def test_a_newer_run_is_refused_in_words(engine: FakeEngine) -> None:
         await shows(pilot, "newer accel-tui")
         await pilot.press("escape")
         assert app_of(pilot).went == ["runs"]
-
-
-async def test_two_dashboards_on_one_run_see_and_steer_the_same(obedient: FakeEngine) -> None:
-    async with opened(obedient.directory) as one, opened(obedient.directory, WIDE) as other:
-        await shows(one, "training")
-        await shows(other, "training")
-        await one.press("p")
-        await shows(one, "paused")
-        await shows(other, "paused")
-        await shows(other, "pause at step 0")
-        await other.press("p")
-        await shows(one, "training")
 
 
 async def test_warnings_are_told_as_they_come_and_listed(engine: FakeEngine) -> None:

@@ -1,0 +1,63 @@
+"""The app on one run, as tests of its screen open it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from accel_engine.devices.reading import Device, Inventory
+from accel_tui.app import AccelApp
+from accel_tui.screens.run import RunScreen
+
+SMALL, WIDE = (80, 24), (120, 40)
+
+
+class StillSampler:
+    """A sampler of a machine on which nothing happens."""
+
+    inventory = Inventory((Device("cpu:0", "cpu", "AMD EPYC 7B13"),))
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class RunApp(AccelApp):
+    """The real app on a machine of stand-ins, that notes where it was sent."""
+
+    def __init__(self, directory: Path) -> None:
+        def no_engine(_: Callable[[], None]) -> Any:
+            raise AssertionError("a run on screen needs no other engine")
+
+        super().__init__(directory, make_engine=no_engine, make_sampler=lambda _: StillSampler())  # type: ignore[arg-type, return-value]
+        self.went: list[str] = []
+        self.resumed: list[Path] = []
+
+    def show_runs(self) -> None:
+        self.went.append("runs")
+
+    def resume_run(self, directory: Path) -> None:
+        self.resumed.append(directory)
+
+
+@asynccontextmanager
+async def opened(directory: Path, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
+    app = RunApp(directory)
+    async with app.run_test(size=size) as pilot:
+        yield pilot
+
+
+def app_of(pilot: Pilot[None]) -> RunApp:
+    assert isinstance(pilot.app, RunApp)
+    return pilot.app
+
+
+def screen_of(pilot: Pilot[None]) -> RunScreen:
+    return next(screen for screen in pilot.app.screen_stack if isinstance(screen, RunScreen))
+
+
+def told(pilot: Pilot[None]) -> str:
+    """The words of all notifications."""
+    return " | ".join(notification.message for notification in pilot.app._notifications)
