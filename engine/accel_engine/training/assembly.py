@@ -2,6 +2,7 @@
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 import keras
@@ -22,6 +23,8 @@ from accel_engine.strategies import tpu_builder
 from accel_engine.training import placement
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
+from accel_engine.training.layers import walk
+from accel_engine.training.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.offered import OfferedFeed
 
 
@@ -43,6 +46,7 @@ class Assembly:
         schedule: How the data becomes steps.
         cluster: The processes that train together; ``None`` for this one alone.
         notes: What the user should be told of it.
+        unseeded: The state of the random numbers of layers that bring no generator; nothing where Keras hides it.
     """
 
     plan: Plan
@@ -58,6 +62,7 @@ class Assembly:
     schedule: Schedule
     cluster: Cluster | None
     notes: tuple[str, ...]
+    unseeded: tuple[keras.Variable, ...]
 
     @property
     def alone(self) -> bool:
@@ -156,6 +161,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
             )
         units = output_units(model, dataset.shape)
         notes += _compile(model, plan, units, dataset.classes)
+        _check_micro_batches(model, plan, own_train_step)
         notes += _scale_rate(model, plan, schedule.replicas)
         if schedule.replicas > 1 and len(model.metrics) > 1 and not own_train_step:
             notes.append("the model's own metrics are left out: they are taken with one replica only")
@@ -164,6 +170,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
                 "precision", plan.precision, "central storage cannot scale losses; use mixed_bfloat16, or mirrored"
             )
         model.optimizer.build(model.trainable_variables)
+        unseeded = _unseeded()
     if entry.coordinated:
         devices = tuple(f"{device['kind'].upper()}:0" for device in placement.found_at_workers()[:1]) or devices
         feed: Feed = OfferedFeed(dataset.train, "training")
@@ -183,6 +190,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         schedule=schedule,
         cluster=cluster,
         notes=tuple(notes),
+        unseeded=unseeded,
     )
 
 
@@ -190,6 +198,15 @@ def rate_factor(plan: Plan, replicas: int) -> float:
     """What a plan wants its learning rate multiplied with."""
     factors: dict[str, float] = {"none": 1.0, "linear": replicas, "square-root": math.sqrt(replicas)}
     return factors[plan.rate_scaling]
+
+
+def _unseeded() -> tuple[keras.Variable, ...]:
+    """The state of Keras' own generator, which is made by this unless a layer has asked it for something already."""
+    with suppress(ImportError):
+        from keras.src.random.seed_generator import global_seed_generator
+
+        return (global_seed_generator().state,)
+    return ()
 
 
 def optimizer_name(model: keras.Model) -> str:
@@ -224,6 +241,21 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
+
+
+def _check_micro_batches(model: keras.Model, plan: Plan, own_train_step: bool) -> None:
+    """Refuse parts of a batch where their mean is not what the whole is."""
+    if (plan.micro_batches or 1) == 1:
+        return
+    if own_train_step:
+        why = f"model {plan.model} takes its batch in a train_step of its own"
+    elif not is_mean(model.loss):
+        why = "the loss of the model is not known to be a mean over examples, so its parts cannot be summed"
+    elif any(penalizes_outputs(layer) for layer, _ in walk(model)):
+        why = "an activity_regularizer of the model sums over a batch, so that in parts it would count for less"
+    else:
+        return
+    raise PlanError("micro_batches", plan.micro_batches, f"{why}; leave it out")
 
 
 def _scale_rate(model: keras.Model, plan: Plan, replicas: int) -> list[str]:

@@ -7,9 +7,9 @@ import json
 import os
 import time
 
-import psutil
 import tensorflow as tf
 
+from accel_engine.devices.host import processors
 from accel_engine.training.kept import keep, recall
 
 SECONDS = 0.3
@@ -54,7 +54,7 @@ def measure(name: str) -> tuple[float, bool]:
         with tf.device("CPU:0"):
             tf.matmul(matrix, matrix)
         seconds = time.perf_counter() - began
-        share = max(share, (time.process_time() - busy) / seconds / _cores())
+        share = max(share, (time.process_time() - busy) / seconds / processors())
         best = max(best, 2 * matrix.shape[0] ** 3 / seconds)
         spent += seconds
         if seconds < _LONG_ENOUGH and (side := next(sides, None)):
@@ -71,9 +71,5 @@ def _matrix(side: int) -> tf.Tensor:
         return tf.fill((side, side), 0.5)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
-
-
 def _key(name: str) -> str:
-    return json.dumps([name, _cores(), tf.__version__, os.environ.get("TF_ENABLE_ONEDNN_OPTS")])
+    return json.dumps([name, processors(), tf.__version__, os.environ.get("TF_ENABLE_ONEDNN_OPTS")])

@@ -9,6 +9,7 @@ if it were data. What nothing depends on is never run, and does not count.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ _CALLS = {
 """Operations that run one of some functions, and the attributes that name these."""
 
 _LOOPS = {"While", "StatelessWhile"}
+_TURNS = re.compile(r"(?:^|/)turns\.(\d+)(?:_\d+)?$")
 
 _MATRIX_PRODUCTS = {
     "MatMul": "transpose_a",
@@ -75,6 +77,16 @@ def count(graph: tf.Graph, *, chunk: bool) -> Count:
         return Count(None, str(why))
 
 
+def loop_name(turns: int) -> str:
+    """What to call a loop, so that it is known how often it turns."""
+    return f"turns.{turns}"
+
+
+def _turns(loop: tf.Operation) -> int | None:
+    found = _TURNS.search(loop.name)
+    return int(found[1]) if found else None
+
+
 def _work(graph: Any, outputs: Collection[int] | None = None, *, inside_loop: bool, within: str = "") -> Counter[str]:
     """The work that a graph, or what is needed for some of its outputs, is; by the names of operations."""
     total = Counter[str]()
@@ -91,9 +103,10 @@ def _work(graph: Any, outputs: Collection[int] | None = None, *, inside_loop: bo
             total += largest
         elif kind in _LOOPS:
             turn = _work(_function(operation, "body"), inside_loop=True, within=f"{name}/")
-            if turn and inside_loop:
+            times = _turns(operation) or (None if inside_loop else 1)
+            if turn and times is None:
                 raise _Uncountable("the model has a loop, and how often it turns is not in the graph")
-            total += turn
+            total += Counter({part: work * (times or 0) for part, work in turn.items()})
         elif kind in _OPAQUE and not reads_examples(operation):
             raise _Uncountable(f"the graph does not tell what its operation {kind} does")
     return total

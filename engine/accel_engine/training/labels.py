@@ -111,7 +111,7 @@ def labels_for(loss: Loss, units: int, classes: int) -> Labels:
         units: Numbers in the model's output for an example.
         classes: Classes in the data.
     """
-    loss = _only(loss)
+    loss = only(loss)
     logits = bool(getattr(loss, "from_logits", False)) or bool(
         getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
     )
@@ -126,7 +126,7 @@ def labels_for(loss: Loss, units: int, classes: int) -> Labels:
 
 def loss_name(loss: Loss) -> str:
     """A loss's name in Keras' snake case."""
-    loss = _only(loss)
+    loss = only(loss)
     if loss is None:
         return "the model's own"
     if isinstance(loss, str):
@@ -134,11 +134,11 @@ def loss_name(loss: Loss) -> str:
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
 
 
-def _only(loss: Loss) -> Loss:
+def only(loss: Loss) -> Loss:
     """The loss of the only output, which may be given in a list, or in a mapping by its name."""
     if isinstance(loss, dict):
         loss = list(loss.values())
-    return _only(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
+    return only(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
 
 
 def _is_keras_own(loss: Loss) -> bool:

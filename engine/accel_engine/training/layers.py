@@ -1,7 +1,7 @@
 """The table of a model's layers, with what each computes in a training step.
 
 A graph does not tell which layer an operation belongs to: Keras names it after its layer, but whatever is
-called twice in a graph gets a number, as layers do. While a step is traced, each layer therefore marks
+called twice in a graph gets a number, as layers do. While a loop's step is traced, each layer therefore marks
 what it adds to the graph, and so its gradients too, with a number of its own.
 """
 
@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.run.inside import Layer, LayerTable
+from accel_engine.training.calls import replaced
 from accel_engine.training.flops import Count
 
 _MARK = re.compile(r"layer\.(\d+)\.")
@@ -23,26 +24,16 @@ _MARK = re.compile(r"layer\.(\d+)\.")
 @contextmanager
 def marked(model: keras.Model) -> Iterator[None]:
     """Mark what the model's layers add to the graph that is traced meanwhile."""
-    own: dict[Any, Any] = {}
-    for layer, number in _numbered(model).items():
-        own[layer] = vars(layer).get("call")
-        # Not as attributes are set: Keras looks into whatever its layers are given.
-        vars(layer)["call"] = _marking(layer.call, f"layer.{number}.")
-    try:
+    numbers = _numbered(model)
+    with replaced({layer: _marking(layer.call, f"layer.{number}.") for layer, number in numbers.items()}):
         yield
-    finally:
-        for layer, call in own.items():
-            if call is None:
-                del vars(layer)["call"]
-            else:
-                vars(layer)["call"] = call
 
 
 def tabulate(model: keras.Model, work: Count) -> LayerTable:
     """The layers of a model, those of models within it too.
 
     Args:
-        model: Was marked while the graph was traced.
+        model: Was marked while the graph was traced, as by :class:`~accel_engine.training.loop.Loop`.
         work: Counted in that graph, of a step on all replicas.
     """
     numbers = _numbered(model)

@@ -107,7 +107,7 @@ class Utilization:
             return Peak(None, reason=f"a CPU's peak is measured for float32 only, not for {self._arithmetic}")
         known = cpu_peak.remembered(self._hardware[0])
         if known is None:
-            return Peak(None, reason=f"this CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
+            return Peak(None, reason=f"a CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
         return Peak(known, MEASURED)
 
 

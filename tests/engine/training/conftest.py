@@ -27,6 +27,14 @@ from keras import layers
 def build(input_shape, classes):
     return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32), layers.BatchNormalization(),
                              layers.Dropout(0.3), layers.Dense(classes, activation="softmax")])
+
+class Noise(layers.Layer):
+    def call(self, x, training=False):
+        return x + keras.random.normal(keras.ops.shape(x)) if training else x
+
+def unseeded(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32), Noise(),
+                             layers.Dense(classes, activation="softmax")])
 """
 """A small model of a user's whose batch normalisation and dropout have states beside the weights."""
 

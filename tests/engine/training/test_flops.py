@@ -13,7 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import StreamedFeed, epoch_order
 from accel_engine.training.flops import Count, count
-from accel_engine.training.loop import Loop
+from accel_engine.training.loop import Loop, Way
 
 BATCH = 4
 
@@ -139,13 +139,13 @@ def resnet20(side: int, channels: int, classes: int) -> tuple[int, int]:
     return total + 2 * width * classes, first
 
 
-def loop_of(plan: Plan, *, streamed: bool = False, xla: bool = False) -> Count:
+def loop_of(plan: Plan, way: Way, *, streamed: bool = False) -> Count:
     assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
     if streamed:
         assembly = replace(assembly, feed=StreamedFeed(assembly.strategy, assembly.dataset.train))
     schedule = assembly.schedule
     order = epoch_order(0, 0, len(assembly.dataset.train), 1, schedule.replicas, schedule.per_replica_batch)
-    return count(Loop(assembly, xla=xla).trace(order), chunk=True)
+    return count(Loop(assembly, way).trace(order), chunk=True)
 
 
 def test_a_step_of_resnet20_is_three_times_its_forward_pass_less_the_gradient_of_the_images() -> None:
@@ -157,11 +157,11 @@ def test_a_step_of_resnet20_is_three_times_its_forward_pass_less_the_gradient_of
     whole, first = resnet20(32, 3, 10)
 
     assert count(one.graph, chunk=False).flops == whole
-    assert loop_of(plan).flops == BATCH * (3 * whole - first)
+    assert loop_of(plan, Way()).flops == BATCH * (3 * whole - first)
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["resident", "streamed"])
-@pytest.mark.parametrize("way", ["plain", "xla", "mirrored"])
+@pytest.mark.parametrize("way", ["plain", "xla", "micro-batches", "mirrored"])
 def test_a_step_is_the_same_work_however_it_is_taken(way: str, streamed: bool) -> None:
     plan = Plan(model="mlp", batch_size=32, precision="float32")
     if way == "mirrored":
@@ -169,6 +169,8 @@ def test_a_step_is_the_same_work_however_it_is_taken(way: str, streamed: bool) -
     hidden = 64 * 128
     output = 128 * 10
 
-    found = loop_of(plan, streamed=streamed, xla=way == "xla")
+    taken = {"xla": Way(xla=True), "micro-batches": Way(parts=4)}.get(way, Way())
+
+    found = loop_of(plan, taken, streamed=streamed)
 
     assert found.flops == 32 * 2 * (2 * hidden + 3 * output)

@@ -1,0 +1,59 @@
+"""What a layer makes of a graph and of a step, by the kernels that are fastest on CPUs or as Keras has it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from accel_engine.training.cpu_layers import faster
+
+
+def model_of(layer: keras.Layer) -> Any:
+    """What stands for an assembly whose model is one layer."""
+    return SimpleNamespace(model=layer, on_cpu=True, own_train_step=False)
+
+
+def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:
+    """A step of a layer, by another kernel if there is one for it; as Keras has it where XLA is said to compile it."""
+    step = tf.function(lambda x: _learn(layer, x, 1.0, **options))
+    with faster(model_of(layer), xla=xla):
+        return step.get_concrete_function(tf.TensorSpec(shape, layer.compute_dtype)).graph
+
+
+def step_of(layer: keras.Layer, x: np.ndarray, weights: np.ndarray) -> tuple[Any, list[np.ndarray]]:
+    """The graph of a step, and the outputs, gradients and other variables that come of it."""
+    step = tf.function(lambda x: _learn(layer, x, weights, training=True))
+    function = step.get_concrete_function(tf.TensorSpec(x.shape, layer.compute_dtype))
+    values = function(tf.cast(x, layer.compute_dtype))
+    return function.graph, [np.asarray(value) for value in (*values, *layer.non_trainable_variables)]
+
+
+def _learn(layer: keras.Layer, x: tf.Tensor, weights: np.ndarray | float, **options: Any) -> list[tf.Tensor]:
+    """Outputs, and gradients of what goes in and of the variables."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        outputs = layer(x, **options)
+        loss = tf.reduce_sum(tf.cast(outputs, tf.float32) * weights)
+    wanted = [x, *(variable.value for variable in layer.trainable_variables)]
+    return [tf.cast(value, tf.float32) for value in (outputs, *tape.gradient(loss, wanted))]
+
+
+def operations(graph: Any) -> list[Any]:
+    """All operations of a graph, and of the functions that it calls."""
+    definition = graph.as_graph_def()
+    bodies = [definition.node, *(function.node_def for function in definition.library.function)]
+    return [node for body in bodies for node in body]
+
+
+def kinds(graph: Any) -> set[str]:
+    """The types of all operations of a graph, and of the functions that it calls."""
+    return {node.op for node in operations(graph)}
+
+
+def apart(graph: Any) -> bool:
+    """Whether convolutions' filters and biases get their gradients from tensors of their own."""
+    nodes = operations(graph)
+    filters = {node.input[2] for node in nodes if node.op == "Conv2DBackpropFilter"}
+    return bool(filters) and filters.isdisjoint(node.input[0] for node in nodes if node.op == "BiasAddGrad")
