@@ -95,5 +95,5 @@ def _refuse(directory: Path) -> None:
         raise RunError(f"run {directory.name} is a script's, which alone keeps its model: there are no checkpoints")
     if not latest_checkpoint(directory):
         raise RunError(
-            f"run {directory.name} has no checkpoint, so there is no model to ask: one is written after each epoch"
+            f"run {directory.name} has no checkpoint, so there is no model to ask: the first is written after an epoch"
         )

@@ -65,13 +65,16 @@ def schedule(plan: Plan, examples: int, replicas: int) -> Schedule:
         replicas: Number of replicas.
 
     Raises:
-        PlanError: The batch is larger than the data, or smaller than the number of replicas.
+        PlanError: The batch is larger than the data, or smaller than the number of replicas, or no whole
+            micro-batches.
     """
     if plan.batch_size > examples:
         raise PlanError("batch_size", plan.batch_size, f"must be at most {examples}, the number of training examples")
     share = plan.batch_size // replicas
     if not share:
         raise PlanError("batch_size", plan.batch_size, f"must be at least {replicas}, one example a replica")
+    if share % (plan.micro_batches or 1):
+        raise PlanError("micro_batches", plan.micro_batches, f"must divide the {share} examples that a device takes")
     batches = examples // (share * replicas)
     steps = plan.steps_per_epoch or batches
     return Schedule(
@@ -109,9 +112,9 @@ def memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, 
 
     ``4 * (parameters + trainable * (1 + slots)) + activation_bytes * activations * per_replica_batch``:
     all weights, a gradient and the optimizer's slots for each trainable one, and what the forward pass
-    keeps for the backward pass. Under mixed precision an activation has 2 bytes, and there is a second,
-    16-bit copy of the weights. Work space of single operations is not in it, so that the truth is
-    larger, more so for convolutions.
+    keeps for the backward pass. Of micro-batches there is one at a time, and the gradients of those before
+    it. Under mixed precision an activation has 2 bytes, and there is a second, 16-bit copy of the weights.
+    Work space of single operations is not in it, so that the truth is larger, more so for convolutions.
 
     Args:
         plan: The plan.
@@ -121,6 +124,8 @@ def memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, 
         activations: Numbers that one example's forward pass leaves behind.
     """
     mixed = plan.policy != "float32"
-    weights = _WEIGHT_BYTES * (parameters + trainable * (1 + OPTIMIZER_SLOTS.get(plan.optimizer, 2)))
+    parts = plan.micro_batches or 1
+    gradients = 1 if parts == 1 else 2
+    weights = _WEIGHT_BYTES * (parameters + trainable * (gradients + OPTIMIZER_SLOTS.get(plan.optimizer, 2)))
     copies = 2 * parameters if mixed else 0
-    return weights + copies + (2 if mixed else 4) * activations * per_replica_batch
+    return weights + copies + (2 if mixed else 4) * activations * (per_replica_batch // parts)

@@ -64,6 +64,16 @@ def test_memory_counts_weights_gradients_slots_and_activations() -> None:
     assert adam - sgd == 4 * 100 * 2
 
 
+def test_of_micro_batches_one_is_in_memory_and_the_gradients_of_all_before_it() -> None:
+    parted = estimate.memory(Plan(micro_batches=4), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    assert parted == 4 * 110 + 4 * 100 * 4 + 4 * 50 * 2
+
+
+def test_micro_batches_that_are_not_whole_are_refused() -> None:
+    with pytest.raises(PlanError, match="must divide the 32 examples that a device takes"):
+        estimate.schedule(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
+
+
 def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> None:
     plan = Plan(precision="mixed_bfloat16", optimizer="sgd")
     assert estimate.memory(plan, 8, parameters=110, trainable=100, activations=50) == (

@@ -98,6 +98,11 @@ def test_workers_are_for_strategies_that_spread_over_processes() -> None:
         lay_out(Plan(local_workers=2), (CPU,), {})
 
 
+def test_xla_is_refused_where_no_step_can_be_compiled() -> None:
+    with pytest.raises(PlanError, match="must be auto or off under central-storage"):
+        lay_out(Plan(strategy="central-storage", xla="on"), (CPU, *GPUS), {})
+
+
 @pytest.mark.parametrize(
     ("strategy", "reduction", "told"),
     [

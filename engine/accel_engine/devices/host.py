@@ -21,6 +21,11 @@ _NAME_KEYS = ("model name", "Model", "Hardware")
 """Keys of ``/proc/cpuinfo`` that name the processor or, on ARM boards, at least the board; the best first."""
 
 
+def processors() -> int:
+    """Logical processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
+
+
 class HostProbe:
     """Finds the CPU and reads how busy the host is.
 

@@ -16,6 +16,7 @@ CHANGEABLE = frozenset(
         "gradient_norm",
         "tensorboard",
         "xla",
+        "micro_batches",
         "name",
         "strategy",
         "devices",

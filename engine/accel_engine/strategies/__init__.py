@@ -175,8 +175,10 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
         chosen = _share(plan, _choose(entry, plan, devices), environment)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
-    if entry.coordinated and plan.xla == "on":
-        raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}: the weights are in other processes")
+    if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
+        raise PlanError(
+            "xla", plan.xla, f"must be auto or off under {entry.name}: the weights are not where it computes"
+        )
     workers = _workers(entry, plan, environment)
     return Layout(chosen, 1 if entry.coordinated else workers)
 

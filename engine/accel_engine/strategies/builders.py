@@ -19,8 +19,8 @@ _REDUCTIONS = {
 
 
 def default(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """TensorFlow's default strategy, pinned to the device when it is not the first."""
-    if devices[0].endswith(":0"):
+    """TensorFlow's default strategy on the CPU; it would have an accelerator wait for each streamed batch."""
+    if devices[0] == "CPU:0":
         return tf.distribute.get_strategy()
     return one_device(devices, plan)
 

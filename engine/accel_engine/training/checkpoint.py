@@ -1,6 +1,6 @@
 """Checkpoints: everything that is needed to go on as if nothing had happened.
 
-The weights, the optimizer's state with its learning rate, the state of random layers and the number
+The weights, the optimizer's state with its learning rate, the state of random numbers and the number
 of steps taken. The order of examples needs no room: it follows from the seed and the step (see
 :mod:`accel_engine.training.feed`), as long as the data becomes steps as it did.
 """
@@ -34,21 +34,22 @@ class Checkpoints:
         self._planned_rate = tf.Variable(math.nan if rate is None else rate, dtype=tf.float64, trainable=False)
         model = assembly.model
         weights = {id(variable) for variable in model.weights}
-        self._checkpoint = tf.train.Checkpoint(
-            model=model,
-            optimizer=model.optimizer,
+        self._parts = {
+            "model": model,
+            "optimizer": model.optimizer,
             # Keras counts the state of random layers among a model's variables, TensorFlow does not find it.
-            randomness=[variable.value for variable in model.variables if id(variable) not in weights],
-            step=self._step,
-            layout=self._layout,
-            planned_rate=self._planned_rate,
-        )
+            "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
+            "unseeded": [variable.value for variable in assembly.unseeded],
+            "step": self._step,
+            "layout": self._layout,
+            "planned_rate": self._planned_rate,
+        }
         # Other machines, a TPU's host or parameter servers, would write to disks of their own.
         here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
         self._options = tf.train.CheckpointOptions(here)
         self._directory = directory / CHECKPOINTS
         self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(self._directory), max_to_keep=KEEP, checkpoint_name="step"
+            tf.train.Checkpoint(**self._parts), str(self._directory), max_to_keep=KEEP, checkpoint_name="step"
         )
 
     def save(self, step: int) -> str:
@@ -67,7 +68,10 @@ class Checkpoints:
             RunError: It cannot be read, or fits neither the model nor the data, which have changed since.
         """
         try:
-            restored = self._checkpoint.restore(str(self._directory / f"step-{step}"), self._options)
+            path = str(self._directory / f"step-{step}")
+            written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
+            parts = {name: part for name, part in self._parts.items() if name != "unseeded" or name in written}
+            restored = tf.train.Checkpoint(**parts).restore(path, self._options)
             restored.assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.loop import Loop, Measured, graph_of
+from accel_engine.training.loop import Loop, Measured, Way, graph_of
 from accel_engine.training.workers import Workers
 
 AHEAD = 2
@@ -48,7 +48,7 @@ class CoordinatedLoop(Loop):
     """
 
     def __init__(self, assembly: Assembly, is_wanted: Callable[[], bool]) -> None:
-        super().__init__(assembly, xla=False)
+        super().__init__(assembly, Way(parts=assembly.plan.micro_batches or 1))
         self._is_wanted = is_wanted
         self._count = assembly.simultaneous_steps
         self._workers = Workers(assembly.strategy)

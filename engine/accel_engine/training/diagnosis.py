@@ -34,6 +34,9 @@ def diagnose(error: BaseException, plan: Plan) -> tuple[str, str]:
         return "the disk is full", "make room and resume the run: it goes on from its last checkpoint"
     if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
         advice = [f"a smaller batch (it is {plan.batch_size}; try {max(1, plan.batch_size // 2)})"]
+        parts = 2 * (plan.micro_batches or 1)
+        if plan.batch_size % parts == 0:
+            advice.insert(0, f"--micro-batches {parts}, which takes the same batch in less memory")
         if plan.policy == "float32":
             advice.append("--precision mixed_bfloat16")
         advice.append("a smaller model")

@@ -19,6 +19,9 @@ RESIDENT_SHARE = 0.25
 PREFETCH = 4
 """Batches that a streamed feed prepares ahead."""
 
+MOST_ROWS = 1 << 20
+"""Row numbers that are laid out at a time, unless one pass over the data has more."""
+
 
 class Feed(Protocol):
     """Where a compiled loop gets its batches from.
@@ -143,8 +146,25 @@ def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: i
     return StreamedFeed(strategy, split)
 
 
-def epoch_order(seed: int, epoch: int, examples: int, steps: int, replicas: int, batch: int) -> npt.NDArray[np.int32]:
-    """The examples of every step of an epoch.
+def epoch_part(step: int, examples: int, steps: int, batch: int) -> range:
+    """The steps of an epoch whose order is laid out together with that of one: all of them, unless they are very many.
+
+    Args:
+        step: The one, counted from 0.
+        examples: Number of examples.
+        steps: Steps of the epoch.
+        batch: Examples a step on all replicas.
+    """
+    per_pass = examples // batch
+    length = per_pass * max(1, MOST_ROWS // (per_pass * batch))
+    first = step // length * length
+    return range(first, min(first + length, steps))
+
+
+def epoch_order(
+    seed: int, epoch: int, examples: int, steps: int, replicas: int, batch: int, first: int = 0
+) -> npt.NDArray[np.int32]:
+    """The examples of every step of an epoch, or of a part of it.
 
     Every example comes once before any comes again; when an epoch has more steps than the data has
     batches, the data is gone over again in another order.
@@ -153,9 +173,10 @@ def epoch_order(seed: int, epoch: int, examples: int, steps: int, replicas: int,
         seed: The plan's.
         epoch: Counted from 0.
         examples: Number of examples.
-        steps: Steps of the epoch.
+        steps: How many.
         replicas: Number of replicas.
         batch: Examples a step on each replica.
+        first: The first of them; with it a pass over the data begins.
 
     Returns:
         Row numbers, int32 ``[steps, replicas, batch]``.
@@ -163,7 +184,7 @@ def epoch_order(seed: int, epoch: int, examples: int, steps: int, replicas: int,
     per_pass = examples // (replicas * batch)
     passes = [
         np.random.default_rng([seed, epoch, turn]).permutation(examples)[: per_pass * replicas * batch]
-        for turn in range(-(-steps // per_pass))
+        for turn in range(first // per_pass, -(-(first + steps) // per_pass))
     ]
     rows = np.concatenate(passes)[: steps * replicas * batch].astype(np.int32)
     return rows.reshape(steps, replicas, batch)

@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.devices.host import processors
 from accel_engine.errors import ModelError
 from accel_engine.run.schema import series_name
+from accel_engine.training import cpu_layers, layers
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.gradients import global_norm
 from accel_engine.training.labels import Labels
+from accel_engine.training.micro_batches import Learn, in_parts
 
 CHUNK_SECONDS = 0.05
 """How long a chunk should take: short enough for a live curve and a quick stop, long enough to feed a device."""
@@ -30,6 +33,19 @@ SHARED_CHUNK_SECONDS = 4 * CHUNK_SECONDS
 
 MAXIMUM_STEPS = 4096
 """The most steps of a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How steps are taken.
+
+    Attributes:
+        xla: Whether XLA compiles the step.
+        parts: Micro-batches that each replica's batch is taken in.
+    """
+
+    xla: bool = False
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +84,12 @@ class Loop:
 
     Args:
         assembly: Model, data and strategy.
-        xla: Whether XLA compiles the step.
+        way: How steps are taken.
         agree: Brings all workers to one number of steps for the next chunk.
     """
 
-    def __init__(self, assembly: Assembly, *, xla: bool, agree: Callable[[int], int] = int) -> None:
-        self.xla = xla
+    def __init__(self, assembly: Assembly, way: Way, *, agree: Callable[[int], int] = int) -> None:
+        self.way = way
         self._agree = agree
         self._assembly = assembly
         self._strategy = assembly.strategy
@@ -82,9 +98,9 @@ class Loop:
             CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS, least=assembly.simultaneous_steps
         )
         self._names: tuple[str, ...] = ()
-        step = _step(assembly)
+        step = _step(assembly, way.parts)
         # A TPU's strategy has the whole step compiled anyway.
-        self._step = graph_of(step, assembly, jit_compile=True) if xla and not assembly.on_tpu else step
+        self._step = graph_of(step, assembly, jit_compile=True) if way.xla and not assembly.on_tpu else step
         self._chunk = graph_of(self._run_chunk, assembly)
 
     def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
@@ -147,7 +163,9 @@ class Loop:
             return index + 1, measured.write(index, tf.add_n(here) / len(here))
 
         nothing = tf.TensorArray(tf.float32, size=count)
-        _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), nothing))
+        # Marked outside: what takes the place of a layer's own call is that layer's, too.
+        with cpu_layers.faster(self._assembly, xla=self.way.xla), layers.marked(self._assembly.model):
+            _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), nothing))
         return measured.stack()
 
     def _replica_step(self, *arguments: Any) -> tf.Tensor:
@@ -160,14 +178,15 @@ class Loop:
 Step = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 
-def _step(assembly: Assembly) -> Step:
+def _step(assembly: Assembly, parts: int) -> Step:
     """One optimizer update on one replica: from raw examples and sparse labels to what it measured."""
     model, labels = assembly.model, assembly.labels
     if assembly.own_train_step:
         return _own_step(model, labels, assembly.scale)
     replicas = assembly.strategy.num_replicas_in_sync
+    names = ("loss", "accuracy") if assembly.classifies else ("loss",)
 
-    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+    def learn(x: tf.Tensor, y: tf.Tensor) -> tuple[list[Any], list[tf.Tensor]]:
         inputs = scaled(x, assembly.scale)
         targets = labels.encode(y)
         with tf.GradientTape() as tape:
@@ -175,16 +194,22 @@ def _step(assembly: Assembly) -> Step:
             # Keras divides it, penalties too, by the number of replicas, over which gradients are summed.
             loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=True)
             objective = model.optimizer.scale_loss(loss)
-        gradients = tape.gradient(objective, model.trainable_variables)
-        norm = None
-        if assembly.plan.gradient_norm == "on":
-            norm = global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0)))  # before it changes the scale
-        model.optimizer.apply(gradients, model.trainable_variables)
-        logs = {"loss": loss * replicas}
+        measured = [tf.cast(mean_loss(loss) * replicas, tf.float32)]
         if assembly.classifies:
-            logs["accuracy"] = tf.reduce_mean(labels.correct(y, outputs))
-        if norm is not None:
-            logs["gradient_norm"] = norm
+            measured.append(tf.reduce_mean(labels.correct(y, outputs)))
+        return tape.gradient(objective, model.trainable_variables), measured
+
+    learn_all: Learn = learn
+    if parts > 1:
+        abreast = 1 if assembly.plan.micro_batches else processors()  # asked for, they are to spare memory
+        learn_all = in_parts(learn, model.trainable_variables, len(names), parts, abreast=abreast)
+
+    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+        gradients, measured = learn_all(x, y)
+        logs = dict(zip(names, measured, strict=True))
+        if assembly.plan.gradient_norm == "on":  # before it changes the scale
+            logs["gradient_norm"] = global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0)))
+        model.optimizer.apply(gradients, model.trainable_variables)
         return logs
 
     return step
@@ -218,6 +243,11 @@ def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -
 def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
     """The mean over all workers of what each has; in a graph, and on all of them at the same time."""
     return strategy.reduce("MEAN", strategy.run(tf.identity, args=(values,)), axis=None)
+
+
+def mean_loss(loss: tf.Tensor) -> tf.Tensor:
+    """A loss as one number, which is what ``fit`` shows of one that has a number for each example."""
+    return tf.reduce_mean(loss) if loss.shape.rank else loss
 
 
 def scaled(x: tf.Tensor, scale: float) -> tf.Tensor:

@@ -1,5 +1,6 @@
 """Keeping what was learned: checkpoints to go on from, and a model to use."""
 
+import math
 import time
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
@@ -8,6 +9,9 @@ from accel_engine.run.home import MODEL
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.progress import Progress
+
+SHARE = 0.05
+"""The share of a run's time that checkpoints at the ends of epochs may take; epochs too short for that go without."""
 
 
 class Saving:
@@ -25,20 +29,28 @@ class Saving:
         self._assembly = assembly
         self._progress = progress
         self._checkpoints = Checkpoints(assembly, progress.run.directory)
-        self._saved_step = progress.step
         if progress.step:
             self._checkpoints.restore(progress.step)
+        self._saved = self._reached
+        self._due = -math.inf
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last one was so long ago that another keeps within :data:`SHARE`; the first always does."""
+        return time.perf_counter() >= self._due
 
     def checkpoint(self) -> None:
-        """Write a checkpoint, unless there is one of this step."""
+        """Write a checkpoint, unless there is one of this step and learning rate."""
         progress = self._progress
-        if progress.step == self._saved_step:
+        if self._saved == self._reached:
             return
         progress.enter(Phase.CHECKPOINTING)
         began = time.perf_counter()
         path = self._checkpoints.save(progress.step)
-        self._saved_step = progress.step
-        seconds = time.perf_counter() - began
+        self._saved = self._reached
+        ended = time.perf_counter()
+        seconds = ended - began
+        self._due = ended + seconds / SHARE
         progress.say(CheckpointSaved, epoch=progress.epochs, step=progress.step, path=path, seconds=seconds)
 
     def model(self) -> None:
@@ -52,3 +64,8 @@ class Saving:
         except Exception as error:  # noqa: BLE001 (a user's own layers may refuse; the checkpoints are there)
             written.unlink(missing_ok=True)
             self._progress.say(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
+
+    @property
+    def _reached(self) -> tuple[int, float]:
+        """What tells two checkpoints apart: steps change all else, and a command the learning rate."""
+        return self._progress.step, self._assembly.learning_rate

@@ -25,7 +25,7 @@ from accel_engine.run.writer import RunWriter
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.builders import reduction_over_workers
 from accel_engine.strategies.tpu_trouble import explain
-from accel_engine.training import layers, placement, xla
+from accel_engine.training import layers, placement
 from accel_engine.training.allocator import Allocator
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.control import Commands, Mailbox, StopRequested
@@ -34,7 +34,7 @@ from accel_engine.training.council import Council, SharedCommands
 from accel_engine.training.deadline import Deadline
 from accel_engine.training.diagnosis import diagnose
 from accel_engine.training.examination import intake_of
-from accel_engine.training.feed import epoch_order
+from accel_engine.training.feed import epoch_order, epoch_part
 from accel_engine.training.introduction import introduce
 from accel_engine.training.loop import Loop, Measured
 from accel_engine.training.means import Means
@@ -44,6 +44,7 @@ from accel_engine.training.saving import Saving
 from accel_engine.training.summary import summarize
 from accel_engine.training.utilization import Utilization
 from accel_engine.training.validation import Validation
+from accel_engine.training.ways import Choice
 
 CUT_OFF = (
     tf.errors.UnavailableError,
@@ -72,7 +73,7 @@ class Trainer:
     _saving: Saving
     _obeying: Obeying
     _loop: Loop
-    _choice: xla.Choice
+    _choice: Choice
     _validation: Validation | None
     _utilization: Utilization | None = None
     _council: Council | None = None
@@ -176,6 +177,10 @@ class Trainer:
         reduction = reduction_over_workers(assembly.devices, self._plan)
         self._run.event(introduce(self._council, cluster, self._run.directory, reduction))
 
+    def _agree(self, number: int) -> int:
+        """The number that all workers go by: the chief's, where there are several."""
+        return self._council.follow(number) if self._council else number
+
     def _commands(self) -> Commands:
         return SharedCommands(self._mailbox, self._council) if self._council else self._mailbox
 
@@ -198,13 +203,16 @@ class Trainer:
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        order = self._order(self._progress.epochs)
-        while done < len(order):
-            for measured in self._loop.run(order, done):
+        part, steps = range(0), self._assembly.schedule.steps_per_epoch
+        while done < steps:
+            if done not in part:
+                part = self._steps_with(done)
+                order = self._order(self._progress.epochs, part)
+            for measured in self._loop.run(order, done - part.start):
                 self._record(measured)
                 done += measured.count
                 # At the end of an epoch, that is to be said before anything is obeyed.
-                if done < len(order) and self._loop.at_rest:
+                if done < steps and self._loop.at_rest:
                     self._obeying.obey()
                 if self._utilization:
                     self._utilization.look(self._timed_seconds, self._rate)
@@ -215,15 +223,14 @@ class Trainer:
     def _choose_loop(self) -> None:
         """Take the way that the plan asks for, or that an earlier run of the kind found the faster."""
         assembly = self._assembly
-        self._choice = xla.Choice(assembly, self._progress)
-        compiled = self._choice.compiled
-        self._progress.enter(Phase.TRACING, "compiling with XLA" if compiled else "")
+        self._choice = Choice(assembly, self._progress, self._hardware)
+        way = self._choice.way
+        self._progress.enter(Phase.TRACING, "compiling with XLA" if way.xla else "")
         if assembly.coordinated:
             self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.waits)
         else:
-            self._loop = Loop(assembly, xla=compiled, agree=self._council.follow if self._council else int)
-        with layers.marked(assembly.model):
-            graph = self._loop.trace(self._order(0))
+            self._loop = Loop(assembly, way, agree=self._agree)
+        graph = self._loop.trace(self._order(0, self._steps_with(0)))
         self._utilization = Utilization(assembly, self._progress, self._hardware)
         self._run.keep(layers.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
         self._choice.tell_remembered()
@@ -240,9 +247,11 @@ class Trainer:
         progress.say(EpochEnded, epoch=progress.epochs, step=progress.step, metrics=means.value, seconds=means.seconds)
         self._means = Means()
         self._obeying.obey()
-        if progress.epochs == self._plan.epochs or self._plan.validation == "epoch":
+        last = progress.epochs == self._plan.epochs
+        if last or self._plan.validation == "epoch":
             self._validate()
-        self._saving.checkpoint()
+        if last or self._agree(self._saving.is_due):
+            self._saving.checkpoint()
 
     def _validate(self) -> bool:
         """Try the model on the validation data, and tell whether there is any."""
@@ -273,16 +282,14 @@ class Trainer:
             step = first + int(np.argmax(wrong))
             self._progress.say(Warned, message=f"the loss of step {step} is not a number: try a lower learning rate")
 
-    def _order(self, epoch: int) -> npt.NDArray[np.int32]:
+    def _steps_with(self, step: int) -> range:
+        schedule = self._assembly.schedule
+        return epoch_part(step, len(self._assembly.dataset.train), schedule.steps_per_epoch, schedule.global_batch)
+
+    def _order(self, epoch: int, part: range) -> npt.NDArray[np.int32]:
         assembly = self._assembly
-        return epoch_order(
-            self._plan.seed,
-            epoch,
-            len(assembly.dataset.train),
-            assembly.schedule.steps_per_epoch,
-            assembly.replicas,
-            assembly.schedule.per_replica_batch,
-        )
+        examples, batch = len(assembly.dataset.train), assembly.schedule.per_replica_batch
+        return epoch_order(self._plan.seed, epoch, examples, len(part), assembly.replicas, batch, part.start)
 
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly

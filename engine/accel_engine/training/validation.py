@@ -16,7 +16,7 @@ from accel_engine.training.assembly import Assembly
 from accel_engine.training.coordinated import AHEAD
 from accel_engine.training.examination import Examination, intake_of, why_not
 from accel_engine.training.feed import Feed, choose_feed
-from accel_engine.training.loop import graph_of, scaled
+from accel_engine.training.loop import graph_of, mean_loss, scaled
 from accel_engine.training.offered import OfferedFeed
 from accel_engine.training.workers import Workers
 
@@ -148,7 +148,7 @@ class Validation:
             model.compute_metrics(inputs, targets, outputs)
         right = assembly.labels.correct(y, outputs) if assembly.classifies else tf.zeros_like(counts)
         # Keras divides all of the loss by the number of replicas.
-        total = tf.cast(loss * assembly.replicas, tf.float32) * count
+        total = tf.cast(mean_loss(loss) * assembly.replicas, tf.float32) * count
         sums = tf.stack([total, tf.reduce_sum(right * counts), count])
         return tf.concat([sums, self._said(y, outputs)], axis=0) if self._looks else sums
 

@@ -27,6 +27,7 @@ OTHERS = {
     "precision": "mixed_bfloat16",
     "xla": "on",
     "batch_size": 32,
+    "micro_batches": 2,
     "epochs": 11,
     "steps_per_epoch": 5,
     "optimizer": "sgd",

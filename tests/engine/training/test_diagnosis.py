@@ -30,8 +30,16 @@ def test_full_memory_comes_with_what_to_try() -> None:
     reason, hint = diagnose(tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), Plan(batch_size=64))
 
     assert reason == "out of memory"
+    assert "--micro-batches 2" in hint
     assert "try 32" in hint
     assert "mixed_bfloat16" in hint
+
+
+def test_no_more_micro_batches_are_advised_than_divide_the_batch() -> None:
+    error = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+
+    assert "--micro-batches 8" in diagnose(error, Plan(batch_size=1000, micro_batches=4))[1]
+    assert "micro-batches" not in diagnose(error, Plan(batch_size=100, micro_batches=4))[1]
 
 
 def test_what_is_meant_for_the_user_is_left_as_it_is() -> None:

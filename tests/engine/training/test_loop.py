@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
 from accel_engine.training import feed
 from accel_engine.training.loop import ChunkSize
@@ -43,7 +44,22 @@ def test_streamed_and_resident_data_give_the_same_batches(
     monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
     streamed = gym.train(plan)
 
+    assert [trained.only(ModelBuilt).feed for trained in (resident, streamed)] == ["resident", "streamed"]
     np.testing.assert_allclose(resident.series["loss"], streamed.series["loss"], atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.0])
+def test_an_epoch_in_parts_is_the_same_epoch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    plan = PLAN.replace(batch_size=256, steps_per_epoch=13)
+    whole = gym.train_once(plan)
+    monkeypatch.setattr(feed, "RESIDENT_SHARE", share)
+    monkeypatch.setattr(feed, "MOST_ROWS", 1)
+    stopped = gym.train(plan, at={20: [("stop",)]})
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert [chunk.count for chunk in resumed.chunks] == [2, 2, 1, 2, 2, 1, 2, 1] * 2
+    np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-6)
 
 
 def test_xla_computes_the_same(gym: Gym) -> None:

@@ -21,11 +21,6 @@ from .conftest import Gym
 PLAN = Plan(model="cnn", epochs=1, batch_size=100)
 
 
-@pytest.fixture(autouse=True)
-def _policy() -> None:
-    keras.config.set_dtype_policy("float32")
-
-
 def write(path: Path, pixels: np.ndarray) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(tf.io.encode_png(pixels).numpy())

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.dataset import Dataset
+from accel_engine.events import EpochEnded, Outcome, Validated
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.training.feed import epoch_order
@@ -24,6 +25,12 @@ def normalised(input_shape, classes):
     return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(64), layers.BatchNormalization(),
                              layers.ReLU(), layers.Dropout(0.3), layers.Dense(classes, activation="softmax")])
 
+# Smooth, for where ReLU bends the rounding of sums, which kernels order otherwise, becomes 1e-4.
+def convolved(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Conv2D(32, 3, padding="same", use_bias=False),
+                             layers.BatchNormalization(), layers.Activation("silu"), layers.Flatten(),
+                             layers.Dense(classes, activation="softmax")])
+
 def _with(loss, units, activation):
     model = keras.Sequential([keras.Input((8, 8, 1)), layers.Flatten(), layers.Dense(units, activation=activation)])
     model.compile(keras.optimizers.SGD(0.05), loss)
@@ -34,6 +41,9 @@ def sparse():
 
 def one_hot():
     return _with("categorical_crossentropy", 10, "softmax")
+
+def unreduced():
+    return _with(keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None), 10, None)
 
 def probability():
     return _with("binary_crossentropy", 1, "sigmoid")
@@ -108,11 +118,13 @@ class Plain:
         ("normalised", "sgd", 0.05),
         ("normalised", "adam", 0.001),
         ("cnn", "adam", 0.001),
+        ("convolved", "sgd", 0.05),
+        ("convolved", "adam", 0.001),
     ],
 )
 def test_200_steps_are_those_of_a_plain_loop(gym: Gym, models: str, model: str, optimizer: str, rate: float) -> None:
     plan = Plan(
-        model=f"{models}:{model}" if model == "normalised" else model,
+        model=f"{models}:{model}" if model in ("normalised", "convolved") else model,
         optimizer=optimizer,
         learning_rate=rate,
         precision="float32",
@@ -182,3 +194,30 @@ def test_accuracy_is_right_for_every_form_of_labels(
     np.testing.assert_allclose(trained.series["loss"], plain.losses, atol=1e-5)
     np.testing.assert_allclose(trained.series["accuracy"], plain.accuracies, atol=1e-6)
     assert np.mean(plain.accuracies[-20:]) > np.mean(plain.accuracies[:20]) + 0.1
+
+
+def test_a_loss_for_each_example_is_what_fit_makes_of_it(gym: Gym, models: str) -> None:
+    plan = Plan(
+        model=f"{models}:unreduced",
+        optimizer="sgd",
+        learning_rate=0.001,
+        precision="float32",
+        batch_size=64,
+        epochs=2,
+        steps_per_epoch=STEPS // 5,
+    )
+
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+    keras.utils.set_random_seed(plan.seed)
+    model = build(plan.model, dataset.shape, dataset.classes)
+    model.optimizer.learning_rate = plan.learning_rate
+    held_out = dataset.validation.x * np.float32(dataset.scale), dataset.validation.y
+    for epoch, (ended, validated) in enumerate(zip(trained.all(EpochEnded), trained.all(Validated), strict=True)):
+        rows = epoch_order(plan.seed, epoch, len(dataset.train), STEPS // 5, 1, plan.batch_size).ravel()
+        x, y = dataset.train.x[rows] * np.float32(dataset.scale), dataset.train.y[rows]
+        history = model.fit(x, y, plan.batch_size, shuffle=False, validation_data=held_out, verbose=0).history
+        assert ended.metrics["loss"] == pytest.approx(history["loss"][0], abs=1e-4)
+        assert validated.metrics["loss"] == pytest.approx(history["val_loss"][0], abs=1e-4)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import PlanError
-from accel_engine.events import EpochEnded, LearningRateChanged, Outcome, Validated
+from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
 from accel_engine.plan import Plan
+from accel_engine.training import assembly, feed, saving
 
 from .conftest import Gym
 
@@ -13,14 +14,20 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""
 
 
-def test_a_stopped_and_resumed_run_is_the_same_run(gym: Gym, random_model: str) -> None:
+@pytest.mark.parametrize("kind", ["resident", "streamed"])
+def test_a_stopped_and_resumed_run_is_the_same_run(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, kind: str
+) -> None:
     plan = PLAN.replace(model=random_model)
     whole = gym.train_once(plan)
+    if kind == "streamed":
+        monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
     stopped = gym.train(plan, at={7: [("stop",)]})
     assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, 7)
 
     resumed = gym.train(plan, run=stopped.directory)
 
+    assert {built.feed for built in resumed.all(ModelBuilt)} == {kind}
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
     assert resumed.all(EpochEnded)[-1].metrics == pytest.approx(whole.all(EpochEnded)[-1].metrics)
@@ -34,6 +41,39 @@ def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> N
     assert stopped.all(Validated) == []
     resumed = gym.train(PLAN, run=stopped.directory)
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
+
+
+def test_layers_without_a_generator_of_their_own_go_on_in_their_random_numbers(gym: Gym, random_model: str) -> None:
+    plan = PLAN.replace(model=random_model.replace(":build", ":unseeded"))
+    stopped = gym.train(plan, at={7: [("stop",)]})
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(plan).series["loss"])
+
+
+def test_a_checkpoint_from_before_that_was_kept_is_gone_on_from(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(assembly, "_unseeded", tuple)
+        stopped = gym.train(PLAN, at={7: [("stop",)]})
+
+    resumed = gym.train(PLAN, run=stopped.directory)
+
+    np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
+
+
+def test_a_run_goes_on_from_before_epochs_that_had_no_checkpoint(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "SHARE", 1e-9)
+    plan = PLAN.replace(epochs=4)
+    whole = gym.train_once(plan)
+    broken = gym.train(plan, at={12: [("stop_now",)]})
+    assert [event.step for event in broken.all(CheckpointSaved)] == [5]
+
+    resumed = gym.train(plan, run=broken.directory)
+
+    assert [event.epoch for event in resumed.all(EpochEnded)] == [1, 2, 2, 3, 4]
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+    assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
 
 
 def test_a_run_stopped_before_its_last_validation_makes_up_for_it(gym: Gym) -> None:
@@ -66,9 +106,11 @@ def test_a_resumed_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
     assert resumed.all(EpochEnded)[0].seconds == pytest.approx(sum(c.ended - c.started for c in chunks), abs=1e-5)
 
 
-def test_a_learning_rate_that_was_set_survives_a_resume(gym: Gym) -> None:
-    plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
-    changes = [("learning_rate", 0.4)]
+@pytest.mark.parametrize("before", [[], [("checkpoint",)]], ids=["", "checkpoint"])
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_a_learning_rate_that_was_set_survives_a_resume(gym: Gym, precision: str, before: list[tuple[str]]) -> None:
+    plan = PLAN.replace(optimizer="sgd", learning_rate=0.1, precision=precision)
+    changes = [*before, ("learning_rate", 0.4)]
     whole = gym.train(plan, at={4: changes})
     stopped = gym.train(plan, at={4: [*changes, ("stop",)]})
 

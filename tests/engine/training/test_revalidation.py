@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 
@@ -20,11 +19,6 @@ from accel_engine.training.revalidation import revalidate
 from .conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=100)
-
-
-@pytest.fixture(autouse=True)
-def _policy() -> None:
-    keras.config.set_dtype_policy("float32")
 
 
 @pytest.mark.parametrize("validation", ["epoch", "off"])

@@ -16,6 +16,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
+from accel_engine.training import saving
 
 from .conftest import Gym
 
@@ -35,6 +36,17 @@ def test_a_run_tells_its_whole_story(gym: Gym) -> None:
     assert trained.ended.outcome is Outcome.FINISHED
     assert trained.ended.steps == len(trained.series["loss"]) == 10
     assert isinstance(trained.events[-1], RunEnded)
+
+
+@pytest.mark.parametrize(("share", "steps"), [(math.inf, [5, 10, 15, 20]), (1e-9, [5, 20])])
+def test_short_epochs_go_without_a_checkpoint(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float, steps: list[int]
+) -> None:
+    monkeypatch.setattr(saving, "SHARE", share)
+    trained = gym.train(PLAN.replace(epochs=4))
+
+    assert [event.step for event in trained.all(EpochEnded)] == [5, 10, 15, 20]
+    assert [event.step for event in trained.all(CheckpointSaved)] == steps
 
 
 def test_an_epochs_means_are_those_of_its_steps(gym: Gym) -> None:

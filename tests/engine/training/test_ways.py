@@ -1,12 +1,14 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from accel_engine.events import XlaTried
 from accel_engine.plan import Plan
-from accel_engine.training import xla
-from accel_engine.training.loop import Loop
+from accel_engine.training import placement, ways
+from accel_engine.training.loop import Loop, Way
 
-from .conftest import Gym
+from .conftest import RANDOM, Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
 
@@ -14,9 +16,10 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try XLA at the first chance, and not for long."""
-    monkeypatch.setattr(xla, "SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr(xla, "WORTHWHILE_SECONDS", 0.0)
-    monkeypatch.setattr(xla, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(ways, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(ways, "WORTHWHILE_SECONDS", 0.0)
+    monkeypatch.setattr(ways, "WORTHWHILE_STEPS", 0)
+    monkeypatch.setattr(ways, "TRIAL_SECONDS", 0.01)
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
@@ -25,17 +28,20 @@ def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         measure(self, order, seconds)
-        return compiled if self.xla else 100.0
+        return compiled if self.way.xla else 100.0
 
     monkeypatch.setattr(Loop, "rate", rate)
 
 
-@pytest.mark.parametrize(("model", "precision"), [("random", "float32"), ("mlp", "mixed_float16")])
+@pytest.mark.parametrize(
+    ("model", "precision"), [("build", "float32"), ("unseeded", "float32"), ("mlp", "mixed_float16")]
+)
 def test_a_trial_leaves_no_trace_in_the_run(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, model: str, precision: str
 ) -> None:
     found(monkeypatch, compiled=50.0)
-    plan = PLAN.replace(model=random_model if model == "random" else model, precision=precision)
+    own = random_model.replace(":build", f":{model}")
+    plan = PLAN.replace(model=model if model == "mlp" else own, precision=precision)
 
     tried = gym.train(plan)
 
@@ -59,11 +65,15 @@ def test_the_faster_way_is_gone_on_with_and_remembered(gym: Gym, monkeypatch: py
     assert plain.all(XlaTried) == []
 
 
-def test_another_batch_is_another_trial(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_batch_or_processor_is_another_trial(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, compiled=200.0)
     gym.train(PLAN)
 
     assert not gym.train(PLAN.replace(batch_size=128)).only(XlaTried).remembered
+    monkeypatch.setattr(ways, "processors", lambda: 1000)
+    assert not gym.train(PLAN).only(XlaTried).remembered
+    monkeypatch.setattr(placement, "hardware", lambda *_: ("another processor",))
+    assert not gym.train(PLAN).only(XlaTried).remembered
 
 
 def test_real_rates_are_measured(gym: Gym) -> None:
@@ -75,19 +85,26 @@ def test_real_rates_are_measured(gym: Gym) -> None:
 
 
 def test_what_xla_cannot_compile_stays_as_it_is(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "another", lambda *_: Way(xla=True))
+
+    trained = gym.train(PLAN.replace(strategy="mirrored", virtual_cpus=2))
+
+    assert (trained.only(XlaTried).xla, trained.only(XlaTried).compiled) == (False, 0.0)
+    assert trained.ended.steps == 10
+
+
+def test_a_model_whose_file_is_gone_by_then_is_tried(gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(RANDOM)
     measure = Loop.rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
-        if self.xla:
-            raise ValueError("no such kernel")
+        path.unlink(missing_ok=True)
         return measure(self, order, seconds)
 
     monkeypatch.setattr(Loop, "rate", rate)
 
-    trained = gym.train(PLAN)
-
-    assert (trained.only(XlaTried).xla, trained.only(XlaTried).compiled) == (False, 0.0)
-    assert trained.ended.steps == 10
+    assert gym.train(PLAN.replace(model=f"{path}:build")).only(XlaTried).step
 
 
 @pytest.mark.parametrize(
@@ -97,7 +114,8 @@ def test_no_trial_where_it_cannot_pay(gym: Gym, changes: dict[str, object]) -> N
     assert gym.train(PLAN.replace(**changes)).all(XlaTried) == []
 
 
-def test_no_trial_in_a_short_run(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xla, "WORTHWHILE_SECONDS", 1e9)
+@pytest.mark.parametrize("unit", ["SECONDS", "STEPS"])
+def test_no_trial_in_a_short_run(gym: Gym, monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
+    monkeypatch.setattr(ways, f"WORTHWHILE_{unit}", 10**9)
 
     assert gym.train(PLAN).all(XlaTried) == []
