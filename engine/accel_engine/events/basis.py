@@ -133,6 +133,27 @@ class XlaTried(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatchesTried(Event):
+    """It was measured whether taking a batch in parts is faster, and the faster way is gone on with.
+
+    Attributes:
+        step: Steps taken in the run before it.
+        micro_batches: Parts that a batch is taken in from now on; 1 for the whole of it at a time.
+        tried: Parts that it was tried in.
+        whole: Steps a second with the whole batch at a time.
+        split: Steps a second in parts; 0 when they cannot be taken so.
+        remembered: Whether an earlier run measured it.
+    """
+
+    step: int
+    micro_batches: int
+    tried: int
+    whole: float
+    split: float
+    remembered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkCounted(Event):
     """It is known what a step computes, or what the devices could; told again when more is known.
 

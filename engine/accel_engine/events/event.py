@@ -1,7 +1,7 @@
 """What every event is, and the words that several of them use."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
@@ -45,4 +45,4 @@ class Event:
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
         """Build the event from its stored fields."""
-        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
+        return cls(**{name: values[name] for name in cls.__dataclass_fields__ if name in values})

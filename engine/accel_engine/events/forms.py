@@ -2,11 +2,20 @@
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
-from accel_engine.events.basis import DevicesFound, ModelBuilt, RunStarted, WorkCounted, WorkersMet, XlaTried
+from accel_engine.events.basis import (
+    DevicesFound,
+    MicroBatchesTried,
+    ModelBuilt,
+    RunStarted,
+    WorkCounted,
+    WorkersMet,
+    XlaTried,
+)
 from accel_engine.events.course import (
     CheckpointSaved,
     CommandAnswered,
@@ -32,6 +41,7 @@ KINDS: dict[str, type[Event]] = {
         CheckpointSaved,
         LearningRateChanged,
         XlaTried,
+        MicroBatchesTried,
         WorkCounted,
         CommandAnswered,
         Warned,
@@ -55,15 +65,24 @@ def from_json(kind: str, time: float, body: str) -> Event:
     Raises:
         KeyError: No event is called ``kind``.
     """
-    values = json.loads(body)
-    for name, value in values.items():
-        if isinstance(value, list):
-            values[name] = tuple(value)
-        elif name in _ENUMS:
-            values[name] = _ENUMS[name](value)
-        elif name == "metrics":
-            values[name] = {key: math.nan if number is None else number for key, number in value.items()}
-    return KINDS[kind].parse({**values, "time": time})
+    (event,) = from_rows([(kind, time, body)])
+    return event
+
+
+def from_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
+    """Read many events back at once, which takes less time than one by one.
+
+    Args:
+        rows: The kind, the time and the stored form of each.
+
+    Raises:
+        KeyError: No event is called as one of them.
+    """
+    bodies = json.loads(f"[{','.join(body for _, _, body in rows)}]")
+    for (kind, time, _), values in zip(rows, bodies, strict=True):
+        values["time"] = time
+        _read(values)
+        yield KINDS[kind].parse(values)
 
 
 def to_wire(event: Event) -> dict[str, Any]:
@@ -86,3 +105,14 @@ def _finite(value: Any) -> Any:
         case list() | tuple():
             return [_finite(item) for item in value]
     return value
+
+
+def _read(values: dict[str, Any]) -> None:
+    """Turn what JSON has into what events have."""
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+        elif isinstance(value, dict) and name == "metrics" and None in value.values():
+            values[name] = {key: math.nan if number is None else number for key, number in value.items()}
+    for name in _ENUMS.keys() & values.keys():
+        values[name] = _ENUMS[name](values[name])

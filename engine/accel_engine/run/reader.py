@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
-from accel_engine.events import KINDS, from_json
+from accel_engine.events import KINDS, Event, from_rows
 from accel_engine.run.samples import SampleUnpacker
 from accel_engine.run.schema import FIXED_CHUNK_COLUMNS, connect
 from accel_engine.run.status import RunInfo, read_info
@@ -21,6 +21,11 @@ RECENT_CHUNKS = 64
 """How many of the latest chunks are read one by one even where most of a run is read in buckets."""
 
 _FEW_STEPS = 1 << 16  # so many are read from their chunks
+
+_EVENTS = "SELECT id, kind, time, body FROM event WHERE id > ? {} ORDER BY id LIMIT ?"
+_NO_PAST_PHASES = """
+AND (kind != 'phase_changed' OR id = (SELECT id FROM event WHERE kind = 'phase_changed' ORDER BY id DESC LIMIT 1))
+"""
 
 
 @dataclass(slots=True)
@@ -44,18 +49,30 @@ class RunReader:
         most_buckets: Where there are many more steps than were read before, read them in at most so many
             buckets, but for those of the latest chunks; all chunks when left out.
         steps: Whether steps are read at all.
+        most_events: How many events a poll reads at most, the oldest; all of them when left out. A poll that leaves
+            some to the next reads nothing else, so that the order is the same.
+        past_phases: Whether phases are read that another has followed.
 
     Raises:
         RunError: There is no run there, or this program cannot read it.
     """
 
     def __init__(
-        self, directory: Path, *, most_samples: int | None = None, most_buckets: int | None = None, steps: bool = True
+        self,
+        directory: Path,
+        *,
+        most_samples: int | None = None,
+        most_buckets: int | None = None,
+        steps: bool = True,
+        most_events: int | None = None,
+        past_phases: bool = True,
     ) -> None:
         self.directory = directory
         self._most_samples = -1 if most_samples is None else most_samples
         self._most_buckets = most_buckets
         self._steps = steps
+        self._most_events = -1 if most_events is None else most_events
+        self._events = _EVENTS.format("" if past_phases else _NO_PAST_PHASES)
         self._connection = connect(directory, read_only=True)
         self._place = _Place()
         self._unpacker = SampleUnpacker()
@@ -82,7 +99,8 @@ class RunReader:
             update = self._read()
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
-        self._place.data_version = version  # only now: what could not be read is read again
+        if not update.more:
+            self._place.data_version = version  # only now: what could not be read is read again
         return update
 
     def skip(self) -> None:
@@ -147,9 +165,10 @@ class RunReader:
     def _read(self) -> Update:
         place = self._place
         with _snapshot(self._connection):
-            events = self._connection.execute(
-                "SELECT id, kind, time, body FROM event WHERE id > ? ORDER BY id", (place.event,)
-            ).fetchall()
+            events = self._connection.execute(self._events, (place.event, self._most_events)).fetchall()
+            if len(events) == self._most_events:
+                place.event = events[-1][0]
+                return Update(_events_of(events), more=True)
             stretch = None
             names, chunks = self._chunks(place.chunk, RECENT_CHUNKS + 1)
             if len(chunks) > RECENT_CHUNKS:
@@ -164,7 +183,7 @@ class RunReader:
             place.chunk, place.step = chunks[-1][0], chunks[-1][1] + chunks[-1][2]
         place.sample = samples[0][0] if samples else place.sample
         return Update(
-            tuple(from_json(kind, at, body) for _, kind, at, body in events if kind in KINDS),
+            _events_of(events),
             tuple(chunk_of(row, names) for row in chunks),
             tuple(self._unpacker.unpack(at, device, body) for _, at, device, body in reversed(samples)),
             stretch,
@@ -195,6 +214,10 @@ class RunReader:
         from accel_engine.run import summary  # see above
 
         return summary.read(self._connection, first, last, width, wanted)
+
+
+def _events_of(rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:
+    return tuple(from_rows([row[1:] for row in rows if row[1] in KINDS]))
 
 
 @contextmanager

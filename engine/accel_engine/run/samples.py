@@ -18,9 +18,9 @@ WHOLE_EVERY = 30.0
 """Seconds from one row with every reading of a device to the next."""
 
 REST_EVERY = 5.0
-"""Seconds after which changes of what is not essential are written."""
+"""Seconds after which changes of what is not essential are written; that a value is known now, or no more, at once."""
 
-ESSENTIAL = frozenset({"utilization", "memory_used", "temperature", "power", "throttling"})
+ESSENTIAL = frozenset({"utilization", "memory_used", "temperature", "power", "throttling", "engine_memory"})
 """Readings whose changes are written with every sample."""
 
 _CORES = "cores"
@@ -53,7 +53,7 @@ class SamplePacker:
         changed = {
             name: field
             for name, field in fields.items()
-            if field != before[name] and (rest_due or name in ESSENTIAL or name == _CORES)
+            if field != before[name] and (rest_due or _is_essential(name, field, before[name]))
         }
         self._written[device] = before | changed
         return _text([{name: _brief(field, before[name]) for name, field in changed.items()}])
@@ -110,6 +110,11 @@ def _rounded(value: float, unit: str) -> float:
     step = _STEPS.get(unit)
     rounded = round(round(value / step) * step, 2) if step and math.isfinite(value) else value
     return int(rounded) if rounded.is_integer() else rounded
+
+
+def _is_essential(name: str, field: Any, before: Any) -> bool:
+    """Whether a change is written at once."""
+    return name in ESSENTIAL or name == _CORES or isinstance(field[0], str) is not isinstance(before[0], str)
 
 
 def _brief(field: Any, before: Any) -> Any:

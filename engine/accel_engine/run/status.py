@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from accel_engine.errors import UsageError
+from accel_engine.events import Phase
 from accel_engine.plan import Plan
 from accel_engine.run.labels import Labels, labels_of
 
@@ -27,11 +28,17 @@ START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
 
 
+_LAST = """
+SELECT kind, body FROM event WHERE kind IN ('run_started', 'phase_changed', 'run_ended') ORDER BY id DESC LIMIT 1
+"""
+
+
 class Status(StrEnum):
     """The state of a run as a whole."""
 
     STARTING = "starting"
     RUNNING = "running"
+    PAUSED = "paused"
     FINISHED = "finished"
     STOPPED = "stopped"
     FAILED = "failed"
@@ -40,7 +47,7 @@ class Status(StrEnum):
     @property
     def live(self) -> bool:
         """Whether more is to come."""
-        return self in (Status.STARTING, Status.RUNNING)
+        return self in (Status.STARTING, Status.RUNNING, Status.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +137,12 @@ def _status(connection: sqlite3.Connection, meta: dict[str, Any]) -> Status:
         alive = is_alive(int(pid), float(meta["pid_started"]))
     else:
         alive = now - float(meta.get("heartbeat", 0.0)) < SILENCE_SECONDS
-    if pending is None:
-        last = connection.execute(
-            "SELECT kind, body FROM event WHERE kind IN ('run_started', 'run_ended') ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        if last and last[0] == "run_ended":
-            return Status(json.loads(last[1])["outcome"])
+    found = connection.execute(_LAST).fetchone() if pending is None else None
+    last, said = (found[0], json.loads(found[1])) if found else ("", {})
+    if last == "run_ended":
+        return Status(said["outcome"])
     if not alive:
         return Status.LOST
-    return Status.RUNNING if pending is None else Status.STARTING
+    if pending is not None:
+        return Status.STARTING
+    return Status.PAUSED if said.get("phase") == Phase.PAUSED else Status.RUNNING

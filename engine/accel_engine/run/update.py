@@ -42,12 +42,14 @@ class Update:
         chunks: Steps.
         samples: Readings of devices.
         stretch: All steps from the first to before those of ``chunks``, in place of many chunks.
+        more: Whether these are only a part of the events, and all else comes after the rest of them.
     """
 
     events: tuple[Event, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     samples: tuple[Sample, ...] = ()
     stretch: "Stretch | None" = None
+    more: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.events or self.chunks or self.samples)

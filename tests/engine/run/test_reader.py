@@ -55,6 +55,28 @@ def test_more_chunks_than_are_looked_for_at_first_are_all_read(writer: RunWriter
     assert not reader.poll()
 
 
+def test_many_events_are_read_a_part_at_a_time_and_all_else_after_them(directory: Path, writer: RunWriter) -> None:
+    for index in range(5):
+        writer.event(Warned(time=float(index), message=str(index)))
+        writer.chunk(index, 0.0, 1.0, {"loss": [float(index)]})
+    with closing(RunReader(directory, most_events=2)) as reader:
+        updates = [reader.poll() for _ in range(3)]
+        assert not reader.poll()
+    assert [[event.time for event in update.events] for update in updates] == [[0, 1], [2, 3], [4]]
+    assert [update.more for update in updates] == [True, True, False]
+    assert [len(update.chunks) for update in updates] == [0, 0, 5]
+
+
+def test_phases_that_are_over_are_left_out_where_that_is_asked(directory: Path, writer: RunWriter) -> None:
+    with closing(RunReader(directory, past_phases=False)) as reader:
+        for time in range(0, 6, 2):
+            writer.event(PhaseChanged(time=float(time), phase=Phase.TRAINING))
+            writer.event(Warned(time=time + 1.0, message="late"))
+        assert [event.time for event in reader.poll().events] == [1.0, 3.0, 4.0, 5.0]
+        writer.event(PhaseChanged(time=6.0, phase=Phase.PAUSED))
+        assert [event.time for event in reader.poll().events] == [6.0]
+
+
 def test_event_that_only_a_later_program_knows_is_passed_over(
     directory: Path, writer: RunWriter, reader: RunReader
 ) -> None:

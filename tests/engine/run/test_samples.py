@@ -51,8 +51,8 @@ def test_what_is_not_essential_is_written_now_and_then() -> None:
     assert packer.pack(gpu(REST_EVERY, fan=41)) == '[{"fan":41}]'
 
 
-def test_reasons_come_and_go() -> None:
-    samples = [gpu(0.0), gpu(REST_EVERY, fan=None), gpu(2 * REST_EVERY, fan=40)]
+def test_reasons_come_and_go_at_once() -> None:
+    samples = [gpu(0.0), gpu(1.0, fan=None), gpu(2.0, fan=40)]
     assert through(*samples) == samples
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.run import RunReader, RunWriter, Status
 from accel_engine.run.making import hand_over
 from accel_engine.run.schema import connect
@@ -91,6 +91,26 @@ def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reade
     writer.event(started(directory))
     assert reader.info().status is Status.RUNNING
     assert reader.info().status.live
+
+
+def test_a_paused_run_is_paused_until_it_goes_on_ends_or_is_lost(
+    directory: Path, writer: RunWriter, reader: RunReader
+) -> None:
+    writer.begin(os.getpid())
+    writer.event(started(directory))
+    writer.event(PhaseChanged(time=2.0, phase=Phase.PAUSED))
+    assert reader.info().status is Status.PAUSED
+    assert reader.info().status.live
+    put(directory, host="another-machine", heartbeat=time.time() - SILENCE_SECONDS - 1)
+    assert reader.info().status is Status.LOST
+    writer.heartbeat()
+    writer.event(PhaseChanged(time=3.0, phase=Phase.TRAINING))
+    assert reader.info().status is Status.RUNNING
+    writer.event(PhaseChanged(time=4.0, phase=Phase.PAUSED))
+    writer.event(ended(Outcome.STOPPED))
+    assert reader.info().status is Status.STOPPED
+    writer.event(started(directory))
+    assert reader.info().status is Status.RUNNING
 
 
 def test_killed_engine_leaves_a_lost_run(

@@ -17,6 +17,7 @@ from accel_engine.events import (
     EpochEnded,
     Event,
     LearningRateChanged,
+    MicroBatchesTried,
     ModelBuilt,
     Outcome,
     Phase,
@@ -36,6 +37,7 @@ from accel_tui.cli.wording import worded
 from accel_tui.run.curve import Curve
 from accel_tui.run.fold import NOTICES, fold
 from accel_tui.run.state import RunState
+from tui.example_events import model_built
 
 
 def chunk(first: int, losses: Sequence[float], started: float = 0.0, seconds: float = 1.0, **series: Any) -> Chunk:
@@ -50,28 +52,7 @@ def started(first_step: int = 0, time: float = 0.0, **plan: Any) -> RunStarted:
 
 
 def built(epochs: int = 4, steps_per_epoch: int = 100) -> ModelBuilt:
-    return ModelBuilt(
-        time=0.0,
-        parameters=10,
-        trainable=10,
-        layers=2,
-        input_shape=(8, 8, 1),
-        classes=10,
-        examples=6400,
-        validation_examples=10,
-        epochs=epochs,
-        steps_per_epoch=steps_per_epoch,
-        global_batch=64,
-        per_replica_batch=64,
-        dropped_examples=0,
-        replicas=1,
-        optimizer="Adam",
-        loss="loss",
-        series=("loss",),
-        precision="float32",
-        xla=False,
-        feed="resident",
-    )
+    return model_built(epochs=epochs, steps_per_epoch=steps_per_epoch)
 
 
 def validated(step: int, loss: float, seconds: float = 2.0) -> Validated:
@@ -100,6 +81,7 @@ def test_all_at_once_is_the_same_as_bit_by_bit() -> None:
         built(),
         validated(4, 0.5),
         LearningRateChanged(time=0.0, step=4, learning_rate=0.2),
+        validated(8, 0.25),
     )
     chunks = [chunk(step, [float(step), step + 1.0], started=step) for step in range(0, 40, 2)]
     once = after(*events, chunks=chunks)
@@ -111,7 +93,7 @@ def test_all_at_once_is_the_same_as_bit_by_bit() -> None:
     assert once.step == bits.step == 40
     assert np.array_equal(once.curves["loss"].means, bits.curves["loss"].means)
     assert np.array_equal(once.throughput.means, bits.throughput.means)
-    assert once.validation == bits.validation == {"loss": ((4, 0.5),)}
+    assert once.validation == bits.validation == {"loss": ((4, 0.5), (8, 0.25))}
     assert once.learning_rate == bits.learning_rate == 0.2
     assert once.pace == bits.pace
 
@@ -225,6 +207,9 @@ def test_the_time_to_the_end_has_room_for_validation_and_checkpoints() -> None:
     chunks = [chunk(first, [1.0] * 50, started=first, seconds=0.5) for first in range(0, 200, 50)]
     state = after(started(), built(), validated(100, 0.5, seconds=2.0), saved, chunks=chunks)
     assert state.remaining == pytest.approx(200 / 100 + 2 * (2.0 + 1.0))
+    epochs = [EpochEnded(time=0.0, epoch=epoch, step=100 * epoch, metrics={}, seconds=1.0) for epoch in range(1, 5)]
+    state = after(*epochs, state=state)
+    assert state.remaining == pytest.approx(200 / 100 + 2 * (2.0 + 1.0 / 4))  # one epoch in four had a checkpoint
 
 
 def test_the_next_engine_is_warmed_up_too() -> None:
@@ -293,7 +278,25 @@ def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
     state = fold(RunState(), Update(events=(tried,)))
 
     assert state.xla is tried
-    assert "going on with XLA: 1,430 steps/s with it, 650 without" in worded(tried, state)
+    assert "going on with XLA: 1.43k steps/s with it, 650 without" in worded(tried, state)
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        (4, "going on in 4 micro-batches: 105 steps/s in 4, 80.0 whole"),
+        (1, "going on with whole batches: 105 steps/s in 4, 80.0 whole"),
+    ],
+)
+def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words: str) -> None:
+    tried = MicroBatchesTried(
+        time=5.0, step=40, micro_batches=taken, tried=4, whole=80.0, split=105.0, remembered=False
+    )
+
+    state = fold(RunState(), Update(events=(tried,)))
+
+    assert state.micro_batches is tried
+    assert words in worded(tried, state)
 
 
 def stretch(last_step: int, width: int = 64) -> Stretch:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,12 @@ import pytest
 
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.errors import RunError
-from accel_engine.run import RunReader, Status
+from accel_engine.events import Phase
+from accel_engine.run import RunReader, Status, request
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_engine.run.steps import RATE
+from accel_tui.run import follow
+from accel_tui.run.fold import fold
 from accel_tui.run.follow import Follower
 from accel_tui.run.meter import HISTORY
 from accel_tui.run.state import RunState
@@ -156,6 +159,27 @@ def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine
         assert watched.latest().meters["cpu:0"].history == (5.0,) * HISTORY
 
 
+def test_a_run_of_many_epochs_opens_with_all_that_it_has_said(
+    engine: FakeEngine, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "EVENTS", 7)
+    engine.begin().build()
+    for _ in range(50):
+        engine.train(engine.steps_per_epoch, chunk=engine.steps_per_epoch)
+        engine.end_epoch()
+    engine.enter(Phase.PAUSED)
+    request(engine.directory, "pause")
+    assert engine.obey() == ["pause"]
+    engine.enter(Phase.CHECKPOINTING)
+    with closing(RunReader(engine.directory)) as reader:
+        whole = fold(RunState(), reader.poll())
+    with following(engine.directory) as watched:
+        wait_until(lambda: watched.latest().step == whole.step)
+        state = watched.latest()
+    assert (state.marks, state.validation, state.epoch) == (whole.marks, whole.validation, whole.epoch)
+    assert (state.phase, state.halted, state.notices) == (whole.phase, True, whole.notices)
+
+
 def record(engine: FakeEngine, steps: int, chunk: int = 500) -> None:
     """Take steps whose loss is their number."""
     for first in range(engine.step, engine.step + steps, chunk):
@@ -194,7 +218,10 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
 def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
-    def fail(*_: object) -> None:
+    failures: list[object] = []
+
+    def fail(*wanted: object) -> None:
+        failures.append(wanted)
         raise RunError("disk I/O error")
 
     engine.begin().build().train(10)
@@ -203,9 +230,11 @@ def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
         with monkeypatch.context() as broken:
             broken.setattr(RunReader, "stretch", fail)
             watched.follower.look(Part(0, 100, 1, frozenset({"loss"})))
-            wait_until(lambda: watched.problems)
+            wait_until(lambda: failures)
             engine.train(10)
-            wait_until(lambda: watched.follower._part is not None)
+            # The look that fails next may have begun before those steps were there; the one after it did not.
+            seen = len(failures) + 2
+            wait_until(lambda: len(failures) >= seen)
         wait_until(lambda: watched.latest().details)
         assert watched.latest().step == watched.latest().details["loss"].count == 20
         assert watched.problems == ["disk I/O error"]

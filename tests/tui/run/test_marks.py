@@ -9,6 +9,7 @@ from accel_engine.events import (
     CommandAnswered,
     EpochEnded,
     LearningRateChanged,
+    MicroBatchesTried,
     RunStarted,
     Validated,
     XlaTried,
@@ -52,9 +53,11 @@ def after(*events: object) -> dict[Kind, tuple[int, ...]]:
 
 def test_each_kind_is_where_it_happened() -> None:
     xla = XlaTried(time=0.0, step=30, xla=True, plain=1.0, compiled=2.0, remembered=False)
+    parts = MicroBatchesTried(time=0.0, step=40, micro_batches=4, tried=4, whole=1.0, split=2.0, remembered=False)
     assert after(
         started(),
         xla,
+        parts,
         epoch(1),
         validated(100),
         saved(100),
@@ -64,6 +67,7 @@ def test_each_kind_is_where_it_happened() -> None:
         epoch(2),
     ) == {
         Kind.XLA: (30,),
+        Kind.MICRO_BATCHES: (40,),
         Kind.EPOCH: (100, 200),
         Kind.VALIDATION: (100,),
         Kind.CHECKPOINT: (100,),
@@ -88,9 +92,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_forgets_what_came_after_it() -> No
 
 @pytest.mark.parametrize("count", [1, MOST, MOST + 1, 5 * MOST + 3])
 def test_a_track_keeps_every_nth_of_as_many_events_as_there_are(count: int) -> None:
-    track = Track()
-    for number in range(1, count + 1):
-        track = track.added(7 * number)
+    track = Track().extended(range(7, 7 * count + 1, 7))
     assert len(track.steps) <= MOST
     assert 2 * len(track.steps) + 1 >= min(count, MOST)
     assert track.count == count
@@ -98,12 +100,10 @@ def test_a_track_keeps_every_nth_of_as_many_events_as_there_are(count: int) -> N
 
 
 def test_a_track_that_was_cut_goes_on_in_step() -> None:
-    track = Track()
-    for number in range(1, MOST + 11):
-        track = track.added(number)
+    track = Track().extended(range(1, MOST + 11))
     assert track.every == 2
     track = track.cut(501)
     assert (track.steps[-1], track.count) == (500, 500)
     for number in range(501, 505):
-        track = track.added(number)
+        track = track.extended([number])
     assert track.steps[-3:] == (500, 502, 504)

@@ -16,6 +16,7 @@ from accel_engine.events import (
     EpochEnded,
     Event,
     LearningRateChanged,
+    MicroBatchesTried,
     ModelBuilt,
     Phase,
     PhaseChanged,
@@ -31,7 +32,8 @@ from accel_engine.run import Chunk, Update
 from accel_engine.run.steps import RATE, TIME
 from accel_engine.run.summary import Stretch
 from accel_tui.run.curve import Curve, Floats, extended
-from accel_tui.run.marks import marked
+from accel_tui.run.marks import extended as with_marks
+from accel_tui.run.marks import mark_of, resumed
 from accel_tui.run.meter import record
 from accel_tui.run.state import RunState
 
@@ -59,17 +61,29 @@ def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
         return state
     draft = _draft(state)
     for event in events:
-        draft.marks = marked(draft.marks, event, draft.learning_rate)
         if isinstance(event, RunStarted):
-            draft = _draft(_begun(RunState(**vars(draft)), event))
+            draft = _draft(_begun(_made(draft), event))
         else:
             _note(draft, event)
-    return RunState(**vars(draft))
+    return _made(draft)
 
 
 def _draft(state: RunState) -> SimpleNamespace:
-    """A state that can be changed, attribute by attribute."""
-    return SimpleNamespace(**{one.name: getattr(state, one.name) for one in fields(RunState)})
+    """A state that can be changed, attribute by attribute.
+
+    Points of validations that are added to are lists, and ``marked`` has the steps of what is to be marked by kind.
+    """
+    draft = SimpleNamespace(**{one.name: getattr(state, one.name) for one in fields(RunState)})
+    draft.validation, draft.marked = dict(state.validation), {}
+    return draft
+
+
+def _made(draft: SimpleNamespace) -> RunState:
+    """The state that a draft has become."""
+    draft.validation = {name: tuple(points) for name, points in draft.validation.items()}
+    draft.marks = with_marks(draft.marks, draft.marked)
+    del draft.marked
+    return RunState(**vars(draft))
 
 
 def _begun(state: RunState, event: RunStarted) -> RunState:
@@ -81,16 +95,21 @@ def _begun(state: RunState, event: RunStarted) -> RunState:
         started=event,
         ended=None,
         xla=None,
+        micro_batches=None,
         work=None,
         phase=None,
         halted=False,
         met=None,
         learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
+        marks=resumed(state.marks, event.first_step),
         pace=state.pace.restarted(event.time),
     )
 
 
 def _note(draft: SimpleNamespace, event: Event) -> None:
+    if mark := mark_of(event, draft.learning_rate):
+        kind, step = mark
+        draft.marked.setdefault(kind, []).append(step)
     match event:
         case PhaseChanged():
             draft.phase = event
@@ -105,9 +124,12 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
         case EpochEnded():
             draft.epoch = event
         case Validated():
-            known = draft.validation
-            found = {name: (*known.get(name, ()), (event.step, value)) for name, value in event.metrics.items()}
-            draft.validated, draft.validation = event, known | found
+            draft.validated = event
+            for name, value in event.metrics.items():
+                points = draft.validation.get(name, ())
+                if not isinstance(points, list):
+                    points = draft.validation[name] = [*points]
+                points.append((event.step, value))
         case CheckpointSaved():
             draft.checkpoint = event
         case LearningRateChanged():
@@ -115,6 +137,8 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
             draft.learning_rate, draft.rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
         case XlaTried():
             draft.xla = event
+        case MicroBatchesTried():
+            draft.micro_batches = event
         case WorkCounted():
             draft.work = event
         case Warned() | CommandAnswered():

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.events import RunEnded, RunStarted
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.strategies import CATALOGUE
 from accel_tui.run.curve import CAPACITY, Curve
@@ -25,6 +24,9 @@ STATUS_SECONDS = 1.0
 
 SAMPLES = 2000
 """How many of the samples that were taken before are read: the last minutes, of many devices."""
+
+EVENTS = 4096
+"""How many events are read at a time, so that those of a run with very many epochs are never all in memory."""
 
 
 class Follower:
@@ -58,7 +60,9 @@ class Follower:
             is_wanted: Whether anybody is left to call that; asked at each look.
         """
         try:
-            reader = RunReader(self._directory, most_samples=SAMPLES, most_buckets=CAPACITY)
+            reader = RunReader(
+                self._directory, most_samples=SAMPLES, most_buckets=CAPACITY, most_events=EVENTS, past_phases=False
+            )
         except RunError as error:
             self._on_problem(str(error))
             return
@@ -97,9 +101,11 @@ class Follower:
         devices = DeviceCurvesReader(STATUS_SECONDS)
         while is_wanted() and not self._stop.is_set():
             try:
-                update = reader.poll()
-                after = fold(after, update) if update else after
-                turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
+                while update := reader.poll():
+                    after = fold(after, update)
+                    if not update.more:
+                        break
+                turned = (after.started, after.ended) != (state.started, state.ended)
                 if turned or time.monotonic() - looked >= STATUS_SECONDS:
                     looked = time.monotonic()
                     info = reader.info()

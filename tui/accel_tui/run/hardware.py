@@ -40,6 +40,13 @@ def meters_of(state: RunState) -> Mapping[str, Meter]:
     return {**state.meters, **theirs} if theirs else state.meters
 
 
+def host_memory_used(state: RunState) -> float | None:
+    """The share of its machine's memory that was in use at the last reading; ``None`` where unknown."""
+    meter = state.meters.get("cpu:0")
+    used, total = (meter.reading(name).value for name in ("memory_used", "memory_total")) if meter else (None, None)
+    return used / total if used is not None and total else None
+
+
 def _elsewhere(state: RunState) -> Iterator[tuple[str, RunState]]:
     """The first worker on every other machine: all workers of a machine read the same devices."""
     seen = {state.info.host if state.info else ""}

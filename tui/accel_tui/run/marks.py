@@ -1,8 +1,8 @@
 """What happened at single steps of a run: where epochs ended, validations were, checkpoints were written."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from accel_engine.events import (
@@ -11,7 +11,7 @@ from accel_engine.events import (
     EpochEnded,
     Event,
     LearningRateChanged,
-    RunStarted,
+    MicroBatchesTried,
     Validated,
     XlaTried,
 )
@@ -29,6 +29,7 @@ class Kind(StrEnum):
     RATE_DOWN = "lower rate"
     RATE_UP = "higher rate"
     XLA = "XLA"
+    MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
     RESUMED = "resumed"
 
@@ -47,13 +48,13 @@ class Track:
     every: int = 1
     count: int = 0
 
-    def added(self, step: int) -> "Track":
-        """With one more event, at a step that is not before the last one."""
-        count = self.count + 1
-        if count % self.every:
-            return replace(self, count=count)
-        steps = (*self.steps, step)
-        return Track(steps[1::2], 2 * self.every, count) if len(steps) > MOST else Track(steps, self.every, count)
+    def extended(self, steps: Sequence[int]) -> "Track":
+        """With more events, at rising steps that are not before the last one."""
+        count, every = self.count + len(steps), self.every
+        kept = (*self.steps, *steps[every - 1 - self.count % every :: every])
+        while len(kept) > MOST:
+            kept, every = kept[1::2], 2 * every
+        return Track(kept, every, count)
 
     def cut(self, step: int) -> "Track":
         """Without the events after a step."""
@@ -65,32 +66,37 @@ Marks = Mapping[Kind, Track]
 """What happened, by kind; kinds that did not happen may be missing."""
 
 
-def marked(marks: Marks, event: Event, rate: float | None) -> Marks:
-    """Give the marks after this event too.
+def resumed(marks: Marks, step: int) -> Marks:
+    """The marks that are left when an engine takes the run up at a step."""
+    kept = {kind: track.cut(step) for kind, track in marks.items()}
+    return extended(kept, {Kind.RESUMED: [step]}) if step else kept
+
+
+def extended(marks: Marks, steps: Mapping[Kind, Sequence[int]]) -> Marks:
+    """The marks with more of some kinds, at steps that are not before the last ones."""
+    return {**marks, **{kind: marks.get(kind, Track()).extended(more) for kind, more in steps.items()}}
+
+
+def mark_of(event: Event, rate: float | None) -> tuple[Kind, int] | None:
+    """What there is to mark of an event, and at which step.
 
     Args:
-        marks: Those until now.
         event: What happened.
         rate: The learning rate before it, where it is known.
     """
     match event:
-        case RunStarted(first_step=step):
-            kept = {kind: track.cut(step) for kind, track in marks.items()}
-            return _added(kept, Kind.RESUMED, step) if step else kept
         case EpochEnded(step=step):
-            return _added(marks, Kind.EPOCH, step)
+            return Kind.EPOCH, step
         case Validated(step=step):
-            return _added(marks, Kind.VALIDATION, step)
+            return Kind.VALIDATION, step
         case CheckpointSaved(step=step):
-            return _added(marks, Kind.CHECKPOINT, step)
+            return Kind.CHECKPOINT, step
         case LearningRateChanged(step=step, learning_rate=new) if rate is not None and new != rate:
-            return _added(marks, Kind.RATE_DOWN if new < rate else Kind.RATE_UP, step)
+            return (Kind.RATE_DOWN if new < rate else Kind.RATE_UP), step
         case XlaTried(step=step, remembered=False):
-            return _added(marks, Kind.XLA, step)
+            return Kind.XLA, step
+        case MicroBatchesTried(step=step, remembered=False):
+            return Kind.MICRO_BATCHES, step
         case CommandAnswered(command="pause", obeyed=True, step=step):
-            return _added(marks, Kind.PAUSED, step)
-    return marks
-
-
-def _added(marks: Marks, kind: Kind, step: int) -> Marks:
-    return {**marks, kind: marks.get(kind, Track()).added(step)}
+            return Kind.PAUSED, step
+    return None

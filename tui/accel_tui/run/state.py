@@ -8,6 +8,7 @@ from accel_engine.events import (
     CommandAnswered,
     DevicesFound,
     EpochEnded,
+    MicroBatchesTried,
     ModelBuilt,
     PhaseChanged,
     RunEnded,
@@ -21,7 +22,7 @@ from accel_engine.events import (
 from accel_engine.run import RunInfo, Status
 from accel_tui.run.curve import Curve
 from accel_tui.run.device_curves import DeviceCurves
-from accel_tui.run.marks import Marks
+from accel_tui.run.marks import Kind, Marks, Track
 from accel_tui.run.meter import Meter
 from accel_tui.run.pace import Pace
 
@@ -53,6 +54,7 @@ class RunState:
         validation: Points of step and value by metric.
         epoch: The latest epoch that ended.
         xla: What trying XLA has shown; ``None`` while it was not tried.
+        micro_batches: The same of micro-batches.
         work: What a step computes and the devices could; ``None`` before that was counted.
         learning_rate: That of the next step, or ``None`` where the optimizer's own is in use.
         checkpoint: The last one.
@@ -83,6 +85,7 @@ class RunState:
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: EpochEnded | None = None
     xla: XlaTried | None = None
+    micro_batches: MicroBatchesTried | None = None
     work: WorkCounted | None = None
     learning_rate: float | None = None
     checkpoint: CheckpointSaved | None = None
@@ -142,13 +145,17 @@ class RunState:
     def remaining(self) -> float | None:
         """Seconds of work that are left, at the pace of late; ``None`` when that cannot be said yet.
 
-        Each epoch to come is given the time of the last validation and of the last checkpoint.
+        Each epoch to come is given the time of the last validation, and that of the last checkpoint as often as epochs
+        had one.
         """
         rate = self.pace.rate
         if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
             return None
         epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
-        between = sum(event.seconds for event in (self.validated, self.checkpoint) if event)
+        epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (Kind.EPOCH, Kind.CHECKPOINT))
+        between = self.validated.seconds if self.validated else 0.0
+        if self.checkpoint:
+            between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
         return (self.total_steps - self.step) / rate + epochs_left * between
 
     @property
