@@ -13,7 +13,7 @@ import tomli_w
 
 from accel_engine import data, models, strategies
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.spec import Spec
+from accel_engine.spec import AUTO, Spec
 
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
@@ -72,6 +72,14 @@ class Plan:
         choices=XLA_MODES,
     )
     batch_size: int = _field(64, "Examples a step, over all replicas (the global batch)", int, minimum=1)
+    micro_batches: int | None = _field(
+        None,
+        "Parts to take a device's batch in, in less memory; left out, a CPU tries them",
+        int,
+        minimum=1,
+        optional=True,
+        example="4",
+    )
     epochs: int = _field(10, "Times to go over the training data", int, minimum=1)
     steps_per_epoch: int | None = _field(
         None, "Optimizer updates in an epoch; all the data when left out", int, minimum=1, optional=True
@@ -155,7 +163,7 @@ class Plan:
         lines = []
         for name, value in self.to_mapping().items():
             lines.append(f"# {SPECS[name].doc}")
-            lines.append(f"# {name} =" if value is None else tomli_w.dumps({name: value}).strip())
+            lines.append(tomli_w.dumps({name: AUTO if value is None else value}).strip())
         return "\n".join(lines) + "\n"
 
     def changed(self) -> dict[str, Any]:
@@ -186,9 +194,8 @@ class Plan:
         words = ["accel-tui", "train"]
         changed = self.changed()
         for name, value in self.to_mapping().items():
-            if name not in changed and (name not in always or value is None):
-                continue
-            words += [flag(name), ",".join(value) if isinstance(value, list) else str(value)]
+            if name in changed or name in always:
+                words += [flag(name), _text(value)]
         return shlex.join(words)
 
     @property
@@ -200,6 +207,10 @@ class Plan:
     def title(self) -> str:
         """The run's name, or what it trains in two words."""
         return self.name or f"{models.find(self.model).name} on {data.find(self.data).name}"
+
+
+def _text(value: Any) -> str:
+    return AUTO if value in (None, []) else ",".join(value) if isinstance(value, list) else str(value)
 
 
 def flag(name: str) -> str:

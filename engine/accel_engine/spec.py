@@ -6,6 +6,9 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 
+AUTO = "auto"
+"""What is written for a value that is left out, where something else would stand for nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -18,7 +21,7 @@ class Spec:
         minimum: The smallest number allowed.
         above: The number that a value must exceed.
         maximum: The largest number allowed.
-        optional: Whether ``None`` (leave it out) is allowed.
+        optional: Whether ``None`` (leave it out) is allowed; it can be written as :data:`AUTO`, as can no names at all.
         example: A value to show in help.
     """
 
@@ -36,7 +39,7 @@ class Spec:
         """What a value may be, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        noun = {int: "a whole number", float: "a number", str: "text", tuple: "a list of names"}[self.type]
+        noun = {int: "a whole number", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
         bounds = [
             text
             for bound, text in (
@@ -46,15 +49,26 @@ class Spec:
             )
             if bound is not None
         ]
-        return " ".join([noun, " and ".join(bounds)]).strip() + (", or nothing" if self.optional else "")
+        return " ".join([noun, " and ".join(bounds)]).strip() + (f", or {AUTO}" if self.optional else "")
+
+    def parse(self, name: str, text: str) -> Any:
+        """Read a value from text, or raise :class:`PlanError`."""
+        value: Any = text.strip()
+        if self.type in (int, float) and not (self.optional and value == AUTO):
+            try:
+                # A comma parts thousands; in a number with a fraction, to many people it would be its point.
+                value = int(value.replace(",", "")) if self.type is int else float(value)
+            except ValueError:
+                raise PlanError(name, text, f"must be {self.allowed}") from None
+        return self.check(name, value)
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value in its exact type, or raise :class:`PlanError`."""
         wrong = PlanError(name, value, f"must be {self.allowed}")
-        if value is None and self.optional:
+        if self.optional and value in (None, AUTO):
             return None
         if self.type is tuple:
-            items = value.replace(",", " ").split() if isinstance(value, str) else value
+            items = () if value == AUTO else value.replace(",", " ").split() if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
                 raise wrong
             return tuple(items)

@@ -29,6 +29,7 @@ def changed(tmp_path: Path) -> Plan:
         precision="mixed_bfloat16",
         xla="off",
         batch_size=128,
+        micro_batches=4,
         epochs=3,
         steps_per_epoch=7,
         optimizer="sgd",
@@ -67,12 +68,12 @@ def test_every_field_survives_toml_and_json(changed: Plan) -> None:
     assert Plan.from_mapping(changed.to_mapping()) == changed
 
 
-def test_toml_explains_each_field_and_leaves_out_what_is_not_set() -> None:
+def test_toml_explains_each_field_and_says_what_is_left_out() -> None:
     text = Plan().to_toml()
     for name, spec in SPECS.items():
-        assert f"# {spec.doc}\n" in text
-        assert f"\n{name} = " in text or f"\n# {name} =" in text
-    assert "learning_rate" not in tomllib.loads(text)
+        assert f"# {spec.doc}\n{name} = " in text
+    assert tomllib.loads(text)["learning_rate"] == "auto"
+    assert Plan.from_toml(text) == Plan()
 
 
 def test_command_says_what_differs_and_can_be_pasted_into_a_shell(changed: Plan) -> None:
@@ -91,6 +92,30 @@ def test_devices_may_be_given_as_text_or_as_a_list() -> None:
     assert Plan.from_mapping({"devices": ["gpu:0"]}).devices == ("gpu:0",)
 
 
+def test_numbers_as_text_may_have_thousands_apart_but_not_parts() -> None:
+    assert SPECS["steps_per_epoch"].parse("steps_per_epoch", "1,000") == 1000
+    with pytest.raises(PlanError, match="must be a number"):
+        SPECS["learning_rate"].parse("learning_rate", "0,001")
+    assert SPECS["learning_rate"].parse("learning_rate", " 1e-3 ") == 1e-3
+    for text in ("1.5", "x", ""):
+        with pytest.raises(PlanError):
+            SPECS["epochs"].parse("epochs", text)
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.optional])
+def test_what_is_left_out_can_be_said_to_be(name: str) -> None:
+    assert SPECS[name].parse(name, "auto") is None
+    with pytest.raises(PlanError):
+        Plan.from_mapping({name: SPECS[name].parse(name, "")})
+    assert getattr(Plan.from_mapping({name: "auto"}), name) is None
+    assert Plan().command(always=(name,)) == f"accel-tui train {flag(name)} auto"
+
+
+def test_no_names_can_be_said_too() -> None:
+    assert SPECS["devices"].parse("devices", "auto") == ()
+    assert Plan(devices=()).command(always=("devices",)) == "accel-tui train --devices auto"
+
+
 def test_whole_number_is_taken_where_a_number_is_wanted() -> None:
     rate = Plan.from_mapping({"learning_rate": 1}).learning_rate
     assert isinstance(rate, float)
@@ -106,7 +131,7 @@ def test_whole_number_is_taken_where_a_number_is_wanted() -> None:
         ("batch_size", "64", "a whole number"),
         ("batch_size", None, "a whole number"),
         ("epochs", -1, "at least 1"),
-        ("steps_per_epoch", 0, "or nothing"),
+        ("steps_per_epoch", 0, "or auto"),
         ("learning_rate", 0, "above 0"),
         ("learning_rate", math.nan, "a number"),
         ("learning_rate", math.inf, "a number"),

@@ -5,8 +5,8 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from accel_tui.plan import form
 from accel_tui.widgets.plan.plan_form import PlanForm
+from accel_tui.words import fields
 
 Command = tuple[str, str, Callable[[], object]]
 """A title, what it does, and the call."""
@@ -75,8 +75,8 @@ class PlanCommands(SearchedCommands):
         """One command for each possible choice of each field on the screen, and one to go to each."""
         plan_form = self.screen.query_one(PlanForm)
         for field in plan_form.shown:
-            yield f"go to {form.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)
+            yield f"go to {fields.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)
             for choice in field.picker.choices:
                 if choice.possible and choice.value:
-                    title = f"{form.label(field.field)}: {choice.value}"
+                    title = f"{fields.label(field.field)}: {choice.value}"
                     yield title, choice.note or field.doc, partial(plan_form.set, field.field, choice.value)

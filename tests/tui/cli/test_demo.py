@@ -14,6 +14,7 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Outcome
 from accel_engine.run import Status
 from accel_tui.cli import demo
+from accel_tui.plan.demonstration import WINDOW
 from tui.cli.conftest import Engine
 from tui.fake_engine import FakeEngine
 
@@ -44,13 +45,13 @@ class Engines:
             self.running -= 1
 
     def train(self, engine):
-        """Dispatches that seem to take a second."""
+        """Dispatches that seem to take a second; steps enough to be compared, however slow the machine is."""
         engine.begin()
         at = time.time()
         while True:
             super(Engine, engine).chunk([0.5] * 10 * len(self.environments), seconds=1.0, at=at)
             at += 1.0
-            if commands := engine.writer.commands():
+            if engine.step >= 2 * WINDOW and (commands := engine.writer.commands()):
                 engine.reply(commands[0], "stopped", obeyed=True)
                 engine.end(Outcome.STOPPED)
                 return
@@ -172,6 +173,6 @@ def test_on_a_terminal_one_line_tells_of_the_way_that_trains(new_run, monkeypatc
         stage.show(reader.poll())
     engine.end()
     painted = stream.buffer.getvalue().decode()
-    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10 steps/s  accuracy 0.500"
+    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10.0 steps/s  accuracy 0.500"
     stage.clear()
     assert stream.buffer.getvalue().decode().endswith("\r\x1b[K")

@@ -3,7 +3,7 @@ import io
 import pyte
 import pytest
 
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
+from accel_engine.events import MicroBatchesTried, Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
 from accel_engine.run import RunReader, Update
 from accel_tui.cli.progress import Bar, Log, progress
 from accel_tui.cli.views import view_for
@@ -196,6 +196,11 @@ def test_a_validation_without_an_epoch_of_its_own_is_told_alone():
     assert worded(event, RunState()) == "epoch 3  validation loss 0.5000"
 
 
+def test_slow_steps_are_told_apart():
+    event = MicroBatchesTried(time=0.0, step=9, micro_batches=4, tried=4, whole=0.25, split=0.4, remembered=False)
+    assert worded(event, RunState()) == "going on in 4 micro-batches: 0.40 steps/s in 4, 0.25 whole"
+
+
 def test_numbers_have_the_digits_that_mean_something():
     assert [number(value) for value in (0.12345, 0.00012345, 12345.6, 0.0, -1.5)] == [
         "0.1235",
@@ -226,6 +231,6 @@ def test_the_use_of_the_devices_is_said_where_there_is_room():
         pace=Pace(recent=((100, 10.0),)),
         work=WorkCounted(time=1.0, flops=2e9, peak=80e9),
     )
-    assert progress(state) == "epoch 1  10/s  25% of peak"
-    assert progress(state, 26) == "epoch 1  10/s  25% of peak"
-    assert progress(state, 25) == "epoch 1  10/s"
+    assert progress(state) == "epoch 1  10.0/s  25% of peak"
+    assert progress(state, 28) == "epoch 1  10.0/s  25% of peak"
+    assert progress(state, 27) == "epoch 1  10.0/s"

@@ -41,9 +41,8 @@ def test_a_first_file_changes_nothing_and_can_be_uncommented(file: Path, capsys:
         key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in nameable.keys().values()
     }
     assert values["plan"] == {
-        name: list(value) if isinstance(value, tuple) else value
+        name: "auto" if value is None else list(value) if isinstance(value, tuple) else value
         for name, value in DEFAULTS.items()
-        if value is not None
     }
     assert main(["settings", "check"]) == 0
 

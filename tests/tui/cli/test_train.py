@@ -62,8 +62,8 @@ def test_flags_make_the_plan(engines, run_command):
 
 def test_flags_go_over_a_plan_file(engines, run_command, tmp_path):
     file = tmp_path / "plan.toml"
-    file.write_text('model = "mlp"\nepochs = 5\n')
-    assert run_command(f"train {file} --epochs 1 --plain").status == 0
+    file.write_text('model = "mlp"\nepochs = 5\nlearning_rate = 0.1\n')
+    assert run_command(f"train {file} --epochs 1 --learning-rate auto --plain").status == 0
     assert plan_of(engines.started[0]) == Plan(model="mlp", epochs=1)
 
 

@@ -6,7 +6,6 @@ import pytest
 from accel_engine import data
 from accel_engine.data import DataEntry
 from accel_engine.devices.reading import Device
-from accel_engine.errors import PlanError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Layout
 from accel_tui.plan import form
@@ -45,17 +44,6 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
     assert "at least 1" in filled.errors["epochs"]
     assert "did you mean adam" in filled.errors["optimizer"]
     assert filled.plan == Plan(seed=7)
-
-
-def test_numbers_may_have_thousands_apart_but_not_parts() -> None:
-    assert form.parse("steps_per_epoch", "1,000") == 1000
-    with pytest.raises(PlanError, match="must be a number"):
-        form.parse("learning_rate", "0,001")
-    assert form.parse("learning_rate", " 1e-3 ") == 1e-3
-    assert form.parse("learning_rate", "") is None
-    for text in ("1.5", "x", ""):
-        with pytest.raises(PlanError):
-            form.parse("epochs", text)
 
 
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:

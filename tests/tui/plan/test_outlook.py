@@ -30,6 +30,15 @@ def test_replicas_share_the_batch() -> None:
     assert said({"strategy": "mirrored", "virtual_cpus": "2"})["batch"] == "32 on each of cpu:0, cpu:1"
 
 
+def test_micro_batches_are_smaller() -> None:
+    assert said({"micro_batches": "4"})["batch"] == "64 on cpu:0, 16 at a time"
+
+
+def test_micro_batches_that_do_not_divide_take_back_the_steps() -> None:
+    told = said({"micro_batches": "5"})
+    assert {told[name] for name in ("left out", "steps", "batch")} == {"—"}
+
+
 def test_until_the_model_is_counted_that_is_said() -> None:
     facts = outlook.facts(form.fill({}, CPU), None, "counting…")
     pending = {fact.name for fact in facts if fact.pending}

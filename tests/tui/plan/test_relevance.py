@@ -13,8 +13,8 @@ GPUS = (*GPU, Device("gpu:1", "gpu", "NVIDIA L4"))
 TPU = (*CPU, Device("tpu:0", "tpu", "TPU v5e"))
 
 ALWAYS = {
-    "model", "data", "name", "strategy", "precision", "xla", "batch_size", "epochs", "steps_per_epoch", "optimizer",
-    "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
+    "model", "data", "name", "strategy", "precision", "xla", "batch_size", "micro_batches", "epochs", "steps_per_epoch",
+    "optimizer", "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
 }  # fmt: skip
 MEMORY = {"memory_growth", "memory_limit"}
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,26 @@ def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
 
 def test_a_list_as_stored_is_no_other_than_the_plan_s() -> None:
     assert not compare([side("a", devices=[]), side("b")]).plan
+
+
+def test_fields_are_called_as_in_the_form_and_what_is_left_empty_says_what_it_stands_for() -> None:
+    rows = compare([side("a", micro_batches=4, steps_per_epoch=9, tpu="local"), side("b")]).plan
+    assert {row.label: row.texts for row in rows} == {
+        "micro-batches": ("4", "auto"),
+        "steps per epoch": ("9", "all the data"),
+        "TPU": ("local", "—"),
+    }
+    (row,) = compare([side("a", of_a_later_version=None), side("b", of_a_later_version=2)]).plan
+    assert (row.label, row.texts) == ("of a later version", ("—", "2"))
+
+
+def test_of_a_script_only_what_it_told_is_said() -> None:
+    script = side("a", model="sequential", epochs=9)
+    assert script.run.info
+    info = replace(script.run.info, script="train.py")
+    found = compare([replace(script, run=replace(script.run, info=info)), side("b", model="mlp", epochs=9, seed=3)])
+    assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
+    assert found.equal == {"epochs": 9}
 
 
 def test_files_of_one_name_in_two_folders_are_told_apart() -> None:

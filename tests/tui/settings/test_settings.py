@@ -156,7 +156,7 @@ def test_the_command_of_a_plan_says_what_settings_would_say_otherwise() -> None:
     mine = Settings(plan={"epochs": 3, "batch_size": 8, "steps_per_epoch": 5})
     plan = Plan(epochs=10, batch_size=8)
     assert plan.command() == "accel-tui train --batch-size 8"
-    assert mine.command(plan) == "accel-tui train --batch-size 8 --epochs 10"
+    assert mine.command(plan) == "accel-tui train --batch-size 8 --epochs 10 --steps-per-epoch auto"
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

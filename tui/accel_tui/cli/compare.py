@@ -54,7 +54,7 @@ def _side(directory: Path) -> Side:
     run = summarize(directory)
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
-    with closing(RunReader(directory, most_samples=0, most_buckets=CAPACITY)) as reader:
+    with closing(RunReader(directory, most_samples=0, most_buckets=CAPACITY, past_phases=False)) as reader:
         return Side(run, fold(RunState(info=run.info), reader.poll()))
 
 

@@ -28,6 +28,7 @@ from accel_tui.cli.wording import number
 from accel_tui.look.glyphs import has_unicode
 from accel_tui.plan import demonstration
 from accel_tui.plan.demonstration import TAG, WARM_UP, Act, Agreement, Result
+from accel_tui.words import figures
 
 EPILOG = """\b
 Examples:
@@ -198,7 +199,7 @@ class _Stage(Bar):
         state, width = self.state, self._width() - 3
         parts = [self._title]
         if state.pace.rate:
-            parts.append(f"{state.pace.rate:,.0f} steps/s")
+            parts.append(f"{figures.compact(state.pace.rate)} steps/s")
             if curve := state.curves.get("accuracy"):
                 parts.append(f"accuracy {number(curve.last, 'accuracy')}")
         elif state.phase:

@@ -13,7 +13,7 @@ from accel_tui.cli.wording import epoch_of, means, worded
 from accel_tui.look.glyphs import has_unicode
 from accel_tui.run.fold import fold
 from accel_tui.run.state import RunState
-from accel_tui.words import units
+from accel_tui.words import figures, units
 
 EVERY = 5.0
 """Seconds between two lines on the progress of an epoch."""
@@ -131,7 +131,7 @@ def progress(state: RunState, width: float = math.inf) -> str:
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
     elif state.pace.rate:
-        parts.append(f"{state.pace.rate:,.0f}/s")
+        parts.append(f"{figures.compact(state.pace.rate)}/s")
         if state.remaining is not None:
             parts.append(f"{duration(state.remaining)} left")
     words = "  ".join(filter(None, parts))

@@ -10,6 +10,7 @@ import tomli_w
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
+from accel_engine.spec import AUTO
 from accel_tui.cli.table import table
 from accel_tui.settings import places
 from accel_tui.settings import settings as user
@@ -113,12 +114,13 @@ def _allowed(choices: tuple[str, ...]) -> str:
 
 
 def _lines(name: str, doc: str, allowed: str, value: Any) -> list[str]:
-    example = "" if value is None else _toml(value)
-    return [f"# {doc}{allowed}\n", f"# {name} = {example}".rstrip() + "\n"]
+    return [f"# {doc}{allowed}\n", f"# {name} = {_toml(value)}\n"]
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML has it, in a line."""
+    """A value as TOML has it, in a line; of one that is left out, what says so."""
+    if value is None:
+        value = AUTO
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
@@ -145,7 +147,7 @@ def _rows(chosen: Settings) -> Iterator[tuple[str, str, str]]:
         yield name, _toml(getattr(chosen, ATTRIBUTES[name])), _origin(chosen, name)
     for name in PLAN_SPECS:
         value = chosen.plan.get(name, PLAN_DEFAULTS[name])
-        yield f"plan.{name}", "" if value is None else _toml(value), _origin(chosen, f"plan.{name}")
+        yield f"plan.{name}", _toml(value), _origin(chosen, f"plan.{name}")
     for key in nameable.keys().values():
         yield f"keys.{key.id}", chosen.keys.get(key.id, ",".join(key.keys)), _origin(chosen, f"keys.{key.id}")
 

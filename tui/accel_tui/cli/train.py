@@ -15,7 +15,7 @@ from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.run import RunReader, create, find
 from accel_engine.run.making import reopen
 from accel_engine.run.parts import resumable
-from accel_engine.spec import Spec
+from accel_engine.spec import AUTO, Spec
 from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.speech import say
@@ -49,13 +49,11 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
     """Read a flag's text as its field's type; ``None`` when the flag was not given."""
     if text is None or option.name is None:
         return None
-    spec = SPECS[option.name]
     try:
-        return spec.check(option.name, spec.type(text) if spec.type in (int, float) else text)
+        value = SPECS[option.name].parse(option.name, text)
     except PlanError as error:
         raise click.BadParameter(f"{text!r} {error.allowed}", context, option) from error
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} must be {spec.allowed}", context, option) from error
+    return AUTO if value is None else value
 
 
 def _option(name: str, spec: Spec) -> click.Option:
@@ -67,7 +65,7 @@ def _option(name: str, spec: Spec) -> click.Option:
     elif spec.choices:
         details.insert(0, ", ".join(spec.choices))
     elif spec.minimum is not None or spec.above is not None or spec.maximum is not None:
-        details.insert(0, spec.allowed.removesuffix(", or nothing"))
+        details.insert(0, spec.allowed)
     elif spec.example:
         details.insert(0, f"as in {spec.example}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")

@@ -9,6 +9,7 @@ from accel_engine.events import (
     EpochEnded,
     Event,
     LearningRateChanged,
+    MicroBatchesTried,
     ModelBuilt,
     Outcome,
     Phase,
@@ -24,7 +25,7 @@ from accel_engine.events import (
 from accel_tui.cli.durations import duration
 from accel_tui.run.state import RunState
 from accel_tui.run.workers import means_of, whereabouts
-from accel_tui.words import units
+from accel_tui.words import figures, units
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, in which nothing else is heard."""
@@ -70,7 +71,13 @@ def worded(event: Event, state: RunState) -> str:
         case XlaTried():
             source = ", as an earlier run found" if event.remembered else ""
             way = "with" if event.xla else "without"
-            return f"going on {way} XLA{source}: {event.compiled:,.0f} steps/s with it, {event.plain:,.0f} without"
+            with_it, without = figures.compact(event.compiled), figures.compact(event.plain)
+            return f"going on {way} XLA{source}: {with_it} steps/s with it, {without} without"
+        case MicroBatchesTried():
+            source = ", as an earlier run found" if event.remembered else ""
+            way = f"in {event.micro_batches} micro-batches" if event.micro_batches > 1 else "with whole batches"
+            split, whole = figures.compact(event.split), figures.compact(event.whole)
+            return f"going on {way}{source}: {split} steps/s in {event.tried}, {whole} whole"
         case WorkCounted(flops=None):
             return f"the operations of a step are not counted: {event.reason}"
         case WorkCounted(flops=float(flops)):
@@ -114,7 +121,7 @@ def _is_validated(state: RunState) -> bool:
 
 
 def _ending(event: RunEnded, onwards: int) -> str:
-    speed = f"{event.steps_per_second:,.0f} steps/s" if event.steps_per_second else ""
+    speed = f"{figures.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     where = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
     seconds = duration(event.seconds)  # of the engine that ends; not of those before it
     took = f", {seconds} since step {onwards:,}" if onwards else f" after {seconds}"

@@ -16,9 +16,10 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.estimate import Schedule
 from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
+from accel_engine.spec import AUTO
 from accel_engine.strategies import Layout
 from accel_tui.plan.relevance import relevant, sensible
-from accel_tui.words import units
+from accel_tui.words import fields, units
 
 WHAT = ("model", "data", "image_size", "name")
 WHERE = (
@@ -40,8 +41,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "How": tuple(name for name in SPECS if name not in WHAT + WHERE),
 }
 """The fields of the form by the question that they answer; a field of no other group is a how."""
-
-_LABELS = {"xla": "XLA", "virtual_cpus": "virtual CPUs", "tpu": "TPU"}
 
 _DOCS = {
     "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",
@@ -89,11 +88,6 @@ class Filled:
     schedule: Schedule | None = None
 
 
-def label(name: str) -> str:
-    """A field's name on the screen."""
-    return _LABELS.get(name, name.replace("_", " "))
-
-
 def doc(name: str) -> str:
     """What a field is for, in a line that fits the smallest comfortable terminal."""
     return _DOCS.get(name, SPECS[name].doc)
@@ -104,25 +98,6 @@ def text_of(value: Any) -> str:
     if value is None:
         return ""
     return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def parse(name: str, text: str) -> Any:
-    """Read a field's text.
-
-    Raises:
-        PlanError: It is no value of the field's type, or out of its bounds.
-    """
-    spec = SPECS[name]
-    value: Any = text.strip()
-    if not value and spec.optional:
-        return None
-    if spec.type in (int, float):
-        try:
-            # A comma parts thousands; in a number with a fraction, to many people it would be its point.
-            value = int(value.replace(",", "")) if spec.type is int else float(value)
-        except ValueError:
-            raise PlanError(name, text, f"must be {spec.allowed}") from None
-    return spec.check(name, value)
 
 
 def fill(
@@ -160,7 +135,7 @@ def fill(
 
 def _on_screen(reason: str) -> str:
     """A reason that names fields as the form does, where it names the command's options: ``--virtual-cpus 2``."""
-    return _FLAG.sub(lambda flag: label(flag[1].replace("-", "_")), reason)
+    return _FLAG.sub(lambda flag: fields.label(flag[1].replace("-", "_")), reason)
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
@@ -169,7 +144,7 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
     errors: dict[str, str] = {}
     for name, text in texts.items():
         try:
-            values[name] = parse(name, text)
+            values[name] = SPECS[name].parse(name, text.strip() or (AUTO if SPECS[name].optional else ""))
         except PlanError as error:
             errors[name] = error.allowed
     while True:
@@ -234,18 +209,9 @@ def remark(name: str, filled: Filled) -> str:
 
 def empty(name: str, filled: Filled) -> str:
     """What a field stands for when it is left empty."""
-    match name:
-        case "devices":
-            layout = filled.layout
-            chosen = layout.elsewhere or ",".join(layout.devices) if layout and not filled.plan.devices else ""
-            return f"auto: {chosen}" if chosen else "auto"
-        case "steps_per_epoch":
-            return "all the data"
-        case "image_size":
-            return "as they are"
-        case "name":
-            return "none"
-    return "auto" if SPECS[name].optional else ""
+    layout = filled.layout if name == "devices" and not filled.plan.devices else None
+    chosen = layout.elsewhere or ",".join(layout.devices) if layout else ""
+    return f"auto: {chosen}" if chosen else fields.empty(name)
 
 
 def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:

@@ -44,6 +44,7 @@ def facts(filled: Filled, description: Description | None, pending: str) -> tupl
 _MODEL = {"model", "data", "image_size"}
 _STEPS = {
     "batch_size",
+    "micro_batches",
     "epochs",
     "steps_per_epoch",
     "strategy",
@@ -108,6 +109,8 @@ def _steps(filled: Filled) -> list[Fact]:
     if laid_out is None:
         share = f"{filled.plan.batch_size} shared by the cores of {filled.layout.elsewhere or 'the TPU'}"
         return [examples, *(Fact(name, "known once connected") for name in ("left out", "steps")), Fact("batch", share)]
+    parts = filled.plan.micro_batches or 1
+    at_a_time = f", {laid_out.per_replica_batch // parts} at a time" if parts > 1 else ""
     return [
         examples,
         Fact(
@@ -115,7 +118,7 @@ def _steps(filled: Filled) -> list[Fact]:
             f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
         ),
         Fact("steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"),
-        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}"),
+        Fact("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}{at_a_time}"),
     ]
 
 

@@ -10,6 +10,7 @@ from accel_tui.words import figures, names, units
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.STARTING: ("◌", "accent"),
     Status.RUNNING: ("●", "accent"),
+    Status.PAUSED: ("‖", "warning"),
     Status.FINISHED: ("✓", "success"),
     Status.STOPPED: ("■", "warning"),
     Status.FAILED: ("✗", "error"),

@@ -9,7 +9,7 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_tui.run.state import RunState
-from accel_tui.words import figures, names
+from accel_tui.words import fields, figures, names
 
 MOST = 8
 """The most runs that are compared: as many as can be told apart in a chart."""
@@ -17,7 +17,10 @@ MOST = 8
 NOTHING = "—"
 """Stands where a run has no such value."""
 
-_UNTOLD = frozenset({"name"})  # is said above the columns
+_UNTOLD: Any = object()
+"""The value of a field that a script told nothing of."""
+
+_TITLES = frozenset({"name"})  # are said above the columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ class Side:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """Its plan, with the defaults for the fields that were not there yet when it was made."""
-        return {**DEFAULTS, **(self.run.info.values if self.run.info else {})}
+        """Its plan, with the defaults for the fields that are younger than it; of a script, what that told."""
+        info = self.run.info
+        return info.values if info and info.script else {**DEFAULTS, **(info.values if info else {})}
 
     @property
     def speed(self) -> float | None:
@@ -101,7 +105,7 @@ class Comparison:
     @property
     def words(self) -> str:
         """What is equal, in a line."""
-        told = ", ".join(f"{_label(name)} {_value(name, value)}" for name, value in self.equal.items())
+        told = ", ".join(f"{fields.label(name)} {_value(name, value)}" for name, value in self.equal.items())
         rest = f"{self.defaults} fields are at their defaults in all"
         return f"Equal: {told}; {rest}." if told else f"{rest[0].upper()}{rest[1:]}."
 
@@ -109,12 +113,15 @@ class Comparison:
 def compare(sides: Sequence[Side]) -> Comparison:
     """Lay runs side by side."""
     plans = [side.plan for side in sides]
-    fields = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _UNTOLD]
-    columns = {name: tuple(_comparable(plan.get(name)) for plan in plans) for name in fields}
-    alike = {name: values[0] for name, values in columns.items() if all(value == values[0] for value in values)}
-    equal = {name: value for name, value in alike.items() if value != _comparable(DEFAULTS.get(name))}
+    wanted = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
+    columns = {name: tuple(_comparable(plan.get(name, _UNTOLD)) for plan in plans) for name in wanted}
+    usual = {name: _comparable(DEFAULTS.get(name)) for name in wanted}
+    # What a script told nothing of differs only from what is not the default.
+    known = {name: {usual[name] if value is _UNTOLD else value for value in values} for name, values in columns.items()}
+    alike = {name: values.pop() for name, values in known.items() if len(values) == 1}
+    equal = {name: value for name, value in alike.items() if value != usual[name]}
     differing = [
-        Row(_label(name), values, _values(name, values)) for name, values in columns.items() if name not in alike
+        Row(fields.label(name), values, _values(name, values)) for name, values in columns.items() if name not in alike
     ]
     return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(alike) - len(equal))
 
@@ -153,10 +160,6 @@ def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest:
     return Row(label, tuple(values), texts, frozenset(place for place, value in enumerate(values) if value == best))
 
 
-def _label(field: str) -> str:
-    return field.replace("_", " ")
-
-
 def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:
     """The values for people, in full where they would look alike else."""
     texts = tuple(_value(field, value) for value in values)
@@ -164,8 +167,10 @@ def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _value(field: str, value: Any) -> str:
-    if value is None or value in ("", ()):
+    if value is _UNTOLD or value == "":
         return NOTHING
+    if value in (None, ()):
+        return fields.empty(field) or NOTHING
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if isinstance(value, float):
