@@ -25,7 +25,7 @@ class StillSampler:
 
 
 class RunApp(AccelApp):
-    """The real app on a machine of stand-ins, that notes where it was sent."""
+    """The real app on a machine of stand-ins, that notes where it was sent and what it told."""
 
     def __init__(self, directory: Path) -> None:
         def no_engine(_: Callable[[], None]) -> Any:
@@ -34,6 +34,11 @@ class RunApp(AccelApp):
         super().__init__(directory, make_engine=no_engine, make_sampler=lambda _: StillSampler())  # type: ignore[arg-type, return-value]
         self.went: list[str] = []
         self.resumed: list[Path] = []
+        self.told: list[str] = []
+
+    def notify(self, message: str, **options: Any) -> None:
+        self.told.append(message)
+        super().notify(message, **options)
 
     def show_runs(self) -> None:
         self.went.append("runs")
@@ -59,5 +64,5 @@ def screen_of(pilot: Pilot[None]) -> RunScreen:
 
 
 def told(pilot: Pilot[None]) -> str:
-    """The words of all notifications."""
-    return " | ".join(notification.message for notification in pilot.app._notifications)
+    """The words of all notifications, also of those that have gone since: some stay for three seconds only."""
+    return " | ".join(app_of(pilot).told)

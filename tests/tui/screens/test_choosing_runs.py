@@ -223,8 +223,8 @@ async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -
         connection = connect(live)
         connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
         connection.close()
+        await until(pilot, lambda: [note.title for note in pilot.app._notifications] == ["Run lost"], "what is told")
         await shows(pilot, "? lost", "ended without a word", "R goes on from its last checkpoint")
-        assert [note.title for note in pilot.app._notifications] == ["Run lost"]
 
 
 async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path]) -> None:

@@ -182,6 +182,20 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
         await shows(pilot, "32 on each of cpu:0, cpu:1")
 
 
+async def test_a_list_that_is_open_keeps_its_choices_and_its_cursor_when_devices_are_found() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await fill(pilot, "strategy", "")
+        await pilot.press("enter", "down")
+        await shows(pilot, "mirrored")
+        listed = field(pilot, "strategy").picker.listed
+        names, at = [option.id for option in listed.options], listed.highlighted
+        assert listed.get_option("=mirrored").disabled
+        pilot.app.inventory = with_gpus(2)  # type: ignore[attr-defined]
+        await until(pilot, lambda: not listed.get_option("=mirrored").disabled, "what is possible now")
+        assert ([option.id for option in listed.options], listed.highlighted) == (names, at)
+
+
 async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await shows(pilot, "engine: ready", "virtual CPUs")
@@ -255,6 +269,20 @@ async def test_start_makes_a_run_hands_it_over_and_shows_it() -> None:
         await until(pilot, lambda: len(app.engines) == 2, "the next engine")
         assert field(pilot, "epochs").picker.value == "3"
     assert [engine.closed for engine in app.engines] == [False, True]
+
+
+async def test_what_was_started_stays_in_a_field_whose_list_was_open() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        await fill(pilot, "model", "mlp")
+        await shows(pilot, "esc closes the list")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
+        app.show_plan()
+        await hides(pilot, "esc closes the list")
+        await pilot.press("escape")
+        assert field(pilot, "model").picker.value == "mlp"
 
 
 async def test_a_second_press_starts_no_second_run() -> None:

@@ -1,8 +1,11 @@
 """The screen of a run, driven as a user does, on runs that a stand-in for the engine writes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Outcome, Phase
@@ -12,6 +15,7 @@ from accel_tui.widgets.charts.run_charts import RunCharts
 from accel_tui.widgets.devices.panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.notices import Notices
+from accel_tui.widgets.run.phase_line import PhaseLine
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.run_app import SMALL, WIDE, RunApp, app_of, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until
@@ -208,10 +212,11 @@ async def test_what_cannot_be_read_of_a_device_says_why(engine: FakeEngine) -> N
         await shows(pilot, "not supported")
 
 
-def axis_of(pilot: Pilot[None]) -> str:
-    """The labels of the loss chart's axis of steps."""
+def ends_of(pilot: Pilot[None]) -> tuple[str, str]:
+    """The first and the last label of the loss chart's axis of steps."""
     region = screen_of(pilot).query_one("#loss", Chart).region
-    return text_of(pilot).splitlines()[region.bottom - 1][region.x : region.right]
+    labels = text_of(pilot).splitlines()[region.bottom - 1][region.x : region.right].split() or [""]
+    return labels[0], labels[-1]
 
 
 async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(engine: FakeEngine) -> None:
@@ -223,11 +228,10 @@ async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(eng
         loss = screen_of(pilot).query_one("#loss", Chart)
         charts = screen_of(pilot).query_one(RunCharts)
         assert charts.has_focus
-        whole = axis_of(pilot)
-        assert "200k" in whole
+        await until(pilot, lambda: ends_of(pilot) == ("0", "200k"), "the whole run")
         await pilot.press("plus")
         await until(pilot, lambda: loss.window == (100_000, 200_000), "the second half")
-        assert axis_of(pilot).split()[0] == "100k"
+        assert ends_of(pilot) == ("100k", "200k")
         for _ in range(9):
             await pilot.press("equals_sign")
         for _ in range(2):
@@ -247,7 +251,7 @@ async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(eng
         await pilot.press("end")
         await until(pilot, lambda: (loss.window or (0, 0))[1] >= 200_000, "the end")
         await pilot.press("0")
-        await until(pilot, lambda: axis_of(pilot) == whole, "the whole run")
+        await until(pilot, lambda: ends_of(pilot) == ("0", "200k"), "the whole run again")
         assert loss.window is None
         await until(pilot, lambda: not screen_of(pilot).state.details, "the details to go")
 
@@ -288,3 +292,22 @@ async def test_a_slash_opens_the_log_and_asks_what_to_search(engine: FakeEngine)
         await shows(pilot, "/ spoken 1/1")
         await pilot.press("l")
         await until(pilot, lambda: screen_of(pilot).query_one(RunCharts).has_focus, "the curves to have the keys")
+
+
+async def test_news_that_come_while_the_program_is_left_are_nobody_s(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[Widget] = []
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        screen, detach = screen_of(pilot), Widget._detach
+        line = screen.query_one(PhaseLine)
+
+        def go(widget: Widget) -> None:
+            detach(widget)
+            if widget is line:
+                gone.append(widget)
+                screen._follower._put(replace(screen.state, step=20))
+
+        monkeypatch.setattr(Widget, "_detach", go)
+    assert gone

@@ -141,6 +141,24 @@ async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: 
         await until(pilot, app.is_whole, "the whole")
 
 
+async def test_what_waits_for_its_turn_is_painted_with_what_is_painted_at_once(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "step 20")
+        await until(pilot, app.is_whole, "the first frames")
+        screen, asked, render_lines = app.screen, set[Widget](), Widget.render_lines
+        assert isinstance(screen, RunScreen)
+        monkeypatch.setattr(Widget, "render_lines", lambda self, crop: asked.add(self) or render_lines(self, crop))
+        title = screen.query_one("RunTitle", Widget)
+        title.refresh()
+        screen._dirty_widgets.add(title)  # as its message does
+        with screen.painted_at_once():
+            screen.query_one(PhaseLine).take(replace(screen.state, step=21))
+        assert title in asked
+
+
 async def test_what_is_not_painted_at_once_is_painted_at_the_same_place(engine: FakeEngine) -> None:
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36)) as pilot:

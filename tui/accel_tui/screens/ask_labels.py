@@ -15,6 +15,7 @@ from textual.widgets import Input, Label
 from accel_engine.errors import UsageError
 from accel_engine.run import Labels
 from accel_engine.run.labels import name, note, tagged, tags
+from accel_tui.widgets.line_input import LineInput
 
 HINT = "[@click=screen.keep]enter keeps all of it[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
 
@@ -64,15 +65,17 @@ class AskLabelsScreen(ModalScreen[Change | None]):
                 yield Label(f"Tag {len(question.ids)} runs", classes="question", markup=False)
                 yield Label(", ".join(question.ids), classes="detail", markup=False)
                 yield Label("Tags to add and to take away", classes="label")
-                yield Input(placeholder="+paper -old", id="tags", compact=True)
+                yield LineInput(placeholder="+paper -old", id="tags", compact=True)
             else:
                 yield Label(f"Label {question.ids[0]}", classes="question", markup=False)
                 yield Label("Name", classes="label")
-                yield Input(labels.name, placeholder=question.planned or "the plan gives none", id="name", compact=True)
+                yield LineInput(
+                    labels.name, placeholder=question.planned or "the plan gives none", id="name", compact=True
+                )
                 yield Label("Note", classes="label")
-                yield Input(labels.note, id="note", compact=True)
+                yield LineInput(labels.note, id="note", compact=True)
                 yield Label("Tags", classes="label")
-                yield Input(" ".join(labels.tags), placeholder="paper baseline", id="tags", compact=True)
+                yield LineInput(" ".join(labels.tags), placeholder="paper baseline", id="tags", compact=True)
             yield Label(HINT, id="verdict")
 
     def _change(self) -> Change:

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
+from accel_tui.widgets.line_input import LineInput
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
 
@@ -67,7 +68,7 @@ class AskLearningRateScreen(ModalScreen[float | None]):
         with Vertical(classes="dialog"):
             yield Label("Learning rate", classes="question")
             yield Label(f"It is {now}. The next step is taken with:", classes="detail")
-            yield Input(placeholder="1e-4, x0.5, /10", id="rate", compact=True)
+            yield LineInput(placeholder="1e-4, x0.5, /10", id="rate", compact=True)
             yield Label(_hint(None), id="verdict")
 
     @on(Input.Changed, "#rate")

@@ -16,7 +16,6 @@ from textual.widgets import Button, Input, Static
 from accel_engine.devices.reading import Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_tui.commands import PlanCommands
-from accel_tui.plan import form
 from accel_tui.plan.form import Filled
 from accel_tui.run.meter import Meter
 from accel_tui.screens.weighing import WeighingScreen
@@ -27,6 +26,7 @@ from accel_tui.widgets.plan.outlook_panel import OutlookPanel
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.words import fields
 
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
@@ -160,6 +160,8 @@ class PlanScreen(WeighingScreen):
         if filled.errors:
             self.form.go_to(next(name for name in SPECS if name in filled.errors))
         else:
+            for picker in self.query(Picker):
+                picker.is_open = False  # it could still put back what was there before
             self.app.start_run(filled.plan)
 
     def action_copy(self) -> None:
@@ -246,6 +248,6 @@ class PlanScreen(WeighingScreen):
             status.update(Content.styled(self.start_problem, "$text-error"))
         elif filled and filled.errors:
             name, reason = next((name, filled.errors[name]) for name in SPECS if name in filled.errors)
-            status.update(Content.styled(f"{form.label(name)}: {reason}", "$text-error"))
+            status.update(Content.styled(f"{fields.label(name)}: {reason}", "$text-error"))
         else:
             status.update(Content.styled(self.engine_words, "$text-muted"))

@@ -139,7 +139,7 @@ class RunScreen(SteeringScreen):
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
         """Take what is new, without a message: ten times a second that would cost as much as the words of a line."""
-        while await self._news.wait():
+        while await self._news.wait() and not self._pruning:  # then the widgets go away one by one
             self._news.clear()
             self.problem = ""
             if is_covered(self):

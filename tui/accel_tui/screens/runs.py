@@ -25,6 +25,7 @@ from accel_tui.runs.comparison import MOST
 from accel_tui.screens.ask import Answer, AskScreen
 from accel_tui.screens.ask_labels import AskLabelsScreen, Change, Question
 from accel_tui.widgets.key_line import KeyLine
+from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.runs.detail import RunDetail
 from accel_tui.widgets.runs.table import RunsTable
 from accel_tui.widgets.top_bar import TopBar
@@ -96,7 +97,7 @@ class RunsScreen(Screen[None]):
         """Which runs, the list, what there is to say of one of them, and what to do when there is none."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
-            yield Input(placeholder="/ finds: cnn  status:failed  tag:paper", id="words", compact=True)
+            yield LineInput(placeholder="/ finds: cnn  status:failed  tag:paper", id="words", compact=True)
             yield Label(id="found", markup=False)
         yield self.table
         yield Static(id="empty", markup=False)

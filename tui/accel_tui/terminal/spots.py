@@ -76,6 +76,11 @@ class SpotScreen(Screen[None]):
         with _settled():
             super()._refresh_layout(size, scroll)
 
+    def _compositor_refresh(self) -> None:
+        # All that waits for its turn counts as painted after this, so it has to be painted with the rest.
+        self._compositor.update_widgets(self._dirty_widgets)
+        super()._compositor_refresh()
+
     @contextmanager
     def painted_at_once(self) -> Iterator[None]:
         """Paint at its end what :class:`SpotWidget` have changed of themselves meanwhile, without a message or a timer.

@@ -18,10 +18,7 @@ WHOLE = Axis(0, 200)
 
 
 def track(*steps: int) -> Track:
-    found = Track()
-    for step in steps:
-        found = found.added(step)
-    return found
+    return Track().extended(steps)
 
 
 def picture(marks: dict[Kind, Track], *, columns: int = 56, x: Axis = WHOLE, explains: bool = False) -> Frame:
@@ -35,7 +32,7 @@ def line(frame: Frame) -> str:
 
 def test_each_kind_has_a_shape_of_its_own() -> None:
     assert len(set(GLYPHS.values())) == len(GLYPHS) == len(Kind)
-    marks = {kind: track(20 + 24 * place) for place, kind in enumerate(Kind)}
+    marks = {kind: track(20 + 20 * place) for place, kind in enumerate(Kind)}
     drawn = line(picture(marks))
     assert [character for character in drawn if character in GLYPHS.values()] == [GLYPHS[kind] for kind in Kind]
 
@@ -55,7 +52,7 @@ def test_an_epoch_and_the_validation_that_ended_it_are_one_sign() -> None:
     assert [character for character in line(picture(marks)) if character not in " 0└─┬"] == list("┻◆●┻◆")
     assert words(marks, WHOLE, 50)[-1] == "┻ epoch, val  ● validation  ◆ checkpoint"
     every = {kind: track(*range(2, 202, 2)) for kind in (Kind.EPOCH, Kind.VALIDATION)}
-    assert words(every, WHOLE, 50)[-1] == "┻ 20 epochs, val"
+    assert words(every, WHOLE, 50)[-1] == "┻ = 20 epochs, val"
     assert "╋" in line(picture({Kind.EPOCH: track(0), Kind.VALIDATION: track(0)}))  # where there is a tick
 
 
@@ -73,12 +70,12 @@ def test_of_many_events_only_some_are_drawn(events: int, stride: int) -> None:
     drawn = line(picture(marks))
     assert sum(character in "┴┼" for character in drawn) == events // stride
     told = words(marks, Axis(0, 200), 50)[-1]
-    assert told == ("┴ epoch" if stride == 1 else f"┴ {stride} epochs")
+    assert told == ("┴ epoch" if stride == 1 else f"┴ = {stride} epochs")
 
 
 def test_a_closer_look_shows_more_of_them() -> None:
     marks = {Kind.EPOCH: track(*range(2, 202, 2))}
-    assert words(marks, Axis(0, 200), 50)[-1] == "┴ 20 epochs"
+    assert words(marks, Axis(0, 200), 50)[-1] == "┴ = 20 epochs"
     assert words(marks, Axis(101, 111), 50)[-1] == "┴ epoch"
 
 
@@ -86,7 +83,7 @@ def test_thinned_tracks_are_drawn_at_their_own_numbers() -> None:
     marks = {Kind.CHECKPOINT: track(*range(1, 3 * MOST))}
     assert marks[Kind.CHECKPOINT].every == 4
     whole = Axis(0, 3 * MOST)
-    stride = int(words(marks, whole, 80)[-1].split()[1])
+    stride = int(words(marks, whole, 80)[-1].split()[2])
     assert stride % 4 == 0
     assert 3 * MOST / stride <= 10
 
@@ -96,6 +93,12 @@ def test_meanings_are_told_as_far_as_there_is_room_the_rarest_first() -> None:
     assert picture(marks, explains=True).text(0).rstrip().endswith("┴ epoch  ◆ checkpoint  ║ pause")
     assert picture(marks, columns=46, explains=True).text(0).rstrip().endswith("  ◆ checkpoint  ║ pause")
     assert "pause" not in picture(marks).text(0)
+
+
+def test_what_happens_once_is_told_rather_than_what_happens_often() -> None:
+    marks = {Kind.CHECKPOINT: track(100), Kind.MICRO_BATCHES: track(100)}
+    assert "◆÷" in line(picture(marks))
+    assert words(marks, WHOLE, 50) == ["÷ micro-batches", "◆ checkpoint  ÷ micro-batches"]
 
 
 def test_what_is_not_in_the_window_is_not_drawn() -> None:

@@ -1,9 +1,12 @@
 """What the plan came to, in words."""
 
-from accel_engine.events import DevicesFound, WorkCounted
+import pytest
+
+from accel_engine.events import DevicesFound, MicroBatchesTried, WorkCounted
 from accel_tui.cli.wording import worded
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.facts import RunFacts
+from tui.example_events import model_built
 
 
 def test_what_a_step_computes_and_what_the_devices_could() -> None:
@@ -32,3 +35,12 @@ def test_where_a_tpu_is() -> None:
     lines = [" ".join(line.split()) for line in RunFacts().words(state).plain.splitlines()]
     assert lines[-2:] == ["devices TPU:0, TPU:1", "at grpc://10.0.0.2:8470"]
     assert worded(found, state) == "training on TPU:0, TPU:1 at grpc://10.0.0.2:8470 (TPUStrategy)"
+
+
+@pytest.mark.parametrize(("taken", "words"), [(4, "4: 105/s, whole 80.0/s"), (1, "none: 80.0/s, in 4 105/s")])
+def test_what_trying_micro_batches_has_shown(taken: int, words: str) -> None:
+    tried = MicroBatchesTried(time=2.0, step=5, micro_batches=taken, tried=4, whole=80.0, split=105.0, remembered=False)
+
+    told = RunFacts().words(RunState(built=model_built(), micro_batches=tried)).plain
+
+    assert words in " ".join(told.split())

@@ -3,9 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunInfo, Status
 from accel_tui.cli.wording import worded
+from accel_tui.run.meter import record
 from accel_tui.run.state import RunState
 from accel_tui.widgets.pieces import plain
 from accel_tui.widgets.run.outcome import RunOutcome, results
@@ -34,7 +38,7 @@ def test_the_end_says_how_well_the_devices_were_used() -> None:
     assert RunOutcome().words(RunState(ended=ended)).plain == head
     used = replace(ended, flops_per_second=12.3e9, mfu=0.41)
     assert RunOutcome().words(RunState(ended=used)).plain == f"{head}, 12.3 GFLOP/s, 41% of peak"
-    assert worded(used, RunState()) == "finished at step 600 after 1:23, 10 steps/s, 12.3 GFLOP/s, 41% of peak"
+    assert worded(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, 41% of peak"
 
 
 def test_the_time_of_a_run_that_went_on_is_said_to_be_its_last_engines() -> None:
@@ -47,4 +51,14 @@ def test_the_time_of_a_run_that_went_on_is_said_to_be_its_last_engines() -> None
     said = RunOutcome().words(state).plain
     assert said == "Stopped after 229 steps and 10 epochs, 0:09 since step 141, 53.0 steps/s"
     assert plain(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
-    assert worded(ended, state) == "stopped at step 229, 9.0 s since step 141, 53 steps/s"
+    assert worded(ended, state) == "stopped at step 229, 9.0 s since step 141, 53.0 steps/s"
+
+
+@pytest.mark.parametrize(("used", "told"), [(15.5, True), (14.0, False), (None, False)])
+def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None, told: bool) -> None:
+    memory = Reading.missing("not told", "B") if used is None else Reading(used * 2**30, "B")
+    sample = Sample(9.0, "cpu:0", {"memory_used": memory, "memory_total": Reading(16.0 * 2**30, "B")})
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.LOST)
+    said = RunOutcome().words(RunState(info=info, step=7, meters=record({}, [sample]))).plain
+    assert said.startswith("Lost: the training process ended without a word, at step 7\n")
+    assert ("The machine's memory was 97% full at its last reading" in said) is told

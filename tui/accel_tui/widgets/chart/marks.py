@@ -12,8 +12,9 @@ from accel_tui.widgets.chart.frame import STYLE_ID, Frame
 GLYPHS = {
     Kind.EPOCH: "┴",
     Kind.VALIDATION: "●",
-    Kind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
     Kind.CHECKPOINT: "◆",
+    Kind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
+    Kind.MICRO_BATCHES: "÷",
     Kind.RATE_DOWN: "▼",
     Kind.RATE_UP: "▲",
     Kind.RESUMED: "►",
@@ -63,7 +64,7 @@ def words(marks: Marks, x: Axis, width: int) -> list[str]:
     told: list[str] = []
     for kind, glyph, stride, cells in _seen(marks, x, width):
         if cells:
-            more = f"{glyph} {kind}" if stride == 1 else f"{glyph} {stride} {kind}s"
+            more = f"{glyph} {kind}" if stride == 1 else f"{glyph} = {stride} {kind}s"
             more += ", val" * (glyph == VALIDATED)
             told.append(f"{more}  {told[-1]}" if told else more)
     return told

@@ -19,6 +19,7 @@ from textual.widgets import Input, Label, Static
 from accel_tui.run.log_text import NAMES, Filter, Level
 from accel_tui.run.tail import Line, Logs
 from accel_tui.widgets.cover import is_covered
+from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.log.log_lines import LogLines
 from accel_tui.widgets.rebound import rebound
 
@@ -102,7 +103,7 @@ class LogView(Widget):
         with Horizontal(id="log-bar"):
             yield Static(id="log-words", markup=False)
             yield Label(id="log-asked", markup=False)
-            yield Input(id="log-input", compact=True)
+            yield LineInput(id="log-input", compact=True)
             for action in ("search", "filter", "level"):
                 yield Label(id=f"log-{action}", classes="log-key", markup=False)
         yield LogLines()

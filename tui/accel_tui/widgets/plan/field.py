@@ -8,6 +8,7 @@ from textual.widgets import Static
 
 from accel_tui.plan import form
 from accel_tui.widgets.plan.picker import Picker
+from accel_tui.words import fields
 
 
 class Field(Widget):
@@ -45,7 +46,7 @@ class Field(Widget):
 
     def render(self) -> Content:
         """The name, beside the text; not a widget, of which a form has enough to paint."""
-        return Content.styled(form.label(self.field), "$accent" if self.has_focus_within and not self.error else "")
+        return Content.styled(fields.label(self.field), "$accent" if self.has_focus_within and not self.error else "")
 
     def on_descendant_focus(self) -> None:
         """Show where one is."""

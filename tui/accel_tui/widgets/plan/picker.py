@@ -17,6 +17,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from accel_tui.plan.form import Choice
+from accel_tui.widgets.line_input import LineInput
 
 
 class Picker(Widget):
@@ -120,7 +121,7 @@ class Picker(Widget):
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id, classes="-offers" if offers else None)
-        self.input = Input(value, validate_on=())  # whether it is right is for the owner to say
+        self.input = LineInput(value, validate_on=())  # whether it is right is for the owner to say
         self._offers = offers
         self._before = value
         self._told = value
@@ -153,9 +154,11 @@ class Picker(Widget):
         self.input.placeholder = text
 
     def watch_choices(self) -> None:
-        """Offer the new ones, if the list is shown."""
+        """Offer the new ones, if the list is shown; the cursor stays on its choice."""
         if self.is_open:
-            self._offer(self._matching(self.value))
+            option = self.listed.highlighted_option
+            typed = self.value != self._before  # else all are listed
+            self._offer(self._matching(self.value) if typed else self.choices, option.id if option else None)
 
     def watch_is_open(self) -> None:
         """Say so: keys mean something else now."""
@@ -240,8 +243,8 @@ class Picker(Widget):
         found = [choice for choice in self.choices if wanted in choice.value.lower()]
         return tuple(sorted(found, key=lambda choice: not choice.value.lower().startswith(wanted)))
 
-    def _offer(self, choices: Sequence[Choice]) -> None:
-        """Open the list on these choices, on the present one or the first that is possible."""
+    def _offer(self, choices: Sequence[Choice], at: str | None = None) -> None:
+        """Open the list on these choices, at an option's id, or the present one, or the first that is possible."""
         width = max((len(choice.value or "auto") for choice in choices), default=0)
         room = self.app.size.width - 4
         options = [
@@ -252,10 +255,11 @@ class Picker(Widget):
             listed.can_focus = False
             self.mount(listed, before=self.input)  # after it, the list would begin where the field ends
         self.listed.set_options(options)
-        values = [choice.value for choice in choices]
+        ids = [option.id for option in options]
+        at = at if at in ids else f"={self.value}"
         possible = [index for index, choice in enumerate(choices) if choice.possible]
-        if self.value in values:
-            self.listed.highlighted = values.index(self.value)
+        if at in ids:
+            self.listed.highlighted = ids.index(at)
         else:
             self.listed.highlighted = possible[0] if possible else None
         self.is_open = bool(options)

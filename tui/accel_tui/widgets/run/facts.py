@@ -27,7 +27,8 @@ class RunFacts(RunText):
 
     def parts(self, state: RunState) -> tuple[object, ...]:
         """What is told."""
-        rare = (state.info, state.built, state.xla, state.work, state.devices, state.met, state.checkpoint)
+        tried = (state.xla, state.micro_batches)
+        rare = (state.info, state.built, *tried, state.work, state.devices, state.met, state.checkpoint)
         return *rare, state.learning_rate
 
     def words(self, state: RunState) -> Content:
@@ -36,7 +37,7 @@ class RunFacts(RunText):
         if state.info and state.info.script:
             facts.append(("script", f"{state.info.script} (it alone can save or resume)"))
         if built := state.built:
-            facts += _model(built, state.xla)
+            facts += _model(built, state)
         if state.work:
             facts += _work(state.work)
         if state.learning_rate is not None:
@@ -63,7 +64,7 @@ def _lines(value: str) -> Iterator[tuple[bool, str]]:
         yield not number, line
 
 
-def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:
+def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     batch = f"{built.global_batch:,}" if built.global_batch else ""
     if built.replicas > 1 and batch:
         batch += f" = {built.replicas} × {built.per_replica_batch:,}"  # noqa: RUF001
@@ -72,13 +73,14 @@ def _model(built: ModelBuilt, tried: XlaTried | None) -> list[tuple[str, str]]:
         ("data", _data(built)),
         ("classes", f"{built.classes:,}" if built.classes else ""),
         ("batch", batch),
+        ("micro-batches", _micro_batches(state)),
         ("precision", built.precision),
         ("feed", f"{built.feed} data"),
-        ("XLA", _xla(built, tried)),
+        ("XLA", _xla(built, state.xla)),
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
-        facts.insert(4, ("left out", f"{built.dropped_examples:,} examples an epoch"))
+        facts.insert(5, ("left out", f"{built.dropped_examples:,} examples an epoch"))
     return [(label, value) for label, value in facts if value]  # of a script's run some are not known
 
 
@@ -94,8 +96,18 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
     """Whether XLA compiles the step, and in steps a second what it was tried against."""
     if tried is None:
         return "on" if built.xla else "off"
-    faster, slower = sorted((tried.plain, tried.compiled), reverse=True)
+    slower, faster = sorted((tried.plain, tried.compiled))
     return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} over {figures.compact(slower)}/s"
+
+
+def _micro_batches(state: RunState) -> str:
+    """How many there are in a batch, and both rates where that was tried; nothing where none were asked for."""
+    if tried := state.micro_batches:
+        whole, split = (f"{figures.compact(rate)}/s" for rate in (tried.whole, tried.split))
+        taken = tried.micro_batches > 1
+        return f"{tried.tried}: {split}, whole {whole}" if taken else f"none: {whole}, in {tried.tried} {split}"
+    asked = state.info.values.get("micro_batches") if state.info else None
+    return str(asked or "")
 
 
 def _work(work: WorkCounted) -> list[tuple[str, str]]:

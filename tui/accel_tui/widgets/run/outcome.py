@@ -6,11 +6,15 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from accel_engine.events import Outcome
+from accel_tui.run.hardware import host_memory_used
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.text import RunText
 from accel_tui.words import figures, units
 
 _VALIDATION = "validation_"
+
+_FULL = 0.9
+"""Share of a machine's memory in use from which on it may well have been the cause that a process ended."""
 
 _STYLES = {Outcome.FINISHED: "-finished", Outcome.STOPPED: "-stopped", Outcome.FAILED: "-failed"}
 
@@ -98,9 +102,17 @@ def _name(metric: str) -> str:
 
 
 def _lost(state: RunState) -> Content:
+    full = host_memory_used(state)
+    cause = (
+        f"\nThe machine's memory was {full:.0%} full at its last reading: the system may have ended it for that. "
+        "Smaller batches take less."
+        if full is not None and full >= _FULL
+        else ""
+    )
     if state.info and state.info.script:
         return Content.assemble(
             (f"Lost: the script ended without a word, at step {state.step:,}", "bold"),
+            cause,
             f"\nIt alone knows how to go on: start it again ({state.info.script}).",
         )
     saved = state.checkpoint
@@ -111,5 +123,6 @@ def _lost(state: RunState) -> Content:
     )
     return Content.assemble(
         (f"Lost: the training process ended without a word, at step {state.step:,}", "bold"),
+        cause,
         f"\n{rest} What it said last is in the log (l).",
     )
