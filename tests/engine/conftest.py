@@ -1,5 +1,7 @@
 """What tests with TensorFlow in this process share."""
 
+import sys
+
 import pytest
 
 from accel_engine.process import environment
@@ -15,3 +17,10 @@ def two_cpus() -> None:
     host = tf.config.list_physical_devices("CPU")[0]
     if tf.config.get_logical_device_configuration(host) is None:
         tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 4)
+
+
+@pytest.fixture(autouse=True)
+def _float32() -> None:
+    """Begin no test with the precision of the one before: Keras keeps it for the whole process."""
+    if keras := sys.modules.get("keras"):
+        keras.config.set_dtype_policy("float32")

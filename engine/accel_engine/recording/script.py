@@ -40,10 +40,11 @@ class Watch:
     @property
     def left(self) -> bool:
         """Whether ``fit`` has ended; never where callbacks are called by another function."""
-        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 (see above)
+        frame, last = sys._current_frames().get(self._thread), None  # noqa: SLF001 (see above)
         while frame and frame is not self._fit:
-            frame = frame.f_back
-        return self._fit is not None and frame is None
+            frame, last = frame.f_back, frame
+        # A frame that is done meanwhile knows no caller any more: then nothing was seen of those of ``fit``.
+        return self._fit is not None and frame is None and last in self._callers
 
     @property
     def exception(self) -> BaseException | None:

@@ -13,6 +13,7 @@ from typing import Any
 import pynvml
 import pytest
 
+from accel_engine.devices import nvidia
 from accel_engine.devices.nvidia import NvidiaProbe
 
 
@@ -142,7 +143,8 @@ class FakeBinding(ModuleType):
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., tuple[NvidiaProbe, FakeBinding]]]:
-    """Open a probe on a stand-in binding; it is closed at the end."""
+    """Open a probe on a stand-in binding, patient enough for a busy machine; it is closed at the end."""
+    monkeypatch.setattr(nvidia, "PATIENCE", 30.0)
     probes = []
 
     def start(*gpus: FakeGpu) -> tuple[NvidiaProbe, FakeBinding]:

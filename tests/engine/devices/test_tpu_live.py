@@ -117,7 +117,10 @@ def test_a_program_that_has_some_chips_tells_of_those(tmp_path: Path, read: Read
     assert [(part.name, part.id) for part in samples[2].readings["processes"].parts] == [("python3", "71")]
 
 
-def test_programs_that_each_have_a_chip_tell_each_of_theirs(tmp_path: Path, runtime: Runtime) -> None:
+def test_programs_that_each_have_a_chip_tell_each_of_theirs(
+    tmp_path: Path, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
     other = Runtime(duty=[60])
     chips(tmp_path, 2, V4)
     hold(tmp_path, 71, "python3", "accel0")
@@ -215,7 +218,8 @@ def test_a_runtime_that_stalls_keeps_no_other_device_waiting(
     def latest(device: str) -> Reading:
         return next(sample.readings["utilization"] for sample in batches[-1] if sample.device == device)
 
-    wait_until(lambda: batches and "no answer from" in latest("tpu:0").reason, "the reason")
+    wait_until(lambda: batches and len(batches[-1]) == 2, "samples of both")
+    wait_until(lambda: "no answer from" in latest("tpu:0").reason, "the reason")
     wait_until(lambda: latest("gpu:0").value == 1, "the other device's reading")
     assert latest("tpu:0").value is None
     runtime.values |= {DUTY_CYCLE: {0: 40.0}}

@@ -224,7 +224,9 @@ import sys
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, RuntimeMetrics
 client = RuntimeMetrics(sys.argv[1])
 client.open()
-print("ready" if client.read()[DUTY_CYCLE].values else "", flush=True)
+while not client.read()[DUTY_CYCLE].values:
+    pass
+print("ready", flush=True)
 while client.read()[DUTY_CYCLE].served:
     pass
 sys.stdin.read()

@@ -47,8 +47,8 @@ def last(directory: Path) -> RunEnded:
 
 def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Popen[str]], wait_until: Wait) -> None:
     directory = run.create(LONG)
-    engines.append(start(directory))
     assert status(directory) is Status.STARTING
+    engines.append(start(directory))
     wait_until(lambda: training(directory), "training")
     assert status(directory) is Status.RUNNING
 

@@ -10,7 +10,16 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import CommandAnswered, DevicesFound, Event, LearningRateChanged, Outcome, PhaseChanged, Warned
+from accel_engine.events import (
+    CommandAnswered,
+    DevicesFound,
+    Event,
+    LearningRateChanged,
+    Outcome,
+    PhaseChanged,
+    RunStarted,
+    Warned,
+)
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import answer
@@ -71,6 +80,8 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
     for asked, obeyed in ((parts_of(directory)["worker 0"], False), (directory, True)):
         number = run.request(asked, "learning_rate", 0.01)
         wait_until(lambda at=asked, number=number: answer(at, number), "an answer")
+        # Which is said of a moment after it is given.
+        wait_until(lambda at=asked: said(at, CommandAnswered), "a word of it")
         assert [event.obeyed for event in said(asked, CommandAnswered)] == [obeyed]
     assert said(directory, LearningRateChanged)[-1].learning_rate == pytest.approx(0.01)
 
@@ -89,6 +100,7 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
 
     reopen(directory, plan.replace(local_workers=1))
     engines.append(start(directory))
+    wait_until(lambda: said(directory, RunStarted)[-1].first_step == saved, "being taken up", timeout=120.0)
     wait_until(lambda: run.list_runs()[0].steps > saved + 50, "going on", timeout=120.0)
     servers = psutil.Process(engines[1].pid).children()
     engines[1].kill()  # without a word to those that serve it

@@ -15,6 +15,11 @@ ROWS = 104
 """Thirteen batches of 8: the last of 16 is smaller."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def laid_out(two_cpus: None) -> None:
+    """These tests use TensorFlow."""
+
+
 def examples() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
     return random.normal(size=(ROWS, 4)).astype(np.float32), random.integers(0, 3, ROWS)

@@ -1,0 +1,25 @@
+import sys
+import threading
+from types import FrameType
+
+import pytest
+
+from accel_engine.recording.script import Watch
+
+
+def test_a_function_that_returns_while_its_callers_are_looked_at_is_no_end_of_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def callback() -> FrameType:
+        return sys._getframe()
+
+    def fit() -> tuple[Watch, bool]:
+        watch, over = Watch(), callback()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "_current_frames", lambda: {threading.get_ident(): over})
+            return watch, watch.left
+
+    watch, left = fit()
+
+    assert not left
+    assert watch.left
