@@ -10,6 +10,7 @@ first batch's loss printed. They take turns.
 """
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import pairwise
 
@@ -56,17 +58,38 @@ def script() -> float:
     return seconds
 
 
-def cold() -> float:
-    """Seconds from the start of ``accel-tui train`` to its first loss."""
-    began = time.perf_counter()
+def cold() -> dict[str, float]:
+    """Seconds from the start of ``accel-tui train`` to its first loss, and their parts."""
+    at = time.time()
     command = [sys.executable, "-m", "accel_tui", "train", "--model", "mlp", "--validation", "off", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout
-    next(line for line in process.stdout if b'"loss"' in line and b'"first_step"' in line)
-    seconds = time.perf_counter() - began
+    phases = []
+    for event in map(json.loads, process.stdout):
+        if event["event"] == "phase_changed":
+            phases.append((event["phase"], event["time"]))
+        elif event["event"] == "steps":
+            break
+    seconds = time.time() - at
     process.kill()
     process.wait()
-    return seconds
+    return parts_of(phases, at, event["time"]) | {"all": seconds}
+
+
+def parts_of(phases: Sequence[tuple[str, float]], began: float, ended: float) -> dict[str, float]:
+    """Seconds of everything up to the end of the first chunk.
+
+    Args:
+        phases: Names, and when each began.
+        began: When Start was pressed, or the command started.
+        ended: When the first chunk did.
+    """
+    parts = {"handing over": phases[0][1] - began}
+    for (name, start), (_, end) in pairwise([*phases, ("", ended)]):
+        if start < ended:
+            name = "the first chunk" if name == "training" else name
+            parts[name] = parts.get(name, 0.0) + min(end, ended) - start
+    return parts
 
 
 def warm() -> dict[str, float]:
@@ -87,14 +110,10 @@ def warm() -> dict[str, float]:
     (directory,) = [found.directory for found in run.list_runs()[:1]]
     with closing(run.RunReader(directory)) as reader:
         update = reader.poll()
-    ends = [(event.phase.value, event.time) for event in update.events if isinstance(event, PhaseChanged)]
-    ends.append(("first chunk", update.chunks[0].ended))
-    parts = {"hand-over": ends[0][1] - at}
-    for (name, began), (_, ended) in pairwise(ends):
-        if began < update.chunks[0].ended:
-            parts[name] = parts.get(name, 0.0) + ended - began
-    parts["to the screen"] = (shown - pressed) - (update.chunks[0].ended - at)
-    return parts | {"all": shown - pressed}
+    phases = [(event.phase.value, event.time) for event in update.events if isinstance(event, PhaseChanged)]
+    ended = update.chunks[0].ended
+    parts = parts_of(phases, at, ended)
+    return parts | {"to the screen": (shown - pressed) - (ended - at), "all": shown - pressed}
 
 
 def main() -> None:
@@ -112,13 +131,15 @@ def main() -> None:
     print("|---|---|")
     for name, seconds in (
         ("Start, with a warm engine, on the screen", [parts["all"] for parts in ours]),
-        ("`accel-tui train`, cold", cold_starts),
+        ("`accel-tui train`, cold", [parts["all"] for parts in cold_starts]),
         ("a plain script that fits", scripts),
     ):
         print(f"| {name} | {statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f}) |")
-    print("\nOf the first, medians:", end=" ")
-    names = [name for name in ours[0] if name != "all"]
-    print(", ".join(f"{name} {statistics.median(part.get(name, 0.0) for part in ours):.2f} s" for name in names))
+    for name, times in (("first", ours), ("second", cold_starts)):
+        medians = {
+            part: statistics.median(parts.get(part, 0.0) for parts in times) for part in times[0] if part != "all"
+        }
+        print(f"\nOf the {name}, medians:", ", ".join(f"{part} {seconds:.2f} s" for part, seconds in medians.items()))
 
 
 if __name__ == "__main__":

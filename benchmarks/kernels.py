@@ -51,20 +51,20 @@ def read_kernels(directory: Path) -> list[tuple[str, int, int]]:
     return kernels
 
 
-def profile(name: str, work: Work, seconds: float, xla: bool) -> str:
+def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int) -> str:
     """Train for some seconds under the profiler; return a line of the report."""
     import tensorflow as tf
 
     from accel_engine.plan import Plan
     from accel_engine.training.assembly import assemble
     from accel_engine.training.feed import epoch_order
-    from accel_engine.training.loop import Loop
+    from accel_engine.training.loop import Loop, Way
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)
     schedule = assembly.schedule
     order = epoch_order(0, 0, len(assembly.dataset.train), schedule.steps_per_epoch, 1, work.batch)
-    loop = Loop(assembly, xla=xla)
+    loop = Loop(assembly, Way(xla, micro_batches))
     loop.rate(order, seconds / 2)  # warm, and with chunks of the size that it comes to
     with tempfile.TemporaryDirectory() as directory:
         steps, began = 0, time.perf_counter()
@@ -92,6 +92,9 @@ def main() -> None:
     parser.add_argument("--work", action="append", choices=WORKS, help="what to train; all when left out")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
+    parser.add_argument(
+        "--micro-batches", type=int, default=1, help="take each batch in so many, as many at a time as cores"
+    )
     arguments = parser.parse_args()
     from accel_engine.process import environment
 
@@ -99,7 +102,7 @@ def main() -> None:
     print("| work | steps | ms a step | share of time in kernels | the largest, of all kernels' time |")
     print("|---|---|---|---|---|")
     for name in arguments.work or WORKS:
-        print(profile(name, WORKS[name], arguments.seconds, arguments.xla), flush=True)
+        print(profile(name, WORKS[name], arguments.seconds, arguments.xla, arguments.micro_batches), flush=True)
 
 
 if __name__ == "__main__":

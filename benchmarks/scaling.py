@@ -99,7 +99,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     from accel_engine.training.coordinated import CoordinatedLoop
     from accel_engine.training.council import Council
     from accel_engine.training.feed import epoch_order
-    from accel_engine.training.loop import Loop
+    from accel_engine.training.loop import Loop, Way
 
     chosen = WORKS[work]
     plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
@@ -108,7 +108,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
         loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:
         council = Council(assembly.strategy, assembly.cluster) if assembly.cluster else None
-        loop = Loop(assembly, xla=False, agree=council.follow if council else int)
+        loop = Loop(assembly, Way(), agree=council.follow if council else int)
     replicas, batch = assembly.replicas, assembly.schedule.per_replica_batch
 
     def take(steps: int) -> None:
