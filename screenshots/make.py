@@ -5,6 +5,7 @@ directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``
 ``serve``, which is a PNG because Chromium paints it.
 """
 
+import argparse
 import asyncio
 import os
 import shutil
@@ -119,7 +120,12 @@ BROWSED = "serve"
 
 def main() -> None:
     """Train, then picture what was asked for, or everything."""
-    wanted = sys.argv[1:] or [*EMPTY_SHOTS, *SHOTS, *TERMINALS, BROWSED]
+    everything = [*EMPTY_SHOTS, *SHOTS, *TERMINALS, BROWSED]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="*", help=f"of {', '.join(everything)}; all when none is given")
+    wanted = parser.parse_args().name or everything
+    if unknown := set(wanted).difference(everything):
+        parser.error(f"no picture is called {', '.join(sorted(unknown))}")
     home = Path(tempfile.gettempdir()) / "accel-tui"  # always the same, because pictures show it
     home.mkdir(mode=0o700)
     os.environ |= {"ACCEL_TUI_HOME": str(home), "ACCEL_TUI_SETTINGS": os.devnull, "COLORTERM": "truecolor"}
