@@ -70,7 +70,7 @@ class Fit:
         self._model = model
         self.batches = Batches(model().steps_per_execution)
         self.due = 0.0
-        self.step: int = before.step if before else 0
+        self.step: int = before.written if before else 0
         self.epochs: int = before.epochs if before else 0
         self.metrics: dict[str, float] = dict(before.metrics) if before else {}
         self._last_epoch, self._total = epochs, 0
@@ -97,6 +97,11 @@ class Fit:
         self._scribe = Scribe(directory, started, mailbox, self._left)
         self._obeying = Obeying(mailbox, self._scribe.tell)
         self._enter(Phase.TRACING)
+
+    @property
+    def written(self) -> int:
+        """Steps of the run that are written: an interrupt may come before those that were told are counted here."""
+        return self._scribe.steps
 
     def begin_epoch(self, epoch: int) -> None:
         """Begin an epoch, counted from 0 by Keras."""
@@ -187,7 +192,7 @@ class Fit:
         if not series:
             return False
         taken = len(next(iter(series.values())))
-        self._scribe.tell(Steps(self.step, self._since, now, series))
+        self._scribe.tell(Steps(self._since, now, series))
         if not self._series:
             self._series = tuple(series)
             self._tell_built()

@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,13 +33,11 @@ class Steps:
     """Steps that were taken.
 
     Attributes:
-        first: Steps taken in the run before them.
         started: Seconds since the Unix epoch.
         ended: Likewise.
         series: What was measured at each, by name.
     """
 
-    first: int
     started: float
     ended: float
     series: Mapping[str, npt.NDArray[np.float64]]
@@ -71,6 +69,9 @@ class Scribe:
         mailbox: Where commands are put.
         left: Gives the run's end when training was left without a word; asked once a second, in this thread.
 
+    Attributes:
+        steps: Of the run that are written.
+
     Raises:
         RunError: The run cannot be written, or another process has it.
     """
@@ -80,6 +81,7 @@ class Scribe:
     ) -> None:
         self._writer = RunWriter(directory)
         self._writer.begin(os.getpid(), started)
+        self.steps = started.first_step
         self._mailbox = mailbox
         self._left = left
         self._last_command = 0
@@ -132,13 +134,14 @@ class Scribe:
                 continue
             match said:
                 case Steps():
-                    self._writer.chunk(said.first, said.started, said.ended, said.series)
+                    self._writer.chunk(self.steps, said.started, said.ended, said.series)
+                    self.steps += len(next(iter(said.series.values())))
                 case Answer():
                     self._writer.answer(said.command, obeyed=said.said.obeyed, answer=said.said.answer)
                     self._writer.event(said.said)
                 case RunEnded():
                     self._sampler.stop()
-                    end(self._writer, said)
+                    end(self._writer, replace(said, steps=self.steps))
                     return
                 case Event():
                     self._writer.event(said)

@@ -28,8 +28,8 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
+from accel_engine.recording import describing, recovery
 from accel_engine.recording import fit as fitting
-from accel_engine.recording import recovery
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run.commands import answer
 from accel_engine.run.parts import resumable
@@ -230,7 +230,10 @@ class Raise(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if batch == 4:
-            raise self.error
+            self.now()
+
+    def now(self, *_: Any, **__: Any) -> None:
+        raise self.error
 
 
 @pytest.mark.parametrize(
@@ -263,6 +266,21 @@ def test_a_fit_after_one_that_failed_goes_on_with_the_run() -> None:
     read = Read(recorder.directory)
     assert [event.outcome for event in read.all(RunEnded)] == [Outcome.FAILED, Outcome.FINISHED]
     assert len(read.series("loss")) == 5 + 13
+
+
+def test_steps_that_were_told_before_an_interrupt_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder, model = RunRecorder(), tiny()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(describing, "built", Raise(KeyboardInterrupt()).now)
+        with pytest.raises(KeyboardInterrupt):
+            train(model, recorder)
+    train(model, recorder)
+
+    read = Read(recorder.directory)
+    assert [event.first_step for event in read.all(RunStarted)] == [0, 1]
+    assert [event.steps for event in read.all(RunEnded)] == [1, 1 + 13]
+    assert len(read.series("loss")) == 1 + 13
 
 
 def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) -> None:
