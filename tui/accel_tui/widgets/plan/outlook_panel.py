@@ -68,15 +68,15 @@ class OutlookPanel(Widget):
         return [row.truncate(width, ellipsis=True) for row in rows]
 
     def _chosen(self, width: int, room: int) -> list[Content]:
-        """What was chosen, each in as many lines as there is room for, but in one at least."""
-        told = [_paragraph(fact, width, "$text-muted") for fact in self.choices]
-        most = max(map(len, told), default=1)
-        while most > 1 and sum(min(len(lines), most) for lines in told) > room:
-            most -= 1
+        """What was chosen, each in as many lines as there is room for; the longest is cut first, to a line at least."""
+        wholes = [_paragraph(fact, width, "$text-muted") for fact in self.choices]
+        counts = [len(whole) for whole in wholes]
+        while sum(counts) > room and max(counts, default=1) > 1:
+            counts[counts.index(max(counts))] -= 1
         return [
             line
-            for fact, lines in zip(self.choices, told, strict=True)
-            for line in (lines if len(lines) <= most else _paragraph(fact, width, "$text-muted", most))
+            for fact, whole, count in zip(self.choices, wholes, counts, strict=True)
+            for line in (whole if count == len(whole) else _paragraph(fact, width, "$text-muted", count))
         ]
 
 
