@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import models
+from accel_engine import __version__, models
 from accel_engine.devices.host import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.models import UserModel
@@ -195,7 +195,7 @@ def _kind(assembly: Assembly, hardware: tuple[str, ...], other: Way) -> str:
         assembly.schedule.per_replica_batch,
     ]
     kind += [plan.policy, plan.optimizer, plan.gradient_norm, plan.strategy, assembly.devices, hardware]
-    kind += [processors(), tf.__version__, keras.__version__, asdict(other)]
+    kind += [processors(), __version__, tf.__version__, keras.__version__, asdict(other)]
     kind.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(kind)
 

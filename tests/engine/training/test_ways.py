@@ -65,7 +65,7 @@ def test_the_faster_way_is_gone_on_with_and_remembered(gym: Gym, monkeypatch: py
     assert plain.all(XlaTried) == []
 
 
-def test_another_batch_or_processor_is_another_trial(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_batch_processor_or_version_is_another_trial(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, compiled=200.0)
     gym.train(PLAN)
 
@@ -73,6 +73,8 @@ def test_another_batch_or_processor_is_another_trial(gym: Gym, monkeypatch: pyte
     monkeypatch.setattr(ways, "processors", lambda: 1000)
     assert not gym.train(PLAN).only(XlaTried).remembered
     monkeypatch.setattr(placement, "hardware", lambda *_: ("another processor",))
+    assert not gym.train(PLAN).only(XlaTried).remembered
+    monkeypatch.setattr(ways, "__version__", "another version")
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
