@@ -1,4 +1,5 @@
 import pytest
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.events import Key
 
@@ -30,3 +31,22 @@ async def test_keys_that_come_together_take_effect_in_their_order(keys: tuple[st
         await pilot.pause()
 
         assert app.query_one(LineInput).value == value
+
+
+@pytest.mark.parametrize("value", ["synthetic:32x32x3", "数据集数据集数据"])
+async def test_a_long_text_is_shown_from_its_beginning_while_one_is_elsewhere(value: str) -> None:
+    app = Form()
+    async with app.run_test() as pilot:
+        field = app.query_one(LineInput)
+        field.styles.border = ("none", "black")
+        field.styles.padding = 0
+        field.styles.width = 10
+        field.value = value
+        field.cursor_position = len(value)
+        app.set_focus(None)
+        await pilot.pause()
+
+        shown = field.render_line(0).text
+        assert cell_len(shown) == 10
+        assert shown.endswith("…")
+        assert value.startswith(shown[:-1].rstrip())
