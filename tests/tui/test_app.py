@@ -103,21 +103,22 @@ async def test_interrupting_leaves_from_fields_too_unless_something_is_selected(
         await until(pilot, lambda: app._exit, "the end")
 
 
-async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
+@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+q"])
+async def test_interrupting_asks_as_leaving_does_and_answers_no_question(key: str) -> None:
     engine = FakeEngine()
     engine.begin().build().train(20)
     app = StubApp(open_run=engine.directory)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "training")
-        await pilot.press("ctrl+c")
+        await pilot.press(key)
         await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
-        await pilot.press("ctrl+c")
+        await pilot.press(key)
         assert isinstance(app.screen, AskScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         app.show_inside(engine.directory)
         await until(pilot, lambda: isinstance(app.screen, InsideScreen), "the inside")
-        await pilot.press("ctrl+c")
+        await pilot.press(key)
         await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
         assert not app._exit
         assert not app._notifications

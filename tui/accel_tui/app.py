@@ -78,7 +78,7 @@ class AccelApp(LeavingApp, EngineApp):
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
         Binding(
-            "ctrl+c",
+            "ctrl+c,ctrl+q",
             "interrupt",
             show=False,
             id="app.interrupt",
