@@ -53,9 +53,6 @@ class Fit:
         step: Steps taken in the run.
         epochs: Epochs ended in the run.
         metrics: The last means.
-
-    Raises:
-        RunError: The run cannot be written.
     """
 
     def __init__(
@@ -79,9 +76,8 @@ class Fit:
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._warned: set[str] = set()
         self._validation_seconds = 0.0
-        self._ended = False
         self._was_left = False
-        self._began = self._since = time.time()
+        self._began = self._since = self._epoch_began = time.time()
         self._watch = Watch()
         mailbox = Mailbox()
         started = RunStarted(
@@ -96,6 +92,14 @@ class Fit:
         )
         self._scribe = Scribe(directory, started, mailbox, self._left)
         self._obeying = Obeying(mailbox, self._scribe.tell)
+
+    def begin(self) -> None:
+        """Begin the run, or go on with it.
+
+        Raises:
+            RunError: It cannot be written.
+        """
+        self._scribe.begin()
         self._enter(Phase.TRACING)
 
     @property
@@ -162,24 +166,19 @@ class Fit:
 
     def end_without_word(self) -> None:
         """End the run after an exception, if it has not ended."""
-        if self._ended:
-            self._scribe.wait()  # the recording thread may have found out first
-        else:
-            self._finish(self._result_of_exception())
+        self._finish(None)
 
-    def _finish(self, ended: RunEnded) -> None:
-        self._ended = True
+    def _finish(self, ended: RunEnded | None) -> None:
         self._scribe.finish(ended)
         self._watch.forget()
 
-    def _left(self) -> RunEnded | None:
+    def _left(self, sure: bool) -> RunEnded | None:
         """The run's end if an exception went through ``fit``; the recording thread asks."""
-        if self._ended or not self._watch.left or self._ended:  # it may have ended while its callers were looked at
+        if not sure and not self._watch.left:
             return None
-        if self._watch.exception is None and not self._was_left:
+        if not sure and self._watch.exception is None and not self._was_left:
             self._was_left = True  # on its way to who handles it an exception is not seen: look once more
             return None
-        self._ended = True
         ended = self._result_of_exception()
         self._watch.forget()
         return ended

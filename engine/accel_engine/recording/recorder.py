@@ -59,6 +59,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         self._fit = Fit(lambda: self.model, self.directory, values, epochs, self.params["steps"], self._fit)
         self._live = True
         self._add = self._fit.batches.add
+        self._fit.begin()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begin an epoch."""

@@ -1,9 +1,8 @@
 """What a trainer is asked to do, handed from the engine's main thread to its training thread."""
 
+import queue
 import signal
-import threading
-from collections import deque
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Protocol
 
 from accel_engine.run.commands import Command, who
@@ -36,39 +35,40 @@ class Commands(Protocol):
         """Wait for a command and take it."""
 
 
-@dataclass(slots=True)
 class Mailbox:
-    """Commands on their way to the training thread, which takes them between two chunks."""
+    """Commands on their way to the training thread, which takes them between two chunks.
 
-    _commands: deque[Command] = field(default_factory=deque)
-    _arrived: threading.Condition = field(default_factory=threading.Condition)
+    Ctrl-C may end a script's training anywhere: there is no lock here that would stay taken, as a condition's may.
+    """
+
+    def __init__(self) -> None:
+        self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self._next: Command | None = None
 
     def post(self, command: Command) -> None:
         """Add a command; wakes the training thread if it waits."""
-        with self._arrived:
-            self._commands.append(command)
-            self._arrived.notify()
+        self._commands.put(command)
 
     def take(self) -> Command | None:
         """Take the oldest command, if there is one."""
-        with self._arrived:
-            return self._commands.popleft() if self._commands else None
+        self.linger(0.0)
+        command, self._next = self._next, None
+        return command
 
     @property
     def waits(self) -> bool:
         """Whether there is a command that nobody has taken."""
-        return bool(self._commands)
+        return self._next is not None or not self._commands.empty()
 
     def linger(self, seconds: float) -> None:
         """Wait for a command for so long, without taking it."""
-        with self._arrived:
-            self._arrived.wait_for(lambda: bool(self._commands), seconds)
+        if self._next is None:
+            with suppress(queue.Empty):
+                self._next = self._commands.get(timeout=seconds)
 
     def wait(self) -> Command:
         """Wait for a command and take it; how a paused run spends its time."""
-        with self._arrived:
-            self._arrived.wait_for(lambda: bool(self._commands))
-            return self._commands.popleft()
+        return self.take() or self._commands.get()
 
 
 def from_signal(number: int, time: float, *, again: bool) -> Command:

@@ -30,6 +30,8 @@ from accel_engine.events import (
 )
 from accel_engine.recording import describing, recovery
 from accel_engine.recording import fit as fitting
+from accel_engine.recording.fit import Fit
+from accel_engine.recording.scribe import Scribe
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run.commands import answer
 from accel_engine.run.parts import resumable
@@ -281,6 +283,40 @@ def test_steps_that_were_told_before_an_interrupt_are_counted(monkeypatch: pytes
     assert [event.first_step for event in read.all(RunStarted)] == [0, 1]
     assert [event.steps for event in read.all(RunEnded)] == [1, 1 + 13]
     assert len(read.series("loss")) == 1 + 13
+
+
+@pytest.mark.parametrize(
+    ("cls", "method", "at", "steps"),
+    [
+        (Fit, "begin", "after", 0),
+        (Scribe, "begin", "before", None),
+        (Fit, "end_epoch", "before", 13),
+        (Scribe, "finish", "before", 13),
+        (Scribe, "finish", "after", 13),
+    ],
+)
+def test_an_interrupt_leaves_no_run_that_does_not_end(
+    monkeypatch: pytest.MonkeyPatch, cls: type, method: str, at: str, steps: int | None
+) -> None:
+    recorder, model, whole = RunRecorder(), tiny(), getattr(cls, method)
+
+    def interrupted(*arguments: Any) -> None:
+        if at == "after":
+            whole(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cls, method, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(model, recorder)
+    train(model, recorder)
+
+    read = Read(recorder.directory)
+    begun = [] if steps is None else [steps]
+    words = [event for event in read.update.events if isinstance(event, RunStarted | RunEnded)]
+    assert [type(event) for event in words] == [RunStarted, RunEnded] * (len(begun) + 1)
+    assert [event.steps for event in read.all(RunEnded)] == [*begun, (steps or 0) + 13]
+    assert len(read.series("loss")) == (steps or 0) + 13
 
 
 def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) -> None:
