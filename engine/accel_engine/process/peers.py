@@ -55,7 +55,9 @@ class LocalWorkers:
     """
 
     def __init__(self, directory: Path, plan: Plan) -> None:
-        self.cluster = _local_cluster(plan)
+        coordinated = strategies.find(plan.strategy).coordinated
+        self._held = [_held_port() for _ in range(plan.local_workers + 2 * coordinated)]
+        self.cluster = _local_cluster(tuple(_address(held) for held in self._held), coordinated=coordinated)
         self._processes: list[subprocess.Popen[str]] = []
         try:
             for part in self.cluster.parts:
@@ -80,6 +82,8 @@ class LocalWorkers:
                 process.wait(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.wait()
+        for held in self._held:
+            held.close()
 
 
 def environment(cluster: Cluster) -> dict[str, str]:
@@ -191,10 +195,8 @@ class PeerWatch:
             self.problem = said
 
 
-def _local_cluster(plan: Plan) -> Cluster:
+def _local_cluster(addresses: tuple[str, ...], *, coordinated: bool) -> Cluster:
     """The processes of a plan on this machine, as its chief sees them: the one that asks."""
-    coordinated = strategies.find(plan.strategy).coordinated
-    addresses = tuple(f"127.0.0.1:{port}" for port in _free_ports(plan.local_workers + 2 * coordinated))
     if not coordinated:
         return Cluster(addresses, local=True)
     coordinator, server, *workers = addresses
@@ -218,10 +220,13 @@ def _knock(address: str) -> tuple[bool, bool]:
     return accepts, answers
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in sockets:
-            listener.bind(("127.0.0.1", 0))
-        return [int(listener.getsockname()[1]) for listener in sockets]
+def _held_port() -> socket.socket:
+    """A port on which nobody listens, and that is given to nobody who wants any while TensorFlow is being imported."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that who names it may listen there
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+def _address(held: socket.socket) -> str:
+    return f"127.0.0.1:{held.getsockname()[1]}"
