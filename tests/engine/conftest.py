@@ -1,6 +1,8 @@
 """What tests with TensorFlow in this process share."""
 
+import socket
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,6 +19,15 @@ def two_cpus() -> None:
     host = tf.config.list_physical_devices("CPU")[0]
     if tf.config.get_logical_device_configuration(host) is None:
         tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 4)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port on which nothing listens, nor will before a test does: it is given to nobody who wants any."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,11 @@
 It writes its messages with Protocol Buffers' own library, so that our reading of them is held to that.
 """
 
+import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -116,6 +118,16 @@ class Runtime:
         if name not in self.values:
             context.abort(grpc.StatusCode.NOT_FOUND, f"no metric {name}")
         return response(name, self.values[name])
+
+
+@contextmanager
+def kept(port: int) -> Iterator[None]:
+    """Have a runtime's port given to nobody else while none listens there."""
+    with socket.socket() as held:
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            held.setsockopt(socket.SOL_SOCKET, option, 1)
+        held.bind(("127.0.0.1", port))
+        yield
 
 
 def response(name: str, values: Mapping[int, float]) -> bytes:

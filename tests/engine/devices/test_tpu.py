@@ -1,7 +1,6 @@
 """TPU chips, against a stand-in for what the kernel shows of them."""
 
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,6 @@ from accel_engine.devices.reading import Part
 from accel_engine.devices.tpu import TpuProbe
 from accel_engine.devices.tpu_chips import GENERATIONS, Generation, find_chips, find_holders
 from tpu_runtime.machine import add, hold, node
-
-
-def unused_port() -> str:
-    """A port where nothing listens."""
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return str(listener.getsockname()[1])
 
 
 def test_a_machine_without_pci_has_no_tpu(tmp_path: Path) -> None:
@@ -107,10 +99,10 @@ def test_a_program_that_holds_both_functions_of_a_chip_is_told_once(tmp_path: Pa
     assert find_holders(tmp_path).of(chip) == (Part("python3", "71"),)
 
 
-def test_what_is_not_usable_says_why(tmp_path: Path) -> None:
+def test_what_is_not_usable_says_why(tmp_path: Path, silent_port: int) -> None:
     add(tmp_path, "0000:00:05.0", "0x005e")  # there, but not handed over
     add(tmp_path, "0000:00:06.0", "0x0063")  # there, without a way to it
-    probe = TpuProbe(tmp_path, unused_port())
+    probe = TpuProbe(tmp_path, str(silent_port))
     probe.inventory()
     samples = probe.sample()
     probe.close()

@@ -9,7 +9,7 @@ from accel_engine.devices import Device, Inventory, Reading, Sample, Sampler, tp
 from accel_engine.devices.tpu import TpuProbe
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED
 from tpu_runtime.machine import add, hold, node
-from tpu_runtime.stand_in import GIB, Runtime
+from tpu_runtime.stand_in import GIB, Runtime, kept
 
 V3, V4, V5E, SEVEN = ("0x0027", "0x004f"), ("0x005e", ""), ("0x0063", ""), ("0x0076", "")
 
@@ -147,15 +147,16 @@ def test_no_program_then_one_that_says_nothing_then_one_that_does(
     monkeypatch.setattr(tpu_metrics, "_RECONNECT", 100)
     chips(tmp_path, 1, V5E)
     port = runtime.port
-    runtime.stop()
-    (sample,) = read()
-    assert sample.readings["utilization"] == Reading.missing("no program uses the chip", "%")
-    assert sample.readings["memory_used"] == Reading.missing("no program uses the chip", "B")
-    assert sample.readings["memory_total"].value == 16 * GIB
-    hold(tmp_path, 71, "python3", "vfio/0")
-    served = f"python3 (71) serves no readings at localhost:{port}, though it holds the chip"
-    assert reasons(read()) == [served]
-    again = Runtime(duty=[50], used=[1], port=port)
+    with kept(port):
+        runtime.stop()
+        (sample,) = read()
+        assert sample.readings["utilization"] == Reading.missing("no program uses the chip", "%")
+        assert sample.readings["memory_used"] == Reading.missing("no program uses the chip", "B")
+        assert sample.readings["memory_total"].value == 16 * GIB
+        hold(tmp_path, 71, "python3", "vfio/0")
+        served = f"python3 (71) serves no readings at localhost:{port}, though it holds the chip"
+        assert reasons(read()) == [served]
+        again = Runtime(duty=[50], used=[1], port=port)
     wait_until(lambda: values(read(), "utilization") == [50], "the program's readings")
     assert values(read(), "memory_used") == [1]
     again.stop()

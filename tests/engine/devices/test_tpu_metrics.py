@@ -14,7 +14,7 @@ import pytest
 from accel_engine.devices import tpu_metrics
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, METRICS, RuntimeMetrics, decode
 from accel_engine.protobuf import MalformedError, Message, text_field
-from tpu_runtime.stand_in import GIB, Runtime, response
+from tpu_runtime.stand_in import GIB, Runtime, kept, response
 
 
 @pytest.fixture
@@ -76,12 +76,13 @@ def test_where_nothing_listens_it_says_so_and_a_program_that_comes_is_read(
 ) -> None:
     monkeypatch.setattr(tpu_metrics, "_RECONNECT", 100)
     port = runtime.port
-    runtime.stop()
-    client = ask(port)
-    answers = client.read()
-    assert {answer.served for answer in answers.values()} == {False}
-    assert answers[DUTY_CYCLE].reason == f"no program serves TPU readings at localhost:{port}"
-    again = Runtime(duty=[50], port=port)
+    with kept(port):
+        runtime.stop()
+        client = ask(port)
+        answers = client.read()
+        assert {answer.served for answer in answers.values()} == {False}
+        assert answers[DUTY_CYCLE].reason == f"no program serves TPU readings at localhost:{port}"
+        again = Runtime(duty=[50], port=port)
     wait_until(lambda: client.read()[DUTY_CYCLE].values == (50,), "the program that came")
     again.stop()
 

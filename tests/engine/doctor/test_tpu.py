@@ -234,13 +234,6 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-@pytest.fixture
-def silent_port() -> int:
-    """A port on which nothing listens."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return int(server.getsockname()[1])
-
-
 def test_no_tpu_is_named(machine) -> None:
     assert address(machine(environment={"TPU_NAME": ""})).found.startswith("no TPU is named")
 

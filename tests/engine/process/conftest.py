@@ -1,6 +1,5 @@
 """What tests of engine processes share."""
 
-import socket
 import subprocess
 from collections.abc import Iterator
 
@@ -9,10 +8,9 @@ import pytest
 
 
 @pytest.fixture
-def address() -> str:
+def address(silent_port: int) -> str:
     """An address of this machine that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    return f"127.0.0.1:{silent_port}"
 
 
 @pytest.fixture
