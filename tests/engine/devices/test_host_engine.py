@@ -13,21 +13,33 @@ BUSY = "import sys; print(flush=True)\nwhile True: pass"
 
 PARENT = f"""
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", {BUSY!r}])
-sys.stdin.read()
-child.kill()
+for line in sys.stdin:
+    if line == "begin\\n":
+        child = subprocess.Popen([sys.executable, "-c", {BUSY!r}])
+    else:
+        child.kill()
+        child.wait()
+        print(flush=True)
 """
 
 
 @pytest.fixture
-def parent() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that does nothing, and has a child that works."""
+def ask() -> Iterator[Callable[[str], int]]:
+    """Have a process that does nothing else ``begin`` or ``end`` a child that works; gives the process' id."""
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=pipe, stdout=pipe) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"\n"
-        yield process
-        process.communicate()
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        told, heard = process.stdin, process.stdout
+
+        def ask(what: str) -> int:
+            told.write(f"{what}\n")
+            told.flush()
+            assert heard.readline() == "\n"
+            return process.pid
+
+        yield ask
+        process.communicate("end\n")
 
 
 class Clock:
@@ -48,27 +60,26 @@ def test_this_process_is_read(wait_until: Callable[..., None]) -> None:
     wait_until(lambda: use.read()["engine_cpu"].value, "this test's own use")
 
 
-def test_children_count(parent: subprocess.Popen[bytes], wait_until: Callable[..., None]) -> None:
-    use = EngineUse(parent.pid)
+def test_children_count(ask: Callable[[str], int], wait_until: Callable[..., None]) -> None:
+    use = EngineUse(ask("begin"))
     use.read()
     wait_until(lambda: (use.read()["engine_cpu"].value or 0) > 5, "the child's work")
 
 
-def test_a_new_child_is_seen_in_time_and_its_past_is_not_counted() -> None:
+def test_a_new_child_is_seen_in_time_and_its_past_is_not_counted(ask: Callable[[str], int]) -> None:
     clock = Clock()
-    use = EngineUse(os.getpid(), clock)
+    ask("begin")
+    use = EngineUse(ask("end"), clock)
     use.read()
-    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"\n"
-        clock.now += 1
-        before = use.read()["engine_memory"].value
-        clock.now += CHILDREN_EVERY
-        after = use.read()["engine_memory"].value
-        child.kill()
+    ask("begin")
+    clock.now += 1
+    before = use.read()["engine_memory"].value
+    clock.now += CHILDREN_EVERY
+    after = use.read()["engine_memory"].value
     assert before is not None
     assert after is not None
     assert after - before > 2**20
+    ask("end")
     clock.now += 1
     assert use.read()["engine_memory"].value is not None  # although the child has ended
 
