@@ -27,7 +27,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._before = _last_exception()
+        self._before = [*_chain(sys.exception()), *_chain(_last_exception())]
         frame: FrameType | None = sys._getframe()  # noqa: SLF001 (there is no other way to see one's callers)
         while frame and frame.f_code.co_name != "fit":
             frame = frame.f_back
@@ -53,13 +53,15 @@ class Watch:
         if isinstance(handled, tuple):  # before Python 3.12 it came with its type and its traceback
             handled = handled[1]
         for exception in (handled, _last_exception()):
-            if isinstance(exception, BaseException) and exception is not self._before and self._passed(exception):
-                return exception
+            # Who handles it may be handling another meanwhile: the oldest is the one that ended it.
+            for each in reversed(_chain(exception)):
+                if not any(each is before for before in self._before) and self._passed(each):
+                    return each
         return None
 
     def forget(self) -> None:
         """Let go of all frames; it sees nothing more."""
-        self._fit, self._callers = None, set()
+        self._fit, self._callers, self._before = None, set(), []
 
     def _passed(self, exception: BaseException) -> bool:
         traceback = exception.__traceback__
@@ -68,6 +70,15 @@ class Watch:
                 return True
             traceback = traceback.tb_next
         return False
+
+
+def _chain(exception: object) -> list[BaseException]:
+    """An exception, and all that were being handled when it was raised, the newest first."""
+    chain = []
+    while isinstance(exception, BaseException):
+        chain.append(exception)
+        exception = exception.__context__
+    return chain
 
 
 def _last_exception() -> BaseException | None:

@@ -249,7 +249,10 @@ def test_a_run_ends_where_an_exception_ends_fit(
     try:
         train(tiny(), recorder, callbacks=[recorder, Raise(error)])
     except type(error):  # while it is handled, it can be seen
-        wait_until(lambda: not Read(recorder.directory).info.status.live, "the end")
+        try:
+            raise LookupError
+        except LookupError:  # also behind another
+            wait_until(lambda: not Read(recorder.directory).info.status.live, "the end")
 
     read = Read(recorder.directory)
     assert read.info.status is outcome
