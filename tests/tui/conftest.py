@@ -23,7 +23,7 @@ async def settled(*_: float) -> None:
     await _quiet(until)
     app.screen._on_timer_update()
     await _quiet(until)
-    while (app.screen._layout_required or app.screen._dirty_widgets) and time.monotonic() < until:
+    while not app._exit and (app.screen._layout_required or app.screen._dirty_widgets) and time.monotonic() < until:
         app.screen._on_timer_update()
         await _quiet(until)
 
