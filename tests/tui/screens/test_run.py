@@ -10,6 +10,7 @@ from textual.widget import Widget
 from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.schema import SCHEMA_VERSION, connect
+from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.charts.run_charts import RunCharts
 from accel_tui.widgets.devices.panel import DevicePanel
@@ -311,3 +312,11 @@ async def test_news_that_come_while_the_program_is_left_are_nobody_s(
 
         monkeypatch.setattr(Widget, "_detach", go)
     assert gone
+
+
+async def test_a_screen_that_is_left_before_it_has_made_room_makes_none(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        screen = RunScreen(engine.directory)
+        await pilot.app.push_screen(screen)
+        await pilot.app.pop_screen()
+        screen._make_room()

@@ -273,6 +273,8 @@ class RunScreen(SteeringScreen):
 
     def _make_room(self) -> None:
         """Show details in place of the charts where both do not fit, and the log where there is nothing in them."""
+        if self._pruning:
+            return  # after a resize the screen calls this that is in front by then
         taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
         charts, log = self.query_one(RunCharts), self.query_one(LogView)
         instead = self._curveless and log.has_class("-open")
