@@ -51,9 +51,11 @@ class Browser:
             await asyncio.sleep(0.01)
         port = told.read_text().split()[0]
         self._session = aiohttp.ClientSession()
-        async with self._session.get(f"http://127.0.0.1:{port}/json/list") as reply:
-            page = next(each for each in await reply.json() if each["type"] == "page")
-        self._socket = await self._session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0)
+        pages: list[dict[str, Any]] = []
+        while not pages:  # which may be made after the port
+            async with self._session.get(f"http://127.0.0.1:{port}/json/list") as reply:
+                pages = [each for each in await reply.json() if each["type"] == "page"]
+        self._socket = await self._session.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=0)
         await self.do("Network.enable")
         await self.do("Page.enable")
         return self

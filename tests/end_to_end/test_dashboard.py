@@ -44,8 +44,8 @@ def start_long_run(terminal: Terminal) -> Path:
     terminal.wait_for(SPECS["epochs"].doc)
     terminal.send("end", "ctrl+u")
     terminal.wait_for("must be a whole")
-    terminal.send("5000")
-    terminal.wait_for("accel-tui train --epochs 5000")
+    terminal.send("100000")
+    terminal.wait_for("accel-tui train --epochs 100000")
     terminal.send("ctrl+s")
     terminal.wait_for("● training", timeout=IMPORTING)
     return find("last")
@@ -150,7 +150,7 @@ def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
 def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     program: Path, open_terminal: Callable[..., Terminal], wait_until: Wait
 ) -> None:
-    arguments = ("train", "--model", "mlp", "--epochs", "5000", "--xla", "off", "--validation", "off", "--detach")
+    arguments = ("train", "--model", "mlp", "--epochs", "100000", "--xla", "off", "--validation", "off", "--detach")
     subprocess.run([program, *arguments], check=True, capture_output=True, timeout=120)
     directory = find("last")
     terminal = open_terminal("watch", "last")
@@ -211,7 +211,7 @@ def test_losing_the_terminal_ends_the_dashboard_and_its_warm_engine(
     open_terminal: Callable[..., Terminal], wait_until: Wait
 ) -> None:
     terminal = open_terminal()
-    terminal.wait_for("importing TensorFlow")
+    terminal.wait_for("engine: ")
     engines = psutil.Process(terminal.process.pid).children()
     assert engines
     terminal.hang_up()

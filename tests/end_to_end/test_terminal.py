@@ -19,6 +19,9 @@ class Echo(App):
     def compose(self):
         yield Label("Type: ü ⣿", id="label")
         yield Input()
+        yield Label(id="size")
+    def on_resize(self, event):
+        self.query_one("#size").update(f"{event.size.width} columns")
     def on_input_submitted(self, event):
         if event.value == "die":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -53,6 +56,7 @@ def test_what_is_typed_is_seen_and_everything_is_set_back_at_the_end(echo: Termi
 
 def test_a_window_can_change_its_size(echo: Terminal) -> None:
     echo.resize(80, 20)
+    echo.wait_for("80 columns")
     echo.send("wider", "enter")
     echo.wait_for("You typed wider at 80x20")
 

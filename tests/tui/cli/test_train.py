@@ -13,6 +13,7 @@ from accel_engine import launch
 from accel_engine.events import Outcome, RunStarted
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag
 from accel_engine.run import RunReader, Status, list_runs
+from accel_tui.cli import progress
 
 
 def plan_of(directory):
@@ -139,7 +140,8 @@ def test_what_json_cannot_hold_is_null(engines, run_command):
     assert [line["loss"] for line in lines if line["event"] == "steps"] == [[0.1, 0.33333334, None, None]]
 
 
-def test_plain_is_a_line_an_epoch(engines, run_command):
+def test_plain_is_a_line_an_epoch(engines, run_command, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 600.0)  # on a slow machine an epoch would have lines of its own
     result = run_command("train --epochs 2 --plain --name first")
     assert (result.status, result.err) == (0, "")
     texts = [line[9:] for line in result.lines]  # after the time of day
