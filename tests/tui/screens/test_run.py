@@ -282,6 +282,16 @@ async def test_charts_take_the_keys_again_when_they_are_back(engine: FakeEngine)
         assert charts.window.span == 150
 
 
+async def test_the_hidden_log_has_no_keys_where_it_is_there_before_the_charts(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        screen = screen_of(pilot)
+        screen.set_focus(None)
+        screen.query_one(RunCharts).can_focus = False
+        screen._update_auto_focus()
+        assert screen.focused is None
+
+
 async def test_a_slash_opens_the_log_and_asks_what_to_search(engine: FakeEngine) -> None:
     (engine.directory / "log.txt").write_text("TensorFlow has spoken\n")
     async with opened(engine.directory) as pilot:

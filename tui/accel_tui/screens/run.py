@@ -56,6 +56,8 @@ class RunScreen(SteeringScreen):
 
     CSS_PATH = "run.tcss"
 
+    AUTO_FOCUS = "RunCharts"  # not what there is first, from Python 3.12 on: the log, which is hidden, takes keys too
+
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
