@@ -78,6 +78,8 @@ class StubEngine:
 class StubApp(AccelApp):
     """The real app on stand-ins; its engines are kept, newest last."""
 
+    NOTIFICATION_TIMEOUT = 600.0  # however late a test looks
+
     def __init__(self, open_run: Path | None = None, inventory: Inventory = MACHINE, *, ready: bool = True) -> None:
         self.engines: list[StubEngine] = []
 
@@ -92,6 +94,14 @@ class StubApp(AccelApp):
             return StubSampler(on_samples, inventory)
 
         super().__init__(open_run, make_engine=make_engine, make_sampler=make_sampler)
+
+
+async def begun(pilot: Pilot[None]) -> None:
+    """Wait until all is there that comes by itself and has the screen laid out, or painted, once more."""
+    app = pilot.app
+    assert isinstance(app, StubApp)
+    await until(pilot, lambda: app.lists_runs and app.inventory and app.meters, "what comes by itself")
+    await pilot.pause()
 
 
 def text_of(pilot: Pilot[None]) -> str:

@@ -16,7 +16,7 @@ from accel_tui.widgets.run.facts import RunFacts
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.text import RunText
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, until
+from tui.stand_ins import StubApp, begun, hides, shows, until
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ async def test_a_reading_of_a_device_paints_no_whole_screen(
     app = StubApp(engine.directory)
     async with app.run_test(size=(120, 36)) as pilot:
         await shows(pilot, "step 20/400")
-        await pilot.pause()
+        await begun(pilot)
         with counted(monkeypatch, RunScreen, "refresh") as calls:
             app.meters = {}
             await pilot.pause()

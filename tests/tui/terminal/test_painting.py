@@ -14,7 +14,7 @@ from accel_engine.launch import Installation
 from accel_tui.terminal import painting
 from accel_tui.terminal.link import UNASKED_BYTES
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, begun, shows, text_of, until
 
 Update = painting.UPDATES
 
@@ -70,7 +70,7 @@ class SeenApp(StubApp):
         return theirs == ours
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
-        if isinstance(renderable, Update) and not self._batch_count:
+        if isinstance(renderable, Update) and not self._batch_count and screen.outer_size == self.size:
             if self.size != self._size_seen or self._terminals is None:
                 self._size_seen, self._terminals = self.size, (Emulator(self.size), Emulator(self.size))
                 self._canvas.forget()  # a resized terminal is told to the app before it paints; these two are not
@@ -187,8 +187,8 @@ async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pyt
 async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     app = SeenApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.lists_runs, "all that paints by itself")
-        await pilot.pause()
+        await shows(pilot, "engine: ready", "14 layers")
+        await begun(pilot)
         app.sent["ours"] = 0
         app.screen.refresh()
         await pilot.pause()

@@ -22,7 +22,7 @@ from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.run.phase_line import PhaseLine
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, until
+from tui.stand_ins import StubApp, begun, shows, until
 
 Update = painting.UPDATES
 
@@ -89,6 +89,7 @@ async def test_what_takes_or_gives_room_is_laid_out_once(engine: FakeEngine, mon
     app = SeenApp(engine.directory)
     async with app.run_test(size=(200, 50)) as pilot:
         await shows(pilot, "epoch", "Notices")
+        await begun(pilot)
         for key in ("i", "i", "f", "f"):
             laid_out.clear()
             await pilot.press(key)
@@ -102,6 +103,7 @@ async def test_a_screen_that_is_come_back_to_is_painted_once(
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "epoch")
+        await begun(pilot)
         whole: list[object] = []
         paint = spots.SpotCompositor.render_full_update
         monkeypatch.setattr(
@@ -121,6 +123,7 @@ async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: 
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36), notifications=True) as pilot:
         await shows(pilot, "step 20")
+        await begun(pilot)
         await until(pilot, app.is_whole, "the first frames")
         screen = app.screen
         assert isinstance(screen, RunScreen)
@@ -147,6 +150,7 @@ async def test_what_waits_for_its_turn_is_painted_with_what_is_painted_at_once(
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "step 20")
+        await begun(pilot)
         await until(pilot, app.is_whole, "the first frames")
         screen, asked, render_lines = app.screen, set[Widget](), Widget.render_lines
         assert isinstance(screen, RunScreen)
@@ -163,6 +167,7 @@ async def test_what_is_not_painted_at_once_is_painted_at_the_same_place(engine: 
     app = SeenApp(engine.directory)
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "step 20")
+        await begun(pilot)
         await until(pilot, app.is_whole, "the first frames")
         line = app.screen.query_one(PhaseLine)
         line.take(replace(line.state, info=None))
@@ -192,8 +197,7 @@ async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, mo
     app = StubApp(engine.directory)
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "epoch")
-        screen = app.screen
-        await until(pilot, lambda: not (screen._layout_required or screen._dirty_widgets), "the first frames")
+        await begun(pilot)
         monkeypatch.setattr(Widget, "render_lines", noted)
         title, bottom = app.screen.query_one("RunTitle"), app.screen.query_one("KeyLine")
         for line in (title, bottom):
