@@ -61,7 +61,7 @@ async def open_runs(pilot: Pilot[None]) -> None:
 
 @pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
 async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path], size: tuple[int, int]) -> None:
-    made(Plan(), Outcome.FINISHED, age=90)
+    made(Plan(), Outcome.FINISHED, age=3700)
     made(Plan(model="mlp"), age=7300, pid=dead_pid())
     live = made(Plan(name="now"))
     newer = made(Plan(model="resnet20"), Outcome.FINISHED)
@@ -70,7 +70,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
     connection.close()
     async with StubApp().run_test(size=size) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "✓ finished", "? lost", "● running", "! unreadable", "1m ago", "2h ago", "0.0313", "0.9861")
+        await shows(pilot, "✓ finished", "? lost", "● running", "! unreadable", "1h ago", "2h ago", "0.0313", "0.9861")
         assert [run.id for run in table(pilot).runs or ()][-1] == list_runs()[-1].id
         await until(pilot, lambda: table(pilot).current, "the cursor")
         for _ in range(4):
