@@ -78,12 +78,13 @@ class AccelApp(LeavingApp, EngineApp):
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
         Binding(
-            "ctrl+c,ctrl+q",
+            "ctrl+c",
             "interrupt",
             show=False,
             id="app.interrupt",
             tooltip="Leave as Quit does, from fields too; copy what is selected",
         ),
+        Binding("ctrl+q", "interrupt", show=False, system=True),  # Textual's own key, which would not ask
         Binding(
             "ctrl+p",
             "command_palette",
