@@ -121,13 +121,13 @@ def serve(side: str, work: Work) -> None:
 class Ours:
     """A real engine in the middle of a run, and a dashboard that follows it."""
 
-    def __init__(self, work: Work, xla: str, dashboard: bool) -> None:
+    def __init__(self, work: Work, xla: str, dashboard: bool, threads: int | None) -> None:
         from accel_engine import launch, run
         from accel_engine.plan import Plan
 
         plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=10**6, validation="off", xla=xla)
         self.directory = run.create(plan)
-        self._engine = launch.start(self.directory)
+        self._engine = launch.start(self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads)} if threads else None)
         self._reader = run.RunReader(self.directory)
         watching = (sys.executable, "-m", "accel_tui", "watch", self.directory)
         self._dashboard = Terminal(watching) if dashboard else None
@@ -179,7 +179,7 @@ class Ours:
 def compare(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """Measure one work on all sides; yield lines of the report."""
     rounds, seconds = arguments.rounds, arguments.seconds
-    ours = Ours(WORKS[name], arguments.xla, dashboard=not arguments.no_dashboard)
+    ours = Ours(WORKS[name], arguments.xla, dashboard=not arguments.no_dashboard, threads=arguments.threads)
     others = {side: Baseline(side, name, arguments.onednn) for side in SIDES}
     try:
         for other in others.values():
@@ -208,6 +208,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of every turn")
     parser.add_argument("--xla", default="auto", choices=("auto", "on", "off"))
     parser.add_argument("--no-dashboard", action="store_true")
+    parser.add_argument("--threads", type=int, help="for a kernel of ours; as many as there are CPUs when left out")
     parser.add_argument(
         "--onednn",
         action="store_true",
