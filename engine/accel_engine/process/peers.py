@@ -8,6 +8,7 @@ import contextlib
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -58,6 +59,8 @@ class LocalWorkers:
         coordinated = strategies.find(plan.strategy).coordinated
         self._held = [_held_port() for _ in range(plan.local_workers + 2 * coordinated)]
         self.cluster = _local_cluster(tuple(_address(held) for held in self._held), coordinated=coordinated)
+        if sys.platform != "linux":  # elsewhere who is bound keeps what comes to a port from who listens there
+            self._let_go()
         self._processes: list[subprocess.Popen[str]] = []
         try:
             for part in self.cluster.parts:
@@ -82,6 +85,9 @@ class LocalWorkers:
                 process.wait(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
         for held in self._held:
             held.close()
 
