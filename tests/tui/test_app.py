@@ -103,25 +103,38 @@ async def test_interrupting_leaves_from_fields_too_unless_something_is_selected(
         await until(pilot, lambda: app._exit, "the end")
 
 
-@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+q"])
-async def test_interrupting_asks_as_leaving_does_and_answers_no_question(key: str) -> None:
+async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
     engine = FakeEngine()
     engine.begin().build().train(20)
     app = StubApp(open_run=engine.directory)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "training")
-        await pilot.press(key)
+        await pilot.press("ctrl+c")
         await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
-        await pilot.press(key)
+        await pilot.press("ctrl+c")
         assert isinstance(app.screen, AskScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         app.show_inside(engine.directory)
         await until(pilot, lambda: isinstance(app.screen, InsideScreen), "the inside")
-        await pilot.press(key)
+        await pilot.press("ctrl+c")
         await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
         assert not app._exit
         assert not app._notifications
+    engine.close()
+
+
+async def test_the_key_of_textual_that_leaves_asks_too_and_leaves_when_pressed_again() -> None:
+    engine = FakeEngine()
+    engine.begin().build().train(20)
+    app = StubApp(open_run=engine.directory)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        assert not app._exit
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app._exit, "the end")
     engine.close()
 
 

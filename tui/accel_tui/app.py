@@ -84,7 +84,6 @@ class AccelApp(LeavingApp, EngineApp):
             id="app.interrupt",
             tooltip="Leave as Quit does, from fields too; copy what is selected",
         ),
-        Binding("ctrl+q", "interrupt", show=False, system=True),  # Textual's own key, which would not ask
         Binding(
             "ctrl+p",
             "command_palette",
@@ -167,9 +166,16 @@ class AccelApp(LeavingApp, EngineApp):
         """Explain the keys."""
         self.push_screen(HelpScreen(self.screen))
 
+    async def action_quit(self) -> None:
+        """Leave as the screen has it, which may ask first; Textual's own key for it comes here too."""
+        if hasattr(self.screen, "action_quit"):
+            await self.run_action("quit", self.screen)
+        else:
+            await super().action_quit()
+
     async def action_interrupt(self) -> None:
-        """Leave as the screen has it, which may ask first."""
-        await self.run_action("quit", self.screen if hasattr(self.screen, "action_quit") else self)
+        """Leave."""
+        await self.action_quit()
 
     def action_toggle_theme(self) -> None:
         """Change between dark and light."""
