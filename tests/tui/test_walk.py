@@ -135,6 +135,19 @@ async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_ha
             assert not await unseen(pilot)
 
 
+@pytest.mark.parametrize("place", PLACES)
+async def test_no_cell_has_the_background_of_the_terminal(engine: FakeEngine, place: str) -> None:
+    async with at(place) as pilot:
+        rows = pilot.app.screen._compositor.render_strips()
+        bare = [
+            (y, segment.text)
+            for y, row in enumerate(rows)
+            for segment in row
+            if segment.text and not (segment.style and segment.style.bgcolor)
+        ]
+        assert bare == []
+
+
 @pytest.mark.parametrize("place", ["plan", "runs", "run with its log", "comparison", "question"])
 async def test_what_has_the_keys_is_seen_without_colours(
     engine: FakeEngine, place: str, monkeypatch: pytest.MonkeyPatch

@@ -52,19 +52,20 @@ class RunLines:
 
     def header(self, order: Order, style: Callable[[str], Style]) -> list[Segment]:
         """The titles of the columns, and which way the list is put in order by one of them."""
-        segments = [Segment(" " * self.lead)]
+        plain = style("header")
+        segments = [Segment(" " * self.lead, plain)]
         for column in self.columns:
             at = column.title == order.column
             arrow = ("▼" if order.falling else "▲") if at else " "
-            look, width = style("order" if at else "header"), self.width(column)
+            look, width = style("order") if at else plain, self.width(column)
             # The arrow stands in the gap, so that the longest title has its place beside it.
             if column.right:
-                segments[-1] = Segment(segments[-1].text[:-1])
+                segments[-1] = Segment(segments[-1].text[:-1], plain)
                 segments.append(Segment(cell(arrow + column.title, width + 1, right=True), look))
-                segments.append(Segment(" " * GAP))
+                segments.append(Segment(" " * GAP, plain))
             else:
                 segments.append(Segment((column.title + arrow).ljust(width + 1), look))
-                segments.append(Segment(" " * (GAP - 1)))
+                segments.append(Segment(" " * (GAP - 1), plain))
         return segments
 
     def line(self, texts: Sequence[str], plain: Style, mark: Style, status: Style) -> list[Segment]:

@@ -313,7 +313,8 @@ class RunsTable(RunsKeys):
     def render_line(self, y: int) -> Strip:
         """The header, or a run."""
         if y == 0:
-            return Strip(self.lines.header(self.order, self._style)).adjust_cell_length(self.size.width)
+            titles = Strip(self.lines.header(self.order, self._style))
+            return titles.adjust_cell_length(self.size.width, self._style("header"))
         line = self.scroll_offset.y + y - 1
         texts = self._lines[line] = self._texts(line)
         if not texts:
