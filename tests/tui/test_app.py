@@ -1,9 +1,12 @@
 """Ways through the app, and what it leaves behind."""
 
 import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from accel_engine import launch
@@ -103,39 +106,39 @@ async def test_interrupting_leaves_from_fields_too_unless_something_is_selected(
         await until(pilot, lambda: app._exit, "the end")
 
 
-async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
+@asynccontextmanager
+async def asked(key: str) -> AsyncIterator[tuple[StubApp, Pilot[None], Path]]:
+    """The app on the run of an engine that trains, once a key has it ask what becomes of that."""
     engine = FakeEngine()
     engine.begin().build().train(20)
     app = StubApp(open_run=engine.directory)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "training")
-        await pilot.press("ctrl+c")
+        await pilot.press(key)
         await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        yield app, pilot, engine.directory
+    engine.close()
+
+
+async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
+    async with asked("ctrl+c") as (app, pilot, directory):
         await pilot.press("ctrl+c")
         assert isinstance(app.screen, AskScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
-        app.show_inside(engine.directory)
+        app.show_inside(directory)
         await until(pilot, lambda: isinstance(app.screen, InsideScreen), "the inside")
         await pilot.press("ctrl+c")
         await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
         assert not app._exit
         assert not app._notifications
-    engine.close()
 
 
 async def test_the_key_of_textual_that_leaves_asks_too_and_leaves_when_pressed_again() -> None:
-    engine = FakeEngine()
-    engine.begin().build().train(20)
-    app = StubApp(open_run=engine.directory)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "training")
-        await pilot.press("ctrl+q")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+    async with asked("ctrl+q") as (app, pilot, _):
         assert not app._exit
         await pilot.press("ctrl+q")
         await until(pilot, lambda: app._exit, "the end")
-    engine.close()
 
 
 async def test_the_two_themes_take_turns() -> None:

@@ -79,7 +79,7 @@ class AccelApp(LeavingApp, EngineApp):
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
         Binding(
             "ctrl+c",
-            "interrupt",
+            "quit",
             show=False,
             id="app.interrupt",
             tooltip="Leave as Quit does, from fields too; copy what is selected",
@@ -172,10 +172,6 @@ class AccelApp(LeavingApp, EngineApp):
             await self.run_action("quit", self.screen)
         else:
             await super().action_quit()
-
-    async def action_interrupt(self) -> None:
-        """Leave."""
-        await self.action_quit()
 
     def action_toggle_theme(self) -> None:
         """Change between dark and light."""
