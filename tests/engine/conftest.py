@@ -1,12 +1,12 @@
 """What tests with TensorFlow in this process share."""
 
-import socket
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from accel_engine.process import environment
+from accel_engine.process.peers import held_port
 
 environment.prepare()  # so that tests train with the kernels that engines use
 
@@ -24,9 +24,7 @@ def two_cpus() -> None:
 @pytest.fixture
 def silent_port() -> Iterator[int]:
     """A port on which nothing listens, nor will before a test does: it is given to nobody who wants any."""
-    with socket.socket() as held:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(("127.0.0.1", 0))
+    with held_port() as held:
         yield held.getsockname()[1]
 
 

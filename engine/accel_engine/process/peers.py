@@ -57,7 +57,7 @@ class LocalWorkers:
 
     def __init__(self, directory: Path, plan: Plan) -> None:
         coordinated = strategies.find(plan.strategy).coordinated
-        self._held = [_held_port() for _ in range(plan.local_workers + 2 * coordinated)]
+        self._held = [held_port() for _ in range(plan.local_workers + 2 * coordinated)]
         self.cluster = _local_cluster(tuple(_address(held) for held in self._held), coordinated=coordinated)
         if sys.platform != "linux":  # elsewhere who is bound keeps what comes to a port from who listens there
             self._let_go()
@@ -226,7 +226,7 @@ def _knock(address: str) -> tuple[bool, bool]:
     return accepts, answers
 
 
-def _held_port() -> socket.socket:
+def held_port() -> socket.socket:
     """A port on which nobody listens, and that is given to nobody who wants any while TensorFlow is being imported."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that who names it may listen there
