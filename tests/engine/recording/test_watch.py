@@ -1,3 +1,5 @@
+"""When ``fit`` was left, as far as its frames tell."""
+
 import sys
 import threading
 from types import FrameType
