@@ -125,7 +125,7 @@ def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
         host=socket.gethostname(),
         versions=launch.versions(),
     )
-    writer.begin(os.getpid(), started)
+    writer.begin(started)
     device = {"name": "CPU:0", "kind": "cpu", "description": "", "device": "cpu:0"}
     writer.event(DevicesFound(time=now, devices=(device,), strategy="OneDeviceStrategy"))
     writer.event(

@@ -67,7 +67,7 @@ def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> N
 def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
     directory = create(Plan())
     with closing(RunWriter(directory)) as writer, closing(RunReader(directory)) as reader:
-        writer.begin(os.getpid())
+        writer.begin()
         hand_over(directory, os.getpid())
         assert reader.info().status is Status.RUNNING
 

@@ -9,11 +9,13 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import (
@@ -34,6 +36,8 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
+from accel_engine.run.making import put
+from accel_engine.run.schema import connect
 
 GIB = 1 << 30
 
@@ -67,7 +71,8 @@ class FakeEngine:
 
     def begin(self, first_step: int = 0) -> "FakeEngine":
         self.step = first_step
-        self.writer.begin(self.pid)
+        self.writer.begin()
+        self.pretend()
         self.writer.truncate(first_step)
         self.say(
             RunStarted,
@@ -81,6 +86,14 @@ class FakeEngine:
         )
         self.enter(Phase.BUILDING)
         return self
+
+    def pretend(self) -> None:
+        """Let the run be that of :attr:`pid`, and lost if that process has ended."""
+        with closing(connect(self.directory)) as connection:
+            put(connection, pid=self.pid)
+        if not psutil.pid_exists(self.pid):
+            assert self.writer._writer_lock
+            self.writer._writer_lock.release()
 
     def build(self) -> "FakeEngine":
         device = {"name": "CPU:0", "kind": "cpu", "description": "AMD EPYC 7B13", "device": "cpu:0"}

@@ -68,7 +68,7 @@ def directory() -> Path:
         versions={},
     )
     with closing(RunWriter(directory)) as writer:
-        writer.begin(os.getpid(), started)
+        writer.begin(started)
         writer.event(BUILT)
         writer.chunk(0, 1.0, 2.0, {"loss": [0.5, 0.25]})
     return directory

@@ -18,7 +18,7 @@ from accel_engine import strategies
 from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Sample
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
 from accel_engine.plan import Plan
@@ -134,7 +134,7 @@ class Conductor:
             versions=versions(),
             worker=self._worker(),
         )
-        self._writer.begin(os.getpid(), started)
+        self._writer.begin(started)
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
             self._tensorboard = LiveLog(self._directory, self._warn)
@@ -154,8 +154,12 @@ class Conductor:
 
     def _beat(self) -> None:
         # Somebody else's lock on the file, or a full disk, is the trainer's to find out: it can say so.
-        with suppress(sqlite3.OperationalError):
-            self._writer.heartbeat()
+        try:
+            with suppress(sqlite3.OperationalError):
+                self._writer.heartbeat()
+        except RunError as error:  # nothing more may be written, not even why
+            print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
+            self._leave(1)
 
     def _train(self) -> None:
         try:

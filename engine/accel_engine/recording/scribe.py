@@ -122,7 +122,7 @@ class Scribe:
         begun = False
         try:
             with closing(RunWriter(self._directory)) as writer:
-                writer.begin(os.getpid(), self._started)
+                writer.begin(self._started)
                 begun = True
                 self._begun.put(None)
                 self._sampler.start()

@@ -10,6 +10,9 @@ from accel_engine.errors import RunError
 LOG = "log.txt"
 """The file with what an engine and the user's code print, in a run's directory."""
 
+LOCK = "run.lock"
+"""The file that a run's writer holds locked, likewise; see :mod:`accel_engine.run.lock`."""
+
 MODEL = "model.keras"
 """The file of a run's trained model, likewise."""
 

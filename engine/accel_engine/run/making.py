@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import psutil
-
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.changes import check_changes, check_epochs
 from accel_engine.run.home import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
+from accel_engine.run.ownership import refuse_written_elsewhere, taken
+from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
 from accel_engine.run.schema import DATABASE, connect, initialize, transaction
 from accel_engine.run.status import read_info
 
@@ -99,8 +99,7 @@ def _make(directory: Path, plan: str, **meta: object) -> None:
         # Under another name until it is complete: a listing meanwhile must not meet half a run.
         unfinished = directory / f"{DATABASE}.new"
         with closing(initialize(unfinished)) as connection:
-            now = time.time()
-            put(connection, plan=plan, created=now, pending=now, host=socket.gethostname(), **meta)
+            put(connection, plan=plan, created=time.time(), **_waiting(), **meta)
         unfinished.rename(directory / DATABASE)
     except (OSError, sqlite3.Error) as error:
         raise RunError(f"cannot write the run {directory}: {error}") from error
@@ -113,22 +112,26 @@ def hand_over(directory: Path, pid: int) -> None:
         RunError: The run cannot be written, or another process has it.
     """
     with _writing(directory) as connection:
-        refuse_taken(connection, directory, pid)
-        put(connection, pid=pid, pid_started=process_start(pid), host=socket.gethostname())
+        info = read_info(connection, directory)
+        if info.status.live and info.pid not in (None, pid):
+            raise taken(info)
         # Not when the process was quicker and has begun already: then the run waits for nothing.
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'pending'", (time.time(),))
+        if connection.execute("SELECT 1 FROM meta WHERE key = 'pending'").fetchone():
+            put(connection, pid=pid, process=ProcessIdentity.of(pid).to_json(), **_waiting())
 
 
 def reopen(directory: Path, plan: Plan) -> None:
     """Let an ended or lost run wait for an engine again, with a plan that may differ.
 
-    Without a checkpoint it begins anew, and the plan may be any.
+    Without a checkpoint it begins anew, and the plan may be any. Where another machine wrote a lost run, this takes
+    :data:`~accel_engine.run.ownership.WATCH_SECONDS`.
 
     Raises:
         RunError: It is being trained at this moment, or cannot be written.
         PlanError: Its checkpoint does not go with the plan, or has nothing left of it to train.
     """
     plan = plan.absolute()
+    refuse_written_elsewhere(directory)
     with _writing(directory) as connection:
         info = read_info(connection, directory)
         if info.status.live:
@@ -140,18 +143,21 @@ def reopen(directory: Path, plan: Plan) -> None:
             ).fetchone()
             length = json.loads(built[0])["steps_per_epoch"] if built else None
             check_epochs(info, plan, step / length if length else 0.0)
-        put(connection, plan=plan.to_json(), pending=time.time(), pid=None)
+        refuse_commands(connection)
+        put(connection, plan=plan.to_json(), pid=None, process=None, **_waiting())
 
 
-def refuse_taken(connection: sqlite3.Connection, directory: Path, *mine: int) -> None:
-    """Refuse a run that another process has.
+def refuse_commands(connection: sqlite3.Connection) -> None:
+    """Answer what was asked of an engine that ended without answering."""
+    connection.execute(
+        "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' WHERE answered IS NULL",
+        (time.time(),),
+    )
 
-    Raises:
-        RunError: It has; ``mine`` are processes that may.
-    """
-    info = read_info(connection, directory)
-    if info.status.live and info.pid is not None and info.pid not in mine:
-        raise RunError(f"run {directory.name} is being trained by process {info.pid} already")
+
+def _waiting() -> dict[str, object]:
+    """What ``meta`` says of a run that waits for an engine of this machine from now on."""
+    return {"pending": boot_seconds(), "machine": machine_id(), "host": socket.gethostname()}
 
 
 @contextmanager
@@ -171,11 +177,3 @@ def put(connection: sqlite3.Connection, **values: object) -> None:
             connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         else:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-def process_start(pid: int) -> float:
-    """When a process began, in seconds since the Unix epoch; 0 where there is none."""
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return 0.0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run.home import CHECKPOINTS, MODEL, WORKERS
+from accel_engine.run.ownership import refuse_written_elsewhere
 from accel_engine.run.parts import parts_of
 from accel_engine.run.schema import DATABASE, connect, transaction
 from accel_engine.run.status import read_info
@@ -61,6 +62,8 @@ def remove(directory: Path) -> None:
         RunError: As by :func:`contents`, or something cannot be deleted.
     """
     contents(directory)
+    for each in _runs_within(directory):
+        refuse_written_elsewhere(each)
     try:
         # Nobody can take the run up meanwhile: for that it would have to be written.
         with closing(connect(directory)) as connection, transaction(connection):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 
-SCHEMA_VERSION = 1
-"""Raised whenever an older program would misread a newer file."""
+SCHEMA_VERSION = 2
+"""Raised whenever an older program would misread a newer file: one of version 1 does not know a run's lock."""
 
 DATABASE = "run.db"
 

@@ -1,9 +1,7 @@
 """What state a run is in, judged from its file and from whether its engine still lives."""
 
 import json
-import socket
 import sqlite3
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,18 +9,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from accel_engine.errors import UsageError
 from accel_engine.events import Phase
 from accel_engine.plan import Plan
+from accel_engine.run import lock
 from accel_engine.run.labels import Labels, labels_of
+from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
 
 HEARTBEAT_SECONDS = 1.0
-"""How often an engine says that it lives."""
-
-SILENCE_SECONDS = 15.0
-"""How long an engine on another machine may be silent before its run counts as lost."""
+"""How often an engine writes its heartbeat, which only machines that do not share the file system's locks look at."""
 
 START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
@@ -103,7 +98,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         created=float(meta["created"]),
         host=str(meta.get("host", "")),
         pid=int(pid) if pid is not None else None,
-        status=_status(connection, meta),
+        status=_status(connection, directory, meta),
         labels=labels_of(meta),
         script=script,
     )
@@ -117,32 +112,24 @@ def _plan_of(text: str) -> Plan | None:
     return None
 
 
-def is_alive(pid: int, started: float) -> bool:
-    """Whether the process that had this id at this start time still runs on this machine."""
-    try:
-        process = psutil.Process(pid)
-        return abs(process.create_time() - started) < 2.0 and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _status(connection: sqlite3.Connection, meta: dict[str, Any]) -> Status:
-    """Judge from ``pending`` (handed to an engine that has not begun), the last event and the process."""
-    pid, pending = meta.get("pid"), meta.get("pending")
-    now = time.time()
-    if pid is None:
-        return Status.STARTING if now - float(pending or 0.0) < START_SECONDS else Status.LOST
+def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any]) -> Status:
+    """Judge from the lock, the last event, and ``pending`` (when the run began to wait for an engine)."""
+    if (pending := meta.get("pending")) is not None:
+        return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
     # Looked at before the events: an engine that ends in between has written its end by then.
-    if meta.get("host") == socket.gethostname():
-        alive = is_alive(int(pid), float(meta["pid_started"]))
-    else:
-        alive = now - float(meta.get("heartbeat", 0.0)) < SILENCE_SECONDS
-    found = connection.execute(_LAST).fetchone() if pending is None else None
+    written = lock.is_held(directory)
+    found = connection.execute(_LAST).fetchone()
     last, said = (found[0], json.loads(found[1])) if found else ("", {})
     if last == "run_ended":
         return Status(said["outcome"])
-    if not alive:
+    if not written:
         return Status.LOST
-    if pending is not None:
-        return Status.STARTING
     return Status.PAUSED if said.get("phase") == Phase.PAUSED else Status.RUNNING
+
+
+def _is_starting(meta: dict[str, Any], pending: float) -> bool:
+    """Whether a run that no engine has taken up yet may still be: its engine lives, or it has not waited for long."""
+    process = ProcessIdentity.parse(meta.get("process"))
+    if process and process.visible:
+        return process.alive
+    return meta.get("machine") == machine_id() and 0 <= boot_seconds() - pending < START_SECONDS

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine.devices.reading import Sample
+from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.run.commands import Command
-from accel_engine.run.making import process_start, put, refuse_taken
+from accel_engine.run.lock import WriterLock
+from accel_engine.run.making import put, refuse_commands
+from accel_engine.run.ownership import taken
+from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
 from accel_engine.run.samples import SamplePacker
-from accel_engine.run.schema import INSIDE, SPANS, SUMMARY, connect, series_columns, transaction
+from accel_engine.run.schema import INSIDE, SCHEMA_VERSION, SPANS, SUMMARY, connect, series_columns, transaction
+from accel_engine.run.status import Status, read_info
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
     import numpy as np
@@ -24,7 +29,7 @@ if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
     from accel_engine.run.inside import Seen
 
 PATIENCE_SECONDS = 60.0
-"""How long an engine waits while somebody else holds the file locked, before its run fails."""
+"""How long an engine waits while somebody else holds the database locked, or for the one before it to end."""
 
 _SERIES_NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -41,39 +46,65 @@ class RunWriter:
         self._connection = connect(directory)
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
         self._lock = threading.Lock()
+        self._writer_lock: WriterLock | None = None
+        self._process = ProcessIdentity.of(os.getpid()).to_json()
         self._packer = SamplePacker()
         self._series = series_columns(self._connection)
         self._step = _step(self._connection)
 
-    def begin(self, pid: int, started: RunStarted | None = None) -> None:
-        """Take the run up: it is this process's from now on.
+    def begin(self, started: RunStarted | None = None) -> None:
+        """Take the run up: this process alone writes it from now on.
 
         Args:
-            pid: The engine's process id.
             started: Said in the same breath, so that nobody meets a run that is taken up and looks
                 ended still; the steps after its first are forgotten.
 
         Raises:
-            RunError: Another process has it.
+            RunError: Another process has it, or it cannot be locked.
         """
-        with self._lock, transaction(self._connection):
-            refuse_taken(self._connection, self.directory, pid, os.getpid())
+        with self._lock:
+            if self._writer_lock:
+                self._take_up(started)
+                return
+            self._writer_lock = self._acquire()
+            try:
+                self._take_up(started)
+            except BaseException:
+                self._release()
+                raise
+
+    def _acquire(self) -> WriterLock:
+        """Lock the run; the engine before, if it has ended the run, may need a moment to close its database."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return WriterLock(self.directory)
+            except BlockingIOError:
+                info = read_info(self._connection, self.directory)
+                if info.status is not Status.STARTING or time.monotonic() > deadline:
+                    raise taken(info) from None
+            time.sleep(0.01)
+
+    def _take_up(self, started: RunStarted | None) -> None:
+        with transaction(self._connection):
+            info = read_info(self._connection, self.directory)
+            waits = info.status is Status.STARTING
+            if waits and info.pid not in (None, os.getpid()):
+                raise taken(info)  # it is handed to another process, which has not begun yet
+            if not waits:  # else that was done when it was reopened, and what was asked since is for this engine
+                refuse_commands(self._connection)
             for statement in (*SUMMARY, INSIDE):
                 self._connection.execute(statement)
-            pending = self._connection.execute("SELECT value FROM meta WHERE key = 'pending'").fetchone()
             put(
                 self._connection,
-                pid=pid,
-                pid_started=process_start(pid),
+                schema=SCHEMA_VERSION,
+                pid=os.getpid(),
+                process=self._process,
+                pid_started=None,  # of version 1
+                machine=machine_id(),
                 host=socket.gethostname(),
-                heartbeat=time.time(),
+                heartbeat=boot_seconds(),
                 pending=None,
-            )
-            # What was asked of an engine that died is not for this one; what was asked since the hand-over is.
-            self._connection.execute(
-                "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had ended' "
-                "WHERE answered IS NULL AND time < ?",
-                (time.time(), pending[0] if pending else time.time()),
             )
             if started:
                 self._forget(started.first_step)
@@ -156,9 +187,20 @@ class RunWriter:
         return series, sum(row[0] for row in rows)
 
     def heartbeat(self) -> None:
-        """Say that the engine lives."""
+        """Write that the engine lives, in seconds that only move on; see :mod:`accel_engine.run.ownership`.
+
+        Raises:
+            RunError: Another process has taken the run over, as where its lock file was deleted: nothing more may be
+                written.
+        """
         with self._lock:
-            put(self._connection, heartbeat=time.time())
+            written = self._connection.execute(
+                "UPDATE meta SET value = ? WHERE key = 'heartbeat' "
+                "AND EXISTS (SELECT 1 FROM meta WHERE key = 'process' AND value = ?)",
+                (boot_seconds(), self._process),
+            )
+            if not written.rowcount:
+                raise RunError(f"run {self.directory.name} was taken over by another process")
 
     def commands(self) -> list[Command]:
         """The commands that wait for an answer, oldest first."""
@@ -180,12 +222,21 @@ class RunWriter:
         """Say the last word and let go of the file, so that no other thread can add to it."""
         with self._lock:
             self._insert(ended)
-            self._connection.close()
+            self._close()
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""
         with self._lock:
-            self._connection.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._connection.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._writer_lock:
+            self._writer_lock.release()
+            self._writer_lock = None
 
     def _insert(self, event: Event) -> None:
         self._connection.execute(

@@ -17,6 +17,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.inside import Examined
+from accel_engine.run.lock import WriterLock
 from accel_engine.run.status import RunInfo
 from accel_engine.training.examination import OWN_STEP, Examination, intake_of
 from accel_engine.training.restored import restored
@@ -76,7 +77,9 @@ def _ended(directory: Path) -> RunInfo:
 def _keep(directory: Path, found: Examined, step: int) -> None:
     _ended(directory)  # what its engine found meanwhile is newer
     try:
-        with closing(RunWriter(directory)) as writer:
+        with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.keep(found, step)
+    except BlockingIOError as error:
+        raise RunError(f"run {directory.name} is being trained again") from error
     except sqlite3.Error as error:
         raise RunError(f"cannot write the run {directory.name}: {error}") from error

@@ -1,7 +1,6 @@
 import csv
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -29,7 +28,7 @@ LOSS[7:10] = np.nan, np.inf, -np.inf
 def writer() -> Iterator[RunWriter]:
     """A run of 50 steps, 10 at a time; what else there is of it, a test adds."""
     with closing(RunWriter(create(Plan(name="first try", epochs=3)))) as writer:
-        writer.begin(os.getpid())
+        writer.begin()
         for step in range(0, 50, 10):
             # One series only becomes known on the way.
             more = {"accuracy": np.full(10, 0.1)} if step >= 20 else {}

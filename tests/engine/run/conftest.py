@@ -1,6 +1,5 @@
 """A run to write into and read from."""
 
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -35,7 +34,7 @@ def reader(directory: Path) -> Iterator[RunReader]:
 @pytest.fixture
 def ended(directory: Path, writer: RunWriter) -> Path:
     """A run that has finished."""
-    writer.begin(os.getpid())
+    writer.begin()
     writer.event(
         RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=0, epochs=0, seconds=1.0, steps_per_second=0.0, metrics={})
     )

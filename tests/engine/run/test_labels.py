@@ -1,4 +1,3 @@
-import os
 from contextlib import closing
 from pathlib import Path
 
@@ -42,14 +41,12 @@ def test_name_note_and_tags_stand_beside_the_plan(directory: Path) -> None:
 def test_labels_are_given_while_an_engine_writes_and_stay_when_the_run_is_taken_up_again(
     directory: Path, writer: RunWriter
 ) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     retag(directory, ["live"])
     writer.chunk(0, 0.0, 1.0, {"loss": [1.0]})
     writer.heartbeat()
     rename(directory, "renamed")
-    with closing(connect(directory)) as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'pid'")
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('pending', 0)")
+    writer.close()
     reopen(directory, Plan(name="another"))
     assert labels(directory) == Labels("renamed", "", ("live",))
 

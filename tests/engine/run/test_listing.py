@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
+from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
 from accel_engine.run.labels import rename
 from accel_engine.run.schema import DATABASE, connect
 
@@ -50,7 +50,7 @@ def test_no_run_is_found_without_a_name(three: tuple[Path, Path, Path]) -> None:
 def test_before_an_epoch_has_ended_the_latest_means_are_those_of_the_last_chunk(
     directory: Path, writer: RunWriter
 ) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     assert list_runs()[0].metrics == {}
     writer.chunk(0, 0.0, 1.0, {"loss": [9.0, 9.0], "accuracy": [0.0, 0.0]})
     writer.chunk(2, 1.0, 2.0, {"loss": [1.0, 2.0, math.nan], "accuracy": [math.nan] * 3})
@@ -60,7 +60,7 @@ def test_before_an_epoch_has_ended_the_latest_means_are_those_of_the_last_chunk(
 
 
 def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: RunWriter) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     writer.event(started(time=40.0))
     writer.event(Warned(time=41.0, message="an engine that died"))
     writer.event(started(time=100.0))
@@ -120,7 +120,7 @@ def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> 
     with closing(connect(three[0])) as connection:
         connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     assert [run.problem for run in list_runs() if run.problem] == [
-        f"run {three[0].name} was made by a newer accel-tui (format 99; this one reads up to 1): "
+        f"run {three[0].name} was made by a newer accel-tui (format 99; this one reads up to {SCHEMA_VERSION}): "
         "upgrade accel-tui to open it"
     ]
 
@@ -195,14 +195,13 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
 
 
 def test_a_live_run_is_read_at_every_look(directory: Path, writer: RunWriter) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     runs = RunList()
     runs.look()
     aged(directory)
     runs.look()
     assert runs.runs[0].status is Status.RUNNING
-    with closing(connect(directory)) as connection:
-        connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
+    writer.close()
     aged(directory)
     runs.look()
     assert runs.runs[0].status is Status.LOST

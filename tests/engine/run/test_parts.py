@@ -23,7 +23,6 @@ def begin(directory: Path, worker: str = "", chief: str = "") -> Path:
     """Let this process take a run up, as a worker of a chief's run that it may have met."""
     with closing(RunWriter(directory)) as writer:
         writer.begin(
-            os.getpid(),
             RunStarted(
                 time=1.0,
                 run=directory.name,

@@ -97,6 +97,7 @@ def test_of_many_samples_only_the_latest_are_read_where_that_is_asked(directory:
 
 
 def test_heartbeat_alone_is_no_news(writer: RunWriter, reader: RunReader) -> None:
+    writer.begin()
     reader.poll()
     writer.heartbeat()
     assert not reader.poll()
@@ -106,7 +107,7 @@ def test_info_tells_the_plan_and_the_engine(directory: Path, writer: RunWriter, 
     waiting = reader.info()
     assert (waiting.id, waiting.pid, waiting.title) == (directory.name, None, "first try")
     assert waiting.plan == Plan(name="first try")
-    writer.begin(os.getpid())
+    writer.begin()
     running = reader.info()
     assert running.pid == os.getpid()
     assert running.status is Status.RUNNING

@@ -33,7 +33,7 @@ def test_what_goes_with_a_run_is_told_and_then_all_of_it_goes(ended: Path, write
 
 
 def test_a_live_run_is_not_deleted(directory: Path, writer: RunWriter) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     for act in (contents, remove):
         with pytest.raises(RunError, match="is running: stop it first"):
             act(directory)
@@ -43,7 +43,7 @@ def test_a_live_run_is_not_deleted(directory: Path, writer: RunWriter) -> None:
 def test_a_run_whose_other_worker_lives_is_not_deleted(ended: Path) -> None:
     part = create_worker(ended, "1", Plan())
     with closing(RunWriter(part)) as worker:
-        worker.begin(os.getpid())
+        worker.begin()
         with pytest.raises(RunError, match=f"a part of run {ended.name} is running"):
             remove(ended)
     assert part.is_dir()

@@ -1,26 +1,30 @@
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
-from accel_engine.run import RunReader, RunWriter, Status
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs
 from accel_engine.run.making import hand_over
+from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
 from accel_engine.run.schema import connect
-from accel_engine.run.status import SILENCE_SECONDS, START_SECONDS, is_alive
+from accel_engine.run.status import START_SECONDS
 
 ENGINE = """
-import os, signal, sys
+import signal, sys
 from pathlib import Path
 from accel_engine.run import RunWriter
-RunWriter(Path(sys.argv[1])).begin(os.getpid())
+writer = RunWriter(Path(sys.argv[1]))
+writer.begin()
 print("begun", flush=True)
 signal.pause()
 """
@@ -57,13 +61,13 @@ def put(directory: Path, **values: object) -> None:
 
 def test_run_waits_for_an_engine_for_a_while_and_then_counts_as_lost(directory: Path, reader: RunReader) -> None:
     assert reader.info().status is Status.STARTING
-    put(directory, pending=time.time() - START_SECONDS - 1)
+    put(directory, pending=boot_seconds() - START_SECONDS - 1)
     assert reader.info().status is Status.LOST
 
 
 def test_run_handed_to_a_living_engine_is_starting_however_long_it_takes(directory: Path, reader: RunReader) -> None:
     hand_over(directory, os.getpid())
-    put(directory, pending=time.time() - 1000)
+    put(directory, pending=boot_seconds() - 1000)
     assert reader.info().status is Status.STARTING
 
 
@@ -78,7 +82,7 @@ def test_run_handed_to_an_engine_that_is_gone_is_lost(directory: Path, reader: R
 def test_ended_run_tells_its_outcome_though_its_process_lives(
     directory: Path, writer: RunWriter, reader: RunReader, outcome: Outcome
 ) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     writer.event(started(directory))
     writer.event(ended(outcome))
     assert reader.info().status == outcome
@@ -86,7 +90,7 @@ def test_ended_run_tells_its_outcome_though_its_process_lives(
 
 
 def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reader: RunReader) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     writer.event(ended(Outcome.STOPPED))
     writer.event(started(directory))
     assert reader.info().status is Status.RUNNING
@@ -96,14 +100,11 @@ def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reade
 def test_a_paused_run_is_paused_until_it_goes_on_ends_or_is_lost(
     directory: Path, writer: RunWriter, reader: RunReader
 ) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     writer.event(started(directory))
     writer.event(PhaseChanged(time=2.0, phase=Phase.PAUSED))
     assert reader.info().status is Status.PAUSED
     assert reader.info().status.live
-    put(directory, host="another-machine", heartbeat=time.time() - SILENCE_SECONDS - 1)
-    assert reader.info().status is Status.LOST
-    writer.heartbeat()
     writer.event(PhaseChanged(time=3.0, phase=Phase.TRAINING))
     assert reader.info().status is Status.RUNNING
     writer.event(PhaseChanged(time=4.0, phase=Phase.PAUSED))
@@ -130,34 +131,56 @@ def test_stopped_process_is_alive(engine: "subprocess.Popen[str]", reader: RunRe
     engine.send_signal(signal.SIGCONT)
 
 
-def test_process_id_that_went_to_another_process_is_not_the_engine(directory: Path, reader: RunReader) -> None:
-    put(directory, pid=os.getpid(), pid_started=1.0, host=socket.gethostname())
-    with closing(connect(directory)) as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'pending'")
+def test_number_that_went_to_another_process_is_not_the_engine(directory: Path, reader: RunReader) -> None:
+    hand_over(directory, os.getpid())
+    put(directory, process=replace(ProcessIdentity.of(os.getpid()), started=1.0).to_json())
     assert reader.info().status is Status.LOST
-    assert not is_alive(os.getpid(), 1.0)
 
 
-def test_engine_on_another_machine_is_judged_by_its_heartbeat(
-    directory: Path, writer: RunWriter, reader: RunReader
+def test_run_handed_over_in_a_container_is_starting_for_a_while(directory: Path, reader: RunReader) -> None:
+    """Its engine's number means nothing here: it belongs to another pid namespace."""
+    hand_over(directory, os.getpid())
+    put(directory, process=replace(ProcessIdentity.of(os.getpid()), namespace="pid:[1]", pid=1 << 30).to_json())
+    assert reader.info().status is Status.STARTING
+    put(directory, pending=boot_seconds() - START_SECONDS - 1)
+    assert reader.info().status is Status.LOST
+
+
+def test_run_that_waited_when_the_machine_was_booted_again_is_lost(directory: Path, reader: RunReader) -> None:
+    put(directory, machine="another boot")
+    assert reader.info().status is Status.LOST
+    put(directory, machine=machine_id(), pending=boot_seconds() + 1000)
+    assert reader.info().status is Status.LOST
+
+
+@pytest.mark.parametrize("step", [-3600.0, -3.0, 3.0, 3600.0])
+def test_a_step_of_the_clock_changes_the_status_of_no_run(
+    engine: "subprocess.Popen[str]", reader: RunReader, monkeypatch: pytest.MonkeyPatch, step: float
 ) -> None:
-    writer.begin(os.getpid())
-    put(directory, host="another-machine")
-    assert reader.info().status is Status.RUNNING
-    put(directory, heartbeat=time.time() - SILENCE_SECONDS - 1)
-    assert reader.info().status is Status.LOST
-    writer.heartbeat()
-    assert reader.info().status is Status.RUNNING
+    """NTP, a suspended machine, or a container's /proc/stat with another btime: psutil's times of starts move, too."""
+    waiting, lost = create(Plan()), create(Plan())
+    hand_over(waiting, os.getpid())
+    with closing(RunWriter(lost)) as writer:
+        writer.begin()
+    wall, created = time.time, psutil.Process.create_time
+    monkeypatch.setattr("time.time", lambda: wall() + step)
+    monkeypatch.setattr("psutil.Process.create_time", lambda process: created(process) + step)
+
+    assert {run.directory: run.status for run in list_runs()} == {
+        reader.directory: Status.RUNNING,
+        waiting: Status.STARTING,
+        lost: Status.LOST,
+    }
 
 
 def test_engine_that_ends_while_its_run_is_looked_at_is_not_called_lost(
     directory: Path, writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
 
-    def ends_now(pid: int, at: float) -> bool:
-        writer.event(ended(Outcome.FINISHED))
+    def ends_now(directory: Path) -> bool:
+        writer.end(ended(Outcome.FINISHED))
         return False
 
-    monkeypatch.setattr("accel_engine.run.status.is_alive", ends_now)
+    monkeypatch.setattr("accel_engine.run.lock.is_held", ends_now)
     assert reader.info().status is Status.FINISHED

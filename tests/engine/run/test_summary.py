@@ -149,7 +149,7 @@ def test_a_resumed_run_has_the_steps_that_were_taken_last(
     recorder: Recorder, reader: RunReader, step: int, stale_rows: Callable[[], object]
 ) -> None:
     recorder.record(150_000)
-    recorder.writer.begin(os.getpid(), started(step))
+    recorder.writer.begin(started(step))
     recorder.forget(step)
     assert stale_rows() == []
     recorder.check(reader.stretch(0, 1 << 40, 64))
@@ -193,7 +193,7 @@ def test_a_file_from_before_there_were_summaries(
             connection.execute(f"DROP {kind} {name}")
     if going_on:
         with closing(RunWriter(directory)) as recorder.writer:
-            recorder.writer.begin(os.getpid(), started(120_000))
+            recorder.writer.begin(started(120_000))
             recorder.forget(120_000)
             recorder.record(going_on)
         assert stale_rows() == []

@@ -147,7 +147,7 @@ def test_steps_taken_again_after_truncating_reach_a_reader_that_saw_the_old_ones
 
 
 def test_commands_are_asked_seen_answered_and_gone(directory: Path, writer: RunWriter) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     pause = request(directory, "pause")
     rate = request(directory, "learning_rate", 0.01)
     first, second = writer.commands()
@@ -163,9 +163,9 @@ def test_commands_are_asked_seen_answered_and_gone(directory: Path, writer: RunW
 
 
 def test_what_was_asked_of_a_dead_engine_is_not_obeyed_by_the_next(directory: Path, writer: RunWriter) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     number = request(directory, "stop_now")
-    writer.begin(os.getpid())
+    writer.begin()
     assert writer.commands() == []
     answered = answer(directory, number)
     assert answered is not None
@@ -192,7 +192,7 @@ def test_ended_run_can_be_reopened_with_another_plan(ended: Path) -> None:
 
 
 def test_run_that_is_being_trained_cannot_be_reopened(directory: Path, writer: RunWriter) -> None:
-    writer.begin(os.getpid())
+    writer.begin()
     with pytest.raises(RunError, match="being trained already"):
         reopen(directory, Plan())
     request(directory, "pause")  # the database is not left locked
@@ -227,6 +227,7 @@ def test_many_threads_write_while_many_readers_read(
 
     followers = [threading.Thread(target=follow, args=(steps,), daemon=True) for steps in seen]
     beat = threading.Event()
+    writer.begin()
 
     def sample() -> None:
         while not beat.is_set():
@@ -271,7 +272,7 @@ def started(first_step: int = 0) -> RunStarted:
 def test_a_run_taken_up_again_never_looks_ended(ended: Path, writer: RunWriter) -> None:
     reopen(ended, Plan(epochs=20))
 
-    writer.begin(os.getpid(), started())
+    writer.begin(started())
 
     assert list_runs()[0].status is Status.RUNNING
 
@@ -279,7 +280,7 @@ def test_a_run_taken_up_again_never_looks_ended(ended: Path, writer: RunWriter) 
 def test_taking_a_run_up_forgets_the_steps_after_its_checkpoint(writer: RunWriter, reader: RunReader) -> None:
     writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
 
-    writer.begin(os.getpid(), started(first_step=3))
+    writer.begin(started(first_step=3))
 
     update = reader.poll()
     assert update.chunks[0].series["loss"].tolist() == [0, 1, 2]
@@ -293,12 +294,12 @@ def test_a_run_that_another_process_trains_is_not_taken_up(directory: Path, writ
         writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
 
         with pytest.raises(RunError, match=f"by process {other.pid} already"):
-            writer.begin(os.getpid(), started())
+            writer.begin(started())
 
         assert len(writer.recorded(0, 4)[0]["loss"]) == 4
     finally:
         other.communicate()
-    writer.begin(os.getpid(), started())
+    writer.begin(started())
 
 
 def test_what_was_recorded_is_read_back_with_its_seconds(writer: RunWriter) -> None:

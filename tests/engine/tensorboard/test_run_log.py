@@ -21,7 +21,7 @@ def begin(writer: RunWriter, first_step: int = 0) -> None:
     started = RunStarted(
         time=1.0, run=id_, name="", plan={}, first_step=first_step, pid=os.getpid(), host="h", versions={}
     )
-    writer.begin(os.getpid(), started)
+    writer.begin(started)
 
 
 def train(writer: RunWriter, first: int, last: int, level: float = 0.0) -> None:

@@ -1,6 +1,5 @@
 """Real training in this process, on four logical CPUs that are set up once for all tests."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,7 +116,7 @@ class Gym:
         first = latest_checkpoint(directory)
         writer = RunWriter(directory)
         writer.truncate(first)
-        writer.begin(os.getpid())
+        writer.begin()
         mailbox = Mailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
         ended = Trainer(plan, writer, mailbox, MACHINE, first).train()

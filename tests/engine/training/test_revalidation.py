@@ -1,6 +1,5 @@
 """The model of a checkpoint is validated again: what is kept then is what the engine kept."""
 
-import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +47,7 @@ def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.Mon
 def test_a_run_that_goes_on_is_left_to_its_engine(gym: Gym) -> None:
     directory = create(PLAN)
     with closing(RunWriter(directory)) as writer:
-        writer.begin(os.getpid())
+        writer.begin()
         with pytest.raises(AccelError, match="goes on, and its own engine can validate it"):
             revalidate(directory, lambda *_: None)
 

@@ -185,7 +185,8 @@ def test_an_engine_that_dies_is_told_with_the_last_step_and_the_way_back(engines
     def act(engine):
         engine.begin()
         engine.epoch(1)
-        engine.writer.begin(dead_pid)  # only now, so that all of the above is there when it is found dead
+        engine.pid = dead_pid
+        engine.pretend()  # only now, so that all of the above is there when it is found dead
         engine.writer.close()
 
     engines.act = act
@@ -201,7 +202,8 @@ def test_an_engine_that_dies_is_told_with_the_last_step_and_the_way_back(engines
 def test_an_engine_that_dies_at_once_is_told_with_its_last_words(engines, run_command, dead_pid):
     def act(engine):
         (engine.directory / "log.txt").write_text("warming up\nlibcudart.so: cannot open shared object file\n\n")
-        engine.writer.begin(engine.pid)
+        engine.writer.begin()
+        engine.pretend()
         engine.writer.close()
 
     engines.act, engines.pid = act, dead_pid

@@ -1,0 +1,144 @@
+"""The right to write a run: a lock of the operating system on a file of its own in the run's directory.
+
+Whoever holds the lock is the run's one writer, and the system takes it back when that process ends, however it ends. It
+is an open file description lock (``F_OFD_SETLK`` of fcntl(2)): unlike a POSIX lock, it is not dropped when the process
+closes another descriptor of the file, and unlike with ``flock``, others can ask for it without taking it. As a forked
+child shares its parent's descriptors, :func:`os.register_at_fork` closes the child's.
+
+Where the system has no such locks (macOS), ``flock`` takes their place. There, whoever asks holds a shared lock for an
+instant, so that a writer tries for a moment.
+"""
+
+import errno
+import fcntl
+import os
+import struct
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Self
+
+from accel_engine.errors import RunError
+from accel_engine.run.home import LOCK
+
+_SET: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+_GET: int | None = getattr(fcntl, "F_OFD_GETLK", None)
+
+_WHOLE_FILE = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # struct flock: type, whence, start, len, pid
+
+_TAKEN = (errno.EAGAIN, errno.EACCES)
+
+_RETRY_SECONDS = 1.0  # for flock alone, see above
+
+
+class WriterLock:
+    """The lock of one run, held until :meth:`release` or the end of this process.
+
+    Args:
+        directory: The run's.
+
+    Raises:
+        BlockingIOError: Another process, or another writer in this one, holds it.
+        RunError: The file system has no locks, or the file cannot be opened.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._descriptor = -1
+        with _forking:  # no child is forked between opening the file and noting that
+            _held.add(self)
+            try:
+                self._descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise RunError(f"cannot open the lock of run {directory.name}: {error.strerror}") from error
+            file = os.fstat(self._descriptor)
+            self._file = file.st_dev, file.st_ino
+        try:
+            _lock(self._descriptor)
+        except BlockingIOError:
+            self.release()
+            raise
+        except OSError as error:
+            self.release()
+            raise RunError(
+                f"cannot lock run {directory.name}, so that another process could write it, too: {error.strerror}; "
+                "set ACCEL_TUI_HOME to a directory on a file system with locks"
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let another process write the run."""
+        with _forking:
+            self._close()
+            _held.discard(self)
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        try:
+            file = os.fstat(descriptor)
+        except OSError:  # never opened, or a script of the user's has closed all descriptors
+            return
+        if (file.st_dev, file.st_ino) == self._file:  # else its number was given to another file
+            os.close(descriptor)
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a process holds the lock of a run, on this machine or any that shares its file system's locks."""
+    try:
+        descriptor = os.open(directory / LOCK, os.O_RDONLY)
+    except OSError:
+        return False  # nobody has written the run, or it is gone
+    try:
+        if _GET is not None:
+            found = fcntl.fcntl(descriptor, _GET, _WHOLE_FILE)
+            return bool(struct.unpack_from("h", found)[0] != fcntl.F_UNLCK)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _TAKEN
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock(descriptor: int) -> None:
+    """Lock the whole file, or raise :exc:`BlockingIOError`."""
+    if _SET is not None:
+        try:
+            fcntl.fcntl(descriptor, _SET, _WHOLE_FILE)
+        except PermissionError as error:  # POSIX leaves the choice between EAGAIN and EACCES
+            raise BlockingIOError(*error.args) from error
+    else:
+        _lock_by_flock(descriptor)
+
+
+def _lock_by_flock(descriptor: int) -> None:
+    deadline = time.monotonic() + _RETRY_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+_held: "weakref.WeakSet[WriterLock]" = weakref.WeakSet()
+
+_forking = threading.RLock()
+
+
+def _close_in_child() -> None:
+    for lock in list(_held):
+        lock._close()  # noqa: SLF001 (this is its own module)
+    _held.clear()
+    _forking.release()
+
+
+os.register_at_fork(before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_close_in_child)
