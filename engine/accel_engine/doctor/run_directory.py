@@ -1,4 +1,4 @@
-"""The directory of the runs: whether it can be written, has room, and takes SQLite's databases."""
+"""The directory of the runs: whether it can be written, has room, and takes SQLite's databases and locks."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import tempfile
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import psutil
 
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
+from accel_engine.errors import RunError
+from accel_engine.run.lock import WriterLock, is_held
 from accel_engine.run.schema import DATABASE, initialize
 
 LITTLE, TOO_LITTLE = 2 * 2**30, 100 * 2**20
@@ -20,6 +23,9 @@ LITTLE, TOO_LITTLE = 2 * 2**30, 100 * 2**20
 
 NETWORKED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "beegfs", "afs", "ceph", "gpfs")
 """File systems that several machines can share."""
+
+_UNSHARED_LOCKS = frozenset({"nolock", "local_lock=all", "local_lock=posix", "localflock"})
+"""Options of a mount with which locks are of one machine only."""
 
 _ELSEWHERE = "set ACCEL_TUI_HOME to a directory on a local disk"
 
@@ -30,6 +36,7 @@ def checks(machine: Machine) -> tuple[Check, ...]:
         Check("runs.directory", partial(directory, machine)),
         Check("runs.space", partial(space, machine)),
         Check("runs.database", partial(database, machine)),
+        Check("runs.lock", partial(lock, machine)),
     )
 
 
@@ -93,7 +100,7 @@ def database(machine: Machine) -> Finding:
     except (OSError, sqlite3.Error) as error:
         why = f"SQLite cannot keep a database there: {error}"
         return failed(f"no database in {machine.home}", why, _ELSEWHERE)
-    system = file_system(nearest)
+    system = mount(nearest).kind
     if mode != "wal":
         why = "the file system refuses SQLite's write-ahead log, so that readers and the engine wait for each other"
         return warned(f"journal mode {mode} on {system or 'this disk'}", why, _ELSEWHERE)
@@ -101,6 +108,26 @@ def database(machine: Machine) -> Finding:
         why = "on a shared file system a run can be watched only from the machine that trains it"
         return warned(f"write-ahead log on {system}", why, f"watch it from there, or {_ELSEWHERE}")
     return passed(f"write-ahead log works{f' on {system}' if system else ''}")
+
+
+def lock(machine: Machine) -> Finding:
+    """Whether a run's one writer can be told from all others, on this machine and on those that share the directory."""
+    nearest = _nearest(machine.home)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest) as scratch, WriterLock(Path(scratch)):
+            seen = is_held(Path(scratch))
+    except (OSError, RunError) as error:
+        return failed(f"no locks in {machine.home}", str(error), _ELSEWHERE)
+    if not seen:
+        return failed("a lock is not seen by others", "two processes could write the same run", _ELSEWHERE)
+    found = mount(nearest)
+    unshared = sorted(_UNSHARED_LOCKS & set(found.options)) if found.kind in NETWORKED else []
+    if unshared:
+        why = f"{found.kind} is mounted with {unshared[0]}: other machines that share it do not see which runs are live"
+        return warned(
+            "locks are of this machine only", why, "continue and delete runs on the machine that trained them"
+        )
+    return passed("a second process cannot write the same run")
 
 
 def _journal(path: Path) -> str:
@@ -111,8 +138,24 @@ def _journal(path: Path) -> str:
         return str(writer.execute("PRAGMA journal_mode").fetchone()[0])
 
 
-def file_system(place: Path) -> str:
-    """The kind of the file system that a directory is on; empty where the system does not say."""
-    kinds = {Path(part.mountpoint): part.fstype for part in psutil.disk_partitions(all=True)}
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """How a file system is mounted.
+
+    Attributes:
+        kind: As in ``ext4``; empty where the system does not say.
+        options: As in ``rw``.
+    """
+
+    kind: str = ""
+    options: tuple[str, ...] = ()
+
+
+def mount(place: Path) -> Mount:
+    """The file system that a directory is on."""
+    mounts = {
+        Path(part.mountpoint): Mount(part.fstype, tuple(part.opts.split(",")))
+        for part in psutil.disk_partitions(all=True)
+    }
     resolved = place.resolve()
-    return next((kinds[parent] for parent in (resolved, *resolved.parents) if parent in kinds), "")
+    return next((mounts[parent] for parent in (resolved, *resolved.parents) if parent in mounts), Mount())

@@ -1,7 +1,9 @@
 """What state a run is in, judged from its file and from whether its engine still lives."""
 
 import json
+import socket
 import sqlite3
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +20,9 @@ from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, mac
 
 HEARTBEAT_SECONDS = 1.0
 """How often an engine writes its heartbeat, which only machines that do not share the file system's locks look at."""
+
+SILENCE_SECONDS = 15.0
+"""How long ago an engine on another machine may have written its run, where its lock is not seen here."""
 
 START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
@@ -117,7 +122,7 @@ def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any
     if (pending := meta.get("pending")) is not None:
         return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
     # Looked at before the events: an engine that ends in between has written its end by then.
-    written = lock.is_held(directory)
+    written = lock.is_held(directory) or _is_written_elsewhere(meta)
     found = connection.execute(_LAST).fetchone()
     last, said = (found[0], json.loads(found[1])) if found else ("", {})
     if last == "run_ended":
@@ -125,6 +130,17 @@ def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any
     if not written:
         return Status.LOST
     return Status.PAUSED if said.get("phase") == Phase.PAUSED else Status.RUNNING
+
+
+def _is_written_elsewhere(meta: dict[str, Any]) -> bool:
+    """Whether another machine wrote the run a moment ago, if both clocks are right.
+
+    It is for showing, where a file system does not share its locks: :mod:`accel_engine.run.ownership` decides whether a
+    run may be taken from another machine.
+    """
+    if meta.get("machine") == machine_id() or meta.get("host") == socket.gethostname():
+        return False
+    return abs(time.time() - float(meta.get("written", 0.0))) < SILENCE_SECONDS
 
 
 def _is_starting(meta: dict[str, Any], pending: float) -> bool:

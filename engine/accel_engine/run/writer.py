@@ -104,6 +104,7 @@ class RunWriter:
                 machine=machine_id(),
                 host=socket.gethostname(),
                 heartbeat=boot_seconds(),
+                written=time.time(),
                 pending=None,
             )
             if started:
@@ -195,9 +196,10 @@ class RunWriter:
         """
         with self._lock:
             written = self._connection.execute(
-                "UPDATE meta SET value = ? WHERE key = 'heartbeat' "
-                "AND EXISTS (SELECT 1 FROM meta WHERE key = 'process' AND value = ?)",
-                (boot_seconds(), self._process),
+                "UPDATE meta SET value = CASE key WHEN 'heartbeat' THEN ? ELSE ? END "
+                "WHERE key IN ('heartbeat', 'written') AND EXISTS "
+                "(SELECT 1 FROM meta WHERE key = 'process' AND value = ?)",
+                (boot_seconds(), time.time(), self._process),
             )
             if not written.rowcount:
                 raise RunError(f"run {self.directory.name} was taken over by another process")

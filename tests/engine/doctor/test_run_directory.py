@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from accel_engine.doctor import Verdict, run_directory
-from accel_engine.doctor.run_directory import LITTLE, TOO_LITTLE, database, directory, file_system, space
+from accel_engine.doctor.run_directory import LITTLE, TOO_LITTLE, Mount, database, directory, lock, mount, space
 from accel_engine.plan import Plan
 from accel_engine.run import create
 
@@ -92,7 +92,7 @@ def test_a_disk_without_a_write_ahead_log(machine, monkeypatch) -> None:
 
 
 def test_a_disk_that_machines_share(machine, monkeypatch) -> None:
-    monkeypatch.setattr(run_directory, "file_system", lambda _: "nfs4")
+    monkeypatch.setattr(run_directory, "mount", lambda _: Mount("nfs4"))
     finding = database(machine())
     assert finding.verdict is Verdict.WARN
     assert "only from the machine that trains it" in finding.why
@@ -100,10 +100,43 @@ def test_a_disk_that_machines_share(machine, monkeypatch) -> None:
 
 def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, monkeypatch) -> None:
     mounts = [("/", "ext4"), (str(tmp_path), "nfs4"), (str(tmp_path / "local"), "xfs")]
-    parts = [SimpleNamespace(mountpoint=place, fstype=kind) for place, kind in mounts]
+    parts = [SimpleNamespace(mountpoint=place, fstype=kind, opts="rw,nolock") for place, kind in mounts]
     monkeypatch.setattr(run_directory.psutil, "disk_partitions", lambda **_: parts)
-    assert file_system(tmp_path / "runs") == "nfs4"
-    assert file_system(tmp_path / "local" / "runs") == "xfs"
-    assert file_system(tmp_path.parent) == "ext4"
+    assert mount(tmp_path / "runs") == Mount("nfs4", ("rw", "nolock"))
+    assert mount(tmp_path / "local" / "runs").kind == "xfs"
+    assert mount(tmp_path.parent).kind == "ext4"
     monkeypatch.setattr(run_directory.psutil, "disk_partitions", lambda **_: [])
-    assert file_system(tmp_path) == ""
+    assert mount(tmp_path) == Mount()
+
+
+def test_a_disk_with_locks(machine) -> None:
+    assert lock(machine()).verdict is Verdict.PASS
+
+
+def test_a_disk_without_locks(machine, monkeypatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.fcntl", no_locks)
+    finding = lock(machine())
+    assert finding.verdict is Verdict.FAIL
+    assert "No locks available" in finding.why
+
+
+def test_a_disk_whose_locks_others_do_not_see(machine, monkeypatch) -> None:
+    monkeypatch.setattr(run_directory, "is_held", lambda _: False)
+    assert lock(machine()).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (Mount("nfs", ("rw", "nolock")), Verdict.WARN),
+        (Mount("lustre", ("rw", "localflock")), Verdict.WARN),
+        (Mount("nfs4", ("rw", "local_lock=none")), Verdict.PASS),
+        (Mount("ext4", ("rw", "nolock")), Verdict.PASS),
+    ],
+)
+def test_a_shared_disk_whose_locks_are_of_one_machine(machine, monkeypatch, found, verdict) -> None:
+    monkeypatch.setattr(run_directory, "mount", lambda _: found)
+    assert lock(machine()).verdict is verdict

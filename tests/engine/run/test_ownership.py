@@ -139,7 +139,10 @@ def test_a_writer_whose_run_was_taken_over_writes_no_more(directory: Path, write
 
 
 @pytest.mark.parametrize("act", [remove, lambda directory: reopen(directory, Plan())])
-def test_a_run_whose_heartbeat_moves_elsewhere_is_left_alone(beating: Path, act) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_whose_heartbeat_moves_elsewhere_is_left_alone(  # type: ignore[no-untyped-def]
+    beating: Path, act, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel_engine.run.status.SILENCE_SECONDS", 0.0)  # as where its clock is wrong
     with pytest.raises(RunError, match="another machine or by an older accel-tui: its heartbeat moves"):
         act(beating)
     assert beating.is_dir()
@@ -151,11 +154,19 @@ def test_a_run_that_another_machine_left_is_taken_up(
     monkeypatch.setattr("accel_engine.run.ownership.WATCH_SECONDS", 0.01)
     writer.begin()
     writer.close()
-    put(directory, machine="another", heartbeat=12.5)
+    put(directory, machine="another", host="elsewhere", written=0.0)
     assert reader.info().status is Status.LOST
     reopen(directory, Plan())
     hand_over(directory, os.getpid())
     assert reader.info().status is Status.STARTING
+
+
+def test_a_run_that_another_machine_writes_looks_live_even_where_its_lock_is_not_seen(
+    beating: Path, reader: RunReader
+) -> None:
+    assert reader.info().status is Status.RUNNING
+    with pytest.raises(RunError, match="is being trained already"):
+        reopen(beating, Plan())
 
 
 def test_a_run_of_version_1_is_read_and_taken_up(
