@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.changes import check_changes, check_epochs
 from accel_engine.run.home import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.ownership import refuse_written_elsewhere, taken
-from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
+from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.schema import DATABASE, connect, initialize, transaction
 from accel_engine.run.status import read_info
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -65,14 +64,6 @@ def machine_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return os.uname().nodename
-
-
-def boot_seconds() -> float:
-    """Seconds of a clock that all processes of this machine share and nobody sets.
-
-    On Linux it counts since the boot, the time that the machine slept included (``CLOCK_BOOTTIME``).
-    """
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _namespace() -> str:

@@ -11,12 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from accel_engine.clock import boot_seconds
 from accel_engine.errors import UsageError
 from accel_engine.events import Phase
 from accel_engine.plan import Plan
 from accel_engine.run import lock
 from accel_engine.run.labels import Labels, labels_of
-from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
+from accel_engine.run.process_identity import ProcessIdentity, machine_id
 
 HEARTBEAT_SECONDS = 1.0
 """How often an engine writes its heartbeat, which only machines that do not share the file system's locks look at."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accel_engine.clock import boot_seconds
 from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_json
@@ -17,7 +18,7 @@ from accel_engine.run.commands import Command
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.making import put, refuse_commands
 from accel_engine.run.ownership import taken
-from accel_engine.run.process_identity import ProcessIdentity, boot_seconds, machine_id
+from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.samples import SamplePacker
 from accel_engine.run.schema import INSIDE, SCHEMA_VERSION, SPANS, SUMMARY, connect, series_columns, transaction
 from accel_engine.run.status import Status, read_info

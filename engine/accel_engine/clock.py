@@ -1,0 +1,23 @@
+"""Clocks that nobody sets.
+
+The wall clock is set by NTP, by hand and when a machine wakes up. What a run records is timed so that no such step
+makes a duration wrong or puts events out of order.
+"""
+
+import time
+
+
+def boot_seconds() -> float:
+    """Seconds of a clock that all processes of this machine share and nobody sets.
+
+    On Linux it counts since the boot, the time that the machine slept included (``CLOCK_BOOTTIME``).
+    """
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+_STARTED = time.time() - boot_seconds()
+
+
+def now() -> float:
+    """Seconds since the Unix epoch, by the wall clock as it was when this process began, which is never set again."""
+    return _STARTED + boot_seconds()
