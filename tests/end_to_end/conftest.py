@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from accel_engine.run import list_runs
+from tui.fake_engine import close_all
 
 
 @pytest.fixture
@@ -22,6 +23,7 @@ def program() -> Path:
 @pytest.fixture(autouse=True)
 def _no_engine_stays(home: Path) -> Iterator[None]:
     yield
+    close_all()
     for run in list_runs():
         if run.info and run.info.status.live and run.info.pid:
             with suppress(psutil.NoSuchProcess):

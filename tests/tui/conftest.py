@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
 
 import pytest
 import textual.app
@@ -11,6 +12,7 @@ from textual._context import active_app
 from accel_engine.run import RunList
 from accel_tui.run import follow
 from accel_tui.widgets.runs.table import RunsTable
+from tui.fake_engine import close_all
 
 
 async def settled(*_: float) -> None:
@@ -52,6 +54,12 @@ async def _eager() -> None:
 def _unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No list of runs begins with those of the test before."""
     monkeypatch.setattr(RunsTable, "listing", RunList())
+
+
+@pytest.fixture(autouse=True)
+def _no_engine_stays() -> Iterator[None]:
+    yield
+    close_all()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -49,6 +48,16 @@ def dead_pid() -> int:
     return process.pid
 
 
+OPEN: "list[FakeEngine]" = []
+"""Those of this test: as a process does, they hold their runs until it ends."""
+
+
+def close_all() -> None:
+    """End all engines, as the end of their processes does."""
+    while OPEN:
+        OPEN.pop().close()
+
+
 class FakeEngine:
     """Writes a run as this process, so that it counts as running; with ``pid`` as another."""
 
@@ -56,7 +65,7 @@ class FakeEngine:
         self.plan = plan or Plan(epochs=4, batch_size=64)
         self.directory = directory or create(self.plan)
         self.writer = RunWriter(self.directory)
-        weakref.finalize(self, self.writer.close)  # as the end of a process does, which a test need not wait for
+        OPEN.append(self)
         self.pid = pid or os.getpid()
         self.steps_per_epoch = 100
         self.step = 0

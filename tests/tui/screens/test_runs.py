@@ -40,7 +40,8 @@ def made() -> Callable[..., Path]:
         engine.begin().build().train(100)
         if outcome:
             engine.end(outcome)
-        engine.close()
+        if outcome:
+            engine.close()
         connection = connect(engine.directory)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - age,))
         connection.close()
