@@ -27,7 +27,10 @@ class RunText(RunView, Static):
         words = self.words(self.state)
         if not (isinstance(self.content, Content) and words.is_same(self.content)):
             size, rules = self.size, self.styles.get_rules()
-            resized = self.styles.is_auto_height and words.get_height(rules, size.width) != size.height
+            # Shown before it has room, it has no width, and Textual cannot wrap words to none.
+            resized = self.styles.is_auto_height and (
+                not size.width or words.get_height(rules, size.width) != size.height
+            )
             self.update(words, layout=resized)
 
     def parts(self, state: RunState) -> tuple[object, ...]:
