@@ -3,6 +3,7 @@
 import os
 import socket
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.run import RunReader, RunWriter, Update
+from accel_engine.run.home import LOCK
 from accel_engine.run.listing import summarize
 from accel_engine.run.making import create_recorded
-from accel_engine.run.schema import connect
 from accel_tui.cli import main
 from accel_tui.cli.wording import worded
 from accel_tui.plan.starting import resume
@@ -54,7 +55,7 @@ BUILT = ModelBuilt(
 
 
 @pytest.fixture
-def directory() -> Path:
+def directory() -> Iterator[Path]:
     """A live run of which only what any model tells is known."""
     directory = create_recorded(VALUES, "python train.py --fast")
     started = RunStarted(
@@ -71,7 +72,7 @@ def directory() -> Path:
         writer.begin(started)
         writer.event(BUILT)
         writer.chunk(0, 1.0, 2.0, {"loss": [0.5, 0.25]})
-    return directory
+        yield directory
 
 
 @pytest.fixture
@@ -110,8 +111,7 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
 async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with closing(connect(directory)) as connection:
-        connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
+    (directory / LOCK).unlink()
     with closing(RunReader(directory)) as reader:
         state = fold(RunState(info=reader.info()), reader.poll())
         watched = main(["watch", directory.name, "--plain"])

@@ -6,6 +6,7 @@ import pytest
 
 from accel_tui.cli import interrupts
 from accel_tui.cli.interrupts import Interrupts
+from tui.fake_engine import close_all
 
 STUBBORN = """
 import signal, time
@@ -28,7 +29,6 @@ def stubborn():
 def info(stubborn, new_run):
     engine = new_run(pid=stubborn.pid)
     engine.begin()
-    engine.writer.close()
     from accel_engine.run import RunReader
 
     reader = RunReader(engine.directory)
@@ -69,6 +69,7 @@ def test_an_engine_that_does_not_obey_in_time_is_killed(info, stubborn, monkeypa
 def test_an_engine_that_has_ended_meanwhile_is_left_alone(info, stubborn):
     stubborn.kill()
     stubborn.wait()
+    close_all()
     with Interrupts() as watched:
         for _ in range(4):
             signal.raise_signal(signal.SIGINT)

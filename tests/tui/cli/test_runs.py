@@ -82,7 +82,6 @@ def test_runs_are_filtered_and_put_in_order(run_command, new_run):
     for engine, loss in ((worse, 0.75), (better, 0.25)):
         engine.begin()
         engine.epoch(1, loss)
-        engine.writer.close()
     failed.begin()
     failed.end(Outcome.FAILED, reason="out of memory")
 

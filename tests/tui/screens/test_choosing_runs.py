@@ -25,7 +25,7 @@ from accel_tui.screens.run import RunScreen
 from accel_tui.screens.runs import RunsScreen
 from accel_tui.widgets.runs import table as runs_table
 from accel_tui.widgets.runs.table import RunsTable
-from tui.fake_engine import FakeEngine
+from tui.fake_engine import FakeEngine, close_all
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 SMALL, WIDE = (80, 24), (200, 50)
@@ -46,7 +46,7 @@ def made() -> Callable[..., Path]:
         engine.begin().build().train(50)
         if outcome:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
-        engine.close()
+            engine.close()
         relabel(engine.directory, lambda _: labels or Labels())
         connection = connect(engine.directory)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
@@ -216,13 +216,11 @@ async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path])
 
 
 async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -> None:
-    live = made(Plan(name="live"), None)
+    made(Plan(name="live"), None)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "● running")
-        connection = connect(live)
-        connection.execute("UPDATE meta SET value = 1.0 WHERE key = 'pid_started'")
-        connection.close()
+        close_all()
         await until(pilot, lambda: [note.title for note in pilot.app._notifications] == ["Run lost"], "what is told")
         await shows(pilot, "? lost", "ended without a word", "R goes on from its last checkpoint")
 
