@@ -21,13 +21,11 @@ class Key:
     Attributes:
         signs: How each series is drawn.
         notes: What is not drawn of them, in many words and in few.
-        asked: Whether it is left out because somebody asked for it, or is not there.
         marks: What the marks mean, in few words and in more.
     """
 
     signs: Sequence[str]
     notes: Sequence[str]
-    asked: bool
     marks: Sequence[str]
 
 
@@ -39,7 +37,6 @@ def key_of(view: View, width: int) -> Key:
     return Key(
         [_LINE if series.curve.count or are_joined(view.x, series, width) else POINT for series in view.series],
         [", ".join(filter(None, (words, gap))) for words in beyond] if beyond else [gap],
-        view.lens.log or view.lens.clip or bool(gaps),
         words(view.marks, view.x, width) if view.explains else [],
     )
 
@@ -83,10 +80,9 @@ def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
         x += _length(entry)
         if left == 1:
             break
-    end, style = next((note for note in key.notes if x + len(note) < view.columns), ""), "note"
-    if end and key.asked:
-        style = "warning"
+    end, style = next((note for note in key.notes if x + len(note) < view.columns), ""), "warning"
     if not end:
+        style = "note"
         end = next((said for said in reversed(key.marks) if x + len(said) < view.columns), "")
     return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
 
