@@ -187,7 +187,7 @@ async def test_every_setting_shows() -> None:
         assert shown == wanted(chart)
         assert shown[0].startswith("error ━━ ")
         assert shown[0].rstrip().endswith("%")
-        assert shown[1].split("┤")[0].strip() == "50"
+        assert shown[2].split("┤")[0].strip() == "50"
         assert shown[-1].split()[-1] == "80"
 
 

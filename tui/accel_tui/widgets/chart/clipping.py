@@ -120,7 +120,8 @@ def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
     many = " and ".join(f"{_number(each)} of {each.of:,} {_several(name, each.of)}" for each, name in counts)
     few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
-    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", f"{_number(found)} hidden"]
+    least = f"{_number(counts[0][0])} hidden"  # of the steps, where both are: points are not counted among them
+    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{least} {sides}", f"{few} hidden", least]
 
 
 def _number(found: Hidden) -> str:

@@ -14,6 +14,7 @@ DIGITS = (1.0, 2.0, 2.5, 5.0)
 
 _SHRINK_BELOW = 0.5
 _FLAT = 1e-6  # float32 tells apart numbers that differ by 1e-7 of their size
+_ROOM = 1.9  # so much longer is the axis of a constant; twice as long may be just beyond a round number
 _ROUNDING = 1e-6  # rows
 _TALL = 6  # rows from which on there are three ticks at least
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
@@ -41,7 +42,7 @@ def value_axis(
     if math.isnan(low) or math.isnan(high):
         low, high = 0.0, 1.0
     elif high - low <= _FLAT * max(abs(low), abs(high)):
-        low, high = min(0.0, 2 * low), max(0.0, 2 * high) or float(low == 0)
+        low, high = min(0.0, _ROOM * low), max(0.0, _ROOM * high) or float(low == 0)
     elif 0 < low < high / 2:
         low = 0.0  # where a falling loss is going anyway: the axis need not follow it there
     elif low / 2 < high < 0:
