@@ -1,7 +1,7 @@
 """A value axis on which equal ratios are equally far apart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,11 +42,25 @@ class LogAxis(Axis):
         return found[:: math.ceil(len(found) / most)]
 
     def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
-        """Round numbers, each on the row that is the nearest to it; those that share a row but once."""
+        """Powers of ten on rows that are equally far apart where there are such, and digits on the nearest rows."""
         ticks = self.ticks(most)
-        places = np.rint((1 - self.fraction(np.array(ticks))) * rows).astype(np.int64).tolist()
-        found = dict(zip(reversed(places), reversed(ticks), strict=True))
-        return [(tick, row) for row, tick in found.items()][::-1]
+        if not self._are_on_rows([tick for tick in ticks if _is_power(tick)], rows):
+            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            for stride in range(2, last - first + 1):
+                powers = [10.0**power for power in range(first, last + 1) if power % stride == 0]
+                if 2 <= len(powers) <= most and self._are_on_rows(powers, rows):
+                    ticks = powers
+                    break
+        found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # a row has one at most
+        return [(tick, round(row)) for row, tick in found.items()][::-1]
+
+    def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
+        places: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
+        return places
+
+    def _are_on_rows(self, ticks: Sequence[float], rows: int) -> bool:
+        exact = (1 - self.fraction(np.array(ticks))) * rows
+        return bool(np.allclose(exact, np.rint(exact), rtol=0, atol=1e-3))
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """Each number as briefly as can be."""
@@ -108,6 +122,11 @@ def positive(curve: Curve) -> Curve:
         total=np.where(sound, curve.total, 0),
         finite=np.where(sound, curve.finite, 0),
     )
+
+
+def _is_power(tick: float) -> bool:
+    power = math.log10(tick)
+    return abs(power - round(power)) < 1e-9
 
 
 def _round(value: float, *, down: bool) -> float:
