@@ -96,7 +96,8 @@ def log_axis(
         even = value_axis(low, high)
         low, high = max(even.low, low / _NARROW), max(even.high, low * 1.01)
     elif rows and high >= _LONG * low:
-        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=1, smallest=1.0)
+        fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; where there is one, there are digits too
+        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=fewest, smallest=1.0)
         low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
         low, high = _round(low, down=True), _round(high, down=False)
