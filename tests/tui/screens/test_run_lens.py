@@ -82,4 +82,4 @@ async def test_a_lens_stays_through_a_closer_look_and_counts_what_is_seen(engine
         charts = pilot.app.screen_stack[-1].query_one(RunCharts)
         await pilot.press("home", "m")
         await until(pilot, lambda: charts.window.bounds(2000) == (0, 1000), "the first 1,000 steps")
-        await shows(pilot, "of 1,000 steps hidden above", "loss (smoothed 0.6, clipped)")
+        await shows(pilot, "1 step hidden above", "loss (smoothed 0.6, clipped)")

@@ -26,8 +26,8 @@ def test_every_dot_has_its_place() -> None:
 def test_a_slope() -> None:
     rising = [step / 15 for step in range(16)]
     assert drawn(rising, rising, 2) == [
-        "    ⣀⠤⠒⠉",
-        "⣀⠤⠒⠉    ",
+        "    ⢀⡠⠔⠊",
+        "⣀⡠⠔⠊⠁   ",
     ]
 
 
@@ -41,13 +41,13 @@ def test_neighbours_far_apart_are_joined() -> None:
 
 def test_a_gap_stays_open() -> None:
     broken = [0, 0.3, GAP, GAP, 0.8, GAP, 1, 1]
-    assert drawn(broken, broken, 1) == ["⡠ ⠁⠉"]
+    assert drawn(broken, broken, 1) == ["⣀ ⠂⠉"]
 
 
 def test_a_band_is_filled() -> None:
     assert drawn([0, 0.2, 0.3, 0.3, 0.2, 0], [0.5, 0.7, 1, 1, 0.8, 0.5], 2) == [
-        "⢠⣿⡆",
-        "⡿⠛⢿",
+        "⢠⣿⡄",
+        "⡿⠿⢿",
     ]
 
 

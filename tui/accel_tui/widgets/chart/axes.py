@@ -124,7 +124,8 @@ def _unit(ticks: Sequence[float]) -> float:
     """The power of ten that evenly spaced numbers are multiples of, or one that is far below their distance."""
     unit = 10.0 ** math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)
     finer = (unit / 10**decimals for decimals in range(_DECIMALS))
-    return next((each for each in finer if all(_is_whole(tick / each) for tick in ticks)), unit / 10**_DECIMALS)
+    found: float = next((each for each in finer if all(_is_whole(tick / each) for tick in ticks)), unit / 10**_DECIMALS)
+    return found
 
 
 def _is_whole(value: float) -> bool:

@@ -81,11 +81,11 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
     """Rows of dots that fractions of the height fall in, counted from the top; any row for NaN.
 
-    A row of characters begins at the value of its label, and each dot stands for the next quarter of what a row does.
-    The end of the last dot, 0, is drawn with it. What is outside the plot has a row outside of it.
+    The value of a row's label, or one a rounding beside it, falls in the first dot of the row. 0, whose label is in the
+    row below the plot, falls in the last dot of it. What is outside the plot has a row outside of it.
     """
     known = np.where(np.isnan(fractions), 0.0, fractions)
-    dots = np.floor(np.clip((1 - known) * 4 * rows, -_FAR, _FAR) + EDGE)
+    dots = np.rint(np.clip((1 - known) * 4 * rows, -_FAR, _FAR))
     inside = (known >= -EDGE) & (known <= 1 + EDGE)
     beyond = np.where(known > 1, np.minimum(dots, -1), np.maximum(dots, 4 * rows))
     placed: npt.NDArray[np.int16] = np.where(inside, np.clip(dots, 0, 4 * rows - 1), beyond).astype(np.int16)
