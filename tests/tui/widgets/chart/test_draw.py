@@ -246,9 +246,10 @@ def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
 def test_nothing_is_drawn_where_nothing_was_measured(lens: Lens, seed: int) -> None:
     """Every dot is of a value, or between two neighbours; and every value that is not hidden has its dot."""
     rng = np.random.default_rng(seed)
-    count, rows = int(rng.integers(2, 60)), int(rng.integers(4, 30))
+    count, rows = int(rng.integers(2, 300)), int(rng.integers(4, 30))
     values = rng.lognormal(0, rng.uniform(0.1, 1.5), count) * 10.0 ** rng.integers(-3, 4)
-    values[rng.random(count) < 0.05] *= 50
+    values[: count // 30] *= 50
+    values[count // 2 : count // 2 + count // 99] *= 50
     values[rng.random(count) < 0.05] = GAP
     columns = 60 + 2 * count
     one = Series("loss", curve(*values))
@@ -256,9 +257,10 @@ def test_nothing_is_drawn_where_nothing_was_measured(lens: Lens, seed: int) -> N
     frame, plot = render(view), plot_of(view)
     height = 4 * plot.height
     places = (1 - view.y.fraction(np.float32(values).astype(float))) * height  # in dots from the top
+    beside = 1.5 * count / (2 * plot.width)  # steps: a value is in a column of dots, and reaches half way to the next
     for column in range(plot.width):
-        middle = np.array([(2 * column + 0.5) / (2 * plot.width), (2 * column + 1.5) / (2 * plot.width)]) * count - 0.5
-        near = np.arange(math.floor(middle[0] - 1), math.ceil(middle[1] + 1) + 1)
+        middle = np.array([(2 * column + 0.5) / (2 * plot.width), (2 * column + 1.5) / (2 * plot.width)]) * count
+        near = np.arange(math.floor(middle[0] - beside), math.ceil(middle[1] + beside) + 1)
         near = places[near[(near >= 0) & (near < count)]]
         for row in range(plot.height):
             pattern = int(frame.characters[plot.y + row, plot.x + column]) - 0x2800
