@@ -132,7 +132,7 @@ def _line(plot: Frame, view: View, series: Series, start: int) -> tuple[Floats, 
         band |= line
     paint(rest, band, f"{series.style}-band")
     paint(rest, front[0] if front else line, series.style)
-    return low[2 * more :], high[2 * more :]
+    return np.fmin.reduce(lows)[2 * more :], np.fmax.reduce(highs)[2 * more :]
 
 
 def _resampled(curve: Curve, view: View, width: int, first: int) -> Floats:

@@ -6,6 +6,7 @@ one, and ticks of equal distance at unequal distances look like a logarithmic ax
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from accel_tui.widgets.chart.axes import Axis, round_up
 
@@ -49,10 +50,9 @@ def value_axis(
         high = 0.0
     low = low if bounds[0] is None else min(low, bounds[0])
     high = high if bounds[1] is None else max(high, bounds[1])
-    low, high = ends_on_rows(low, high, rows, DIGITS) if rows else _round_ends(low, high)
     if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:
         return previous
-    return Axis(low, high)
+    return Axis(*(ends_on_rows(low, high, rows, DIGITS) if rows else _round_ends(low, high)))
 
 
 def most_ticks(rows: int) -> int:
@@ -60,8 +60,9 @@ def most_ticks(rows: int) -> int:
     return max(2, min(rows // 2 + 1, max(6, rows // 4)))
 
 
+@lru_cache(maxsize=256)
 def ends_on_rows(
-    low: float, high: float, rows: int, digits: Sequence[float], *, fewest: int = 0, smallest: float = 0.0
+    low: float, high: float, rows: int, digits: tuple[float, ...], *, fewest: int = 0, smallest: float = 0.0
 ) -> tuple[float, float]:
     """The ends of the shortest axis that has the numbers from ``low`` to ``high`` on it and its ticks on rows.
 
@@ -75,7 +76,8 @@ def ends_on_rows(
     """
     fewest, most = fewest or (3 if rows >= _TALL else 2), most_ticks(rows)
     shortest, ends = math.inf, (low, high)
-    for pitch in range(1 if rows < 2 else 2, rows + 1):
+    closest = max(rows // (most + 1), min(rows, 2))  # with fewer rows between them there would be too many ticks
+    for pitch in range(closest, rows // max(fewest - 1, 1) + 1):
         for digit, step in _steps(max((high - low) * pitch / rows, smallest), digits):
             first = math.floor(low * pitch / step + _ROUNDING)  # rows from 0 to the lower end
             last = first + rows
