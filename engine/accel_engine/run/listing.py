@@ -1,5 +1,6 @@
 """Finding runs: all of them, or the one that somebody means."""
 
+import json
 import os
 import sqlite3
 import threading
@@ -35,7 +36,8 @@ class RunSummary:
         steps: Steps recorded.
         metrics: The latest known means: the last epoch's, those of the last chunk before one has ended; validation's
             are prefixed with ``validation_``.
-        seconds: How long engines worked on it; the time between two of them does not count.
+        seconds: How long engines worked on it; the time between two of them does not count, nor what came after the
+            last event of one that ended without a word.
         membership: Whose part of a run of many workers it is; ``None`` for a whole run.
         reason: Why it ended, where it did not just finish.
         problem: Why it cannot be read.
@@ -171,12 +173,18 @@ def summarize(directory: Path) -> RunSummary:
 
 
 def _worked(connection: sqlite3.Connection) -> float:
-    starts = [row[0] for row in connection.execute("SELECT id FROM event WHERE kind = 'run_started' ORDER BY id")]
-    spans = [
-        connection.execute("SELECT max(time) - min(time) FROM event WHERE id >= ? AND id < ?", bounds).fetchone()[0]
-        for bounds in pairwise([*starts, 1 << 62])
-    ]
-    return float(sum(spans))
+    """How long all engines worked on a run: as each has measured it, else until its last event."""
+    starts = connection.execute("SELECT id, time FROM event WHERE kind = 'run_started' ORDER BY id").fetchall()
+    seconds = 0.0
+    for (first, begun), (end, _) in pairwise([*starts, (1 << 62, 0.0)]):
+        last, measured = connection.execute(
+            "SELECT max(time), (SELECT body FROM event WHERE kind = 'run_ended' AND id > ? AND id < ?) "
+            "FROM event WHERE id >= ? AND id < ?",
+            (first, end, first, end),
+        ).fetchone()
+        # The clock may have been set while it ran.
+        seconds += float(json.loads(measured)["seconds"]) if measured else max(0.0, last - begun)
+    return seconds
 
 
 def _last_words(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:

@@ -86,6 +86,9 @@ def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: Ru
     (run,) = list_runs()
     assert run.status is Status.FINISHED
     assert run.metrics == {"loss": 0.5, "validation_accuracy": 0.75}
+    writer.event(started(time=50.0))  # the clock was set back
+    writer.event(Warned(time=20.0, message="and once more"))
+    assert list_runs()[0].seconds == 1.0 + 3.0
 
 
 @pytest.mark.parametrize(

@@ -361,3 +361,79 @@ def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after
     state = fold(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
     assert state.rates == ((0, 0.1), (2, 0.3))
     assert state.ended_at.means.tolist() == [100.5, 101, 301]
+
+
+def info(status: Status, pid: int = 1) -> RunInfo:
+    return RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=pid, status=status)
+
+
+def ended(time: float, seconds: float, steps: int = 30) -> RunEnded:
+    return RunEnded(
+        time=time, outcome=Outcome.STOPPED, steps=steps, epochs=0, seconds=seconds, steps_per_second=5.0, metrics={}
+    )
+
+
+def test_the_pace_of_an_engine_is_not_that_of_another_whatever_the_order_of_reading() -> None:
+    """A run that is opened after it went on has all events first, and then the chunks of both engines."""
+    old = [chunk(first, [1.0] * 10, started=first, seconds=1.0) for first in (0, 10, 20)]
+    events = (started(), built(), ended(31.0, 31.0), started(first_step=30, time=500.0), built())
+    state = after(*events, chunks=old)
+    assert state.rate is None
+    assert state.remaining is None
+    cold = chunk(30, [1.0] * 10, started=501.0, seconds=60.0)
+    assert after(chunks=[cold], state=state).rate is None
+    assert after(chunks=[cold, chunk(40, [1.0] * 10, started=561.0, seconds=0.5)], state=state).rate == 20.0
+
+
+def test_the_pace_is_known_although_the_clock_was_set_back_between_two_engines() -> None:
+    old = [chunk(first, [1.0] * 10, started=9000.0 + first, seconds=1.0) for first in (0, 10, 20)]
+    state = after(started(time=9000.0), built(), chunks=old)
+    state = after(started(first_step=30, time=100.0), state=state)
+    new = [chunk(first, [1.0] * 10, started=70.0 + first, seconds=0.5) for first in (30, 40, 50)]
+    state = after(chunks=new, state=state)
+    assert state.rate == pytest.approx(20.0)
+
+
+def test_the_time_of_a_run_is_that_of_all_its_engines_without_the_gaps_between_them() -> None:
+    state = replace(after(started(), built(), ended(264.0, 264.0)), info=info(Status.STOPPED))
+    assert state.elapsed(9999.0) == 264.0
+    awaited = replace(state, info=info(Status.STARTING))
+    assert awaited.elapsed(9999.0) == 264.0
+    state = replace(after(started(first_step=30, time=10_000.0), state=awaited), info=info(Status.RUNNING))
+    assert [state.elapsed(10_000.0 + seconds) for seconds in (0.0, 13.0)] == [264.0, 277.0]
+    state = after(ended(10_020.0, 20.5), state=state)
+    assert state.elapsed(10_020.0) == 284.5
+    again = after(started(first_step=30, time=20_000.0), state=state)
+    assert again.worked == 284.5
+
+
+def test_of_an_engine_that_ended_without_a_word_the_time_until_its_last_event_counts() -> None:
+    lost = after(started(), built(), validated(20, 0.5), PhaseChanged(time=40.0, phase=Phase.TRAINING))
+    lost = after(chunks=[chunk(20, [1.0] * 10, started=40.0, seconds=5.0)], state=lost)
+    awaited = replace(lost, info=info(Status.STARTING, pid=2))
+    assert awaited.elapsed(900.0) == 40.0
+    state = after(started(first_step=20, time=1000.0), state=awaited)
+    assert state.worked == 40.0
+    assert replace(state, info=info(Status.RUNNING)).elapsed(1003.0) == 43.0
+
+
+def test_what_an_engine_was_that_is_gone_is_not_said_of_the_next() -> None:
+    chunks = [chunk(first, [1.0] * 10, started=first, seconds=1.0) for first in (0, 10, 20)]
+    state = after(started(), built(), chunks=chunks)
+    assert replace(state, info=info(Status.RUNNING)).rate == pytest.approx(10.0)
+    for taken_up in (info(Status.STARTING), info(Status.RUNNING, pid=2)):  # it has begun, and its event is not read yet
+        awaited = replace(state, info=taken_up)
+        assert (awaited.rate, awaited.remaining, awaited.flops_per_second) == (None, None, None)
+
+
+def test_a_clock_that_is_set_back_makes_no_negative_time() -> None:
+    state = replace(after(started(time=1000.0), built()), info=info(Status.RUNNING))
+    assert state.elapsed(400.0) == 0.0
+    lost = after(PhaseChanged(time=300.0, phase=Phase.TRAINING), state=state)
+    assert after(started(first_step=5, time=310.0), state=lost).worked == 0.0
+
+
+def test_what_was_worked_before_is_not_known_to_who_has_not_read_it() -> None:
+    state = after(started(first_step=30, time=1000.0))
+    assert state.worked is None
+    assert replace(state, info=info(Status.RUNNING)).elapsed(1010.0) is None

@@ -45,7 +45,7 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
 
         await press("y", Lens(log=True), "loss (log)", "hidden at or below 0")
         await press("o", Lens(log=True, clip=True), "loss (log, clipped)", "clipped")
-        await press("y", Lens(clip=True), "loss (clipped)", "1 of 2,000 hidden above 3")
+        await press("y", Lens(clip=True), "loss (clipped)", "1 of 2,000 steps hidden above")
         await press("o", PLAIN, "loss ━━")
         for weight in SMOOTHINGS[1:]:
             await press("m", Lens(smoothing=weight), f"loss (smoothed {weight:g})", f"m  smoothed {weight:g}")
@@ -78,8 +78,8 @@ async def test_a_lens_stays_through_a_closer_look_and_counts_what_is_seen(engine
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
         await pilot.press("o")
-        await shows(pilot, "1 of 2,000 hidden above 3")
+        await shows(pilot, "1 of 2,000 steps hidden above")
         charts = pilot.app.screen_stack[-1].query_one(RunCharts)
         await pilot.press("home", "m")
         await until(pilot, lambda: charts.window.bounds(2000) == (0, 1000), "the first 1,000 steps")
-        await shows(pilot, "of 1,000 hidden above", "loss (smoothed 0.6, clipped)")
+        await shows(pilot, "1 step hidden above", "loss (smoothed 0.6, clipped)")

@@ -198,8 +198,8 @@ class _Stage(Bar):
     def _bar(self) -> str:
         state, width = self.state, self._width() - 3
         parts = [self._title]
-        if state.pace.rate:
-            parts.append(f"{figures.compact(state.pace.rate)} steps/s")
+        if state.rate:
+            parts.append(f"{figures.compact(state.rate)} steps/s")
             if curve := state.curves.get("accuracy"):
                 parts.append(f"accuracy {number(curve.last, 'accuracy')}")
         elif state.phase:

@@ -130,8 +130,8 @@ def progress(state: RunState, width: float = math.inf) -> str:
     parts.append(means({name: curve.last for name, curve in list(state.curves.items())[:2]}))
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
-    elif state.pace.rate:
-        parts.append(f"{figures.compact(state.pace.rate)}/s")
+    elif state.rate:
+        parts.append(f"{figures.compact(state.rate)}/s")
         if state.remaining is not None:
             parts.append(f"{duration(state.remaining)} left")
     words = "  ".join(filter(None, parts))

@@ -88,7 +88,7 @@ def worded(event: Event, state: RunState) -> str:
         case Warned():
             return f"warning: {event.message}"
         case RunEnded():
-            return _ending(event, state.resumed_at)
+            return _ending(event, state)
     return ""
 
 
@@ -120,10 +120,9 @@ def _is_validated(state: RunState) -> bool:
     return mode == "epoch" and bool(state.built and state.built.validation_examples)
 
 
-def _ending(event: RunEnded, onwards: int) -> str:
+def _ending(event: RunEnded, state: RunState) -> str:
     speed = f"{figures.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     where = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
-    seconds = duration(event.seconds)  # of the engine that ends; not of those before it
-    took = f", {seconds} since step {onwards:,}" if onwards else f" after {seconds}"
+    took = figures.time_taken("after", event.seconds, state.worked, state.resumed_at, duration)
     end = f"{event.outcome}{where}{took}"
     return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))

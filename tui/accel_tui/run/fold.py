@@ -102,11 +102,14 @@ def _begun(state: RunState, event: RunStarted) -> RunState:
         met=None,
         learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
         marks=resumed(state.marks, event.first_step),
-        pace=state.pace.restarted(event.time),
+        pace=state.pace.restarted(event.first_step),
+        worked=None if state.started is None and event.first_step else state.worked_until_end,
+        heard=event.time,
     )
 
 
 def _note(draft: SimpleNamespace, event: Event) -> None:
+    draft.heard = max(draft.heard, event.time)
     if mark := mark_of(event, draft.learning_rate):
         kind, step = mark
         draft.marked.setdefault(kind, []).append(step)

@@ -18,19 +18,20 @@ RECENT = RECENT_CHUNKS
 class Pace:
     """The speed of training of late.
 
-    Only the time within chunks counts, so that neither a pause nor validation slows it, and the first
-    chunk of every engine is left out, because it waits for the graph to be traced and compiled.
+    Only the time within chunks counts, so that neither a pause nor validation slows it, and only the chunks of the
+    latest engine. Its first chunk is left out, because it waits for the graph to be traced and compiled.
 
     Attributes:
         recent: Steps and seconds of the last warm chunks.
         ended: When the last chunk ended, in seconds since the Unix epoch.
-        cold_from: The first chunk that starts at this time or later is cold; ``None`` once it was seen.
+        cold_from: The step that the latest engine began at: the first chunk from there on is cold, and those before it
+            are of other engines. ``None`` once it was seen. A step, since the clock may have been set back.
         rate: Steps a second, or ``None`` before there was a warm chunk.
     """
 
     recent: tuple[tuple[int, float], ...] = ()
     ended: float = -math.inf
-    cold_from: float | None = -math.inf
+    cold_from: int | None = 0
     rate: float | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -38,9 +39,9 @@ class Pace:
         rate = steps / seconds if seconds > 0 else None
         object.__setattr__(self, "rate", rate)
 
-    def restarted(self, time: float) -> "Pace":
-        """The pace of an engine that has taken up the run at this time: not known yet."""
-        return replace(self, recent=(), cold_from=time)
+    def restarted(self, step: int) -> "Pace":
+        """The pace of an engine that has taken up the run at this step: not known yet."""
+        return replace(self, recent=(), cold_from=step)
 
     def after(self, chunks: Sequence[Chunk]) -> tuple["Pace", list[float]]:
         """The pace after these chunks too, and the seconds of work that each took."""
@@ -48,9 +49,8 @@ class Pace:
         seconds: list[float] = working_seconds(started, ended, self.ended).tolist()
         recent, cold_from = list(self.recent), self.cold_from
         for chunk, taken in zip(chunks, seconds, strict=True):
-            if cold_from is not None and chunk.started >= cold_from:
-                cold_from = None
-                recent.clear()
+            if cold_from is not None:
+                cold_from = None if chunk.first_step >= cold_from else cold_from
             elif taken > 0:
                 recent.append((chunk.count, taken))
         return Pace(tuple(recent[-RECENT:]), chunks[-1].ended, cold_from), seconds

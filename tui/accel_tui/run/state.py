@@ -62,7 +62,9 @@ class RunState:
         notices: The latest warnings and answers, newest last.
         noticed: How many there were in all.
         meters: The devices' readings by device id.
-        pace: The speed of training of late.
+        pace: The speed of training of late, of the latest engine alone.
+        worked: Seconds that engines before the latest one worked on the run; ``None`` where nobody has read that.
+        heard: When the latest engine said something last, in seconds since the Unix epoch.
         met: The workers that train together, once they have met; ``None`` for who trains alone.
         workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
     """
@@ -94,6 +96,8 @@ class RunState:
     noticed: int = 0
     meters: Mapping[str, Meter] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
+    worked: float | None = None
+    heard: float = 0.0
     met: WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
 
@@ -116,6 +120,41 @@ class RunState:
     def paused(self) -> bool:
         """Whether the engine waits to be resumed; in a pause it may write a checkpoint or validate."""
         return self.live and self.halted
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether an engine has taken the run up that has said nothing yet: all that is known is of another."""
+        if self.info is None or self.started is None or not self.live:
+            return False
+        return self.info.status is Status.STARTING or self.info.pid != self.started.pid
+
+    @property
+    def worked_until_end(self) -> float | None:
+        """Seconds that engines have worked on the run once the latest has ended, the time between two left out.
+
+        Of one that ended without a word, the time until the last event counts, whichever steps came after it.
+        """
+        if self.started is None:
+            return 0.0
+        if self.worked is None:
+            return None
+        return self.worked + (self.ended.seconds if self.ended else max(0.0, self.heard - self.started.time))
+
+    def elapsed(self, now: float) -> float | None:
+        """Seconds that engines have worked on the run so far, the time between two left out.
+
+        Args:
+            now: Seconds since the Unix epoch.
+        """
+        worked = self.worked_until_end
+        if worked is None or self.started is None or self.ended or not self.live or self.is_awaited:
+            return worked
+        return max(worked, (self.worked or 0.0) + now - self.started.time)
+
+    @property
+    def rate(self) -> float | None:
+        """Steps a second of late; ``None`` before the latest engine has trained at full speed."""
+        return None if self.is_awaited else self.pace.rate
 
     @property
     def resumed_at(self) -> int:
@@ -148,7 +187,7 @@ class RunState:
         Each epoch to come is given the time of the last validation, and that of the last checkpoint as often as epochs
         had one.
         """
-        rate = self.pace.rate
+        rate = self.rate
         if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
             return None
         epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
@@ -161,7 +200,7 @@ class RunState:
     @property
     def flops_per_second(self) -> float | None:
         """Floating-point operations a second at the pace of late; ``None`` where they were not counted."""
-        rate = self.pace.rate
+        rate = self.rate
         return rate * self.work.flops if rate and self.work and self.work.flops is not None else None
 
     @property

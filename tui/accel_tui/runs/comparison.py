@@ -50,13 +50,12 @@ class Side:
     def speed(self) -> float | None:
         """Steps a second: of its last engine where that has ended, else of late."""
         ended = self.state.ended
-        return (ended.steps_per_second or None) if ended else self.state.pace.rate
+        return (ended.steps_per_second or None) if ended else self.state.rate
 
     @property
     def seconds(self) -> float:
         """How long engines have worked on it."""
-        started, live = self.state.started, self.state.live
-        return max(self.run.seconds, self.state.pace.ended - started.time if started and live else 0.0)
+        return max(self.run.seconds, self.state.elapsed(self.state.pace.ended) or 0.0)
 
     @property
     def devices(self) -> str:

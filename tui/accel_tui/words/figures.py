@@ -1,6 +1,7 @@
 """Durations, rates and metrics as people read them. Amounts are in ``units``."""
 
 import math
+from collections.abc import Callable
 
 
 def duration(seconds: float) -> str:
@@ -11,6 +12,25 @@ def duration(seconds: float) -> str:
     if days:
         return f"{days}d {hour:02}h"
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def time_taken(
+    word: str, seconds: float, before: float | None, first_step: int, write: Callable[[float], str] = duration
+) -> str:
+    """How long engines worked on a run: ``after 4:37, 0:13 of it since step 1,000``; the last alone, where it must.
+
+    Args:
+        word: Comes before it: ``in`` or ``after``.
+        seconds: What the latest engine took.
+        before: What others took before it; ``None`` where that is not known.
+        first_step: The step that the latest engine began at.
+        write: How a length of time is written.
+    """
+    if before:
+        return f" {word} {write(before + seconds)}, {write(seconds)} of it since step {first_step:,}"
+    if before is None and first_step:
+        return f", {write(seconds)} since step {first_step:,}"
+    return f" {word} {write(seconds)}"
 
 
 def compact(number: float) -> str:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_tui.widgets.chart.axes import Axis, labels, significant, step_axis, value_axis
+from accel_tui.widgets.chart.axes import Axis, labels, significant, step_axis
 
 NONE = math.nan
 
@@ -32,18 +32,6 @@ def test_ticks_are_few_round_and_brief(axis: Axis, most: int, expected: list[str
     assert labels(axis.ticks(most)) == expected
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_no_two_labels_are_equal(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    low, high = np.sort(rng.standard_normal(2) * 10.0 ** rng.integers(-12, 18, 2))
-    axis = value_axis(float(low), float(high))
-    ticks = axis.ticks(8)
-    assert 2 <= len(ticks) <= 8
-    assert len(set(labels(ticks))) == len(ticks)
-    hair = 1e-8 * (axis.high - axis.low)
-    assert axis.low - hair <= low < high <= axis.high + hair
-
-
 @pytest.mark.parametrize(
     ("count", "end", "high"),
     [
@@ -68,37 +56,36 @@ def test_the_step_axis_grows_in_jumps_and_no_further_than_the_run(count: int, en
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
+    ("ticks", "texts"),
     [
-        (0.02, 2.31, Axis(0, 2.5)),
-        (1.9, 2.31, Axis(1.9, 2.35)),
-        (0.5, 2.31, Axis(0, 2.5)),
-        (-2.31, -0.5, Axis(-2.5, 0)),
-        (-5, 7, Axis(-6, 8)),
-        (0, 0, Axis(0, 1)),
-        (0.5, 0.5, Axis(0, 1)),
-        (-3, -3, Axis(-6, 0)),
-        (NONE, NONE, Axis(0, 1)),
-        (-3.4e38, 3.4e38, Axis(-4e38, 4e38)),
+        ([0, 2.5, 5, 7.5], ["0", "2.5", "5", "7.5"]),
+        ([0, 0.25, 0.5], ["0", "0.25", "0.5"]),
+        ([0.3, 1.3], ["0.3", "1.3"]),
+        ([1.9, 2.35], ["1.9", "2.35"]),
+        ([0, 2500, 5000], ["0", "2.5k", "5k"]),
+        ([0, 2.5e-6, 5e-6], ["0", "2.5e-6", "5e-6"]),
+        ([12.3456], ["12.3"]),
     ],
 )
-def test_values_get_room_on_a_round_axis(low: float, high: float, expected: Axis) -> None:
-    axis = value_axis(low, high)
-    assert (axis.low, axis.high) == pytest.approx((expected.low, expected.high))
+def test_a_label_says_the_number_that_it_is_at(ticks: list[float], texts: list[str]) -> None:
+    assert labels(ticks) == texts
 
 
-def test_the_value_axis_grows_at_once_and_shrinks_seldom() -> None:
-    axis = value_axis(0, 4)
-    assert value_axis(0, 3, previous=axis) == axis
-    assert value_axis(0, 5, previous=axis) == Axis(0, 5)
-    assert value_axis(0, 1, previous=axis) == Axis(0, 1)
-
-
-def test_fixed_ends_stay_fixed() -> None:
-    assert value_axis(0.3, 0.4, (0, 1)) == Axis(0, 1)
-    assert value_axis(0.3, 1.7, (0, 1)) == Axis(0, 1)
-    assert value_axis(0.3, 1.7, (0, None), Axis(-1, 3)).low == 0
-    assert value_axis(0.3, 1.7, (5, None)).high > 5
+@pytest.mark.parametrize(
+    ("axis", "rows", "places"),
+    [
+        (Axis(0, 1), 10, {"1": 0, "0.8": 2, "0.6": 4, "0.4": 6, "0.2": 8, "0": 10}),
+        (Axis(0, 2), 6, {"2": 0, "1": 3, "0": 6}),
+        (Axis(0, 1), 3, {"1": 0, "0": 3}),
+        (Axis(0, 3.5), 7, {"3": 1, "2": 3, "1": 5, "0": 7}),
+        (Axis(1.9, 2.4), 10, {"2.4": 0, "2.3": 2, "2.2": 4, "2.1": 6, "2": 8, "1.9": 10}),
+        (Axis(0, 1), 7, {"1": 0, "0": 7}),
+        (Axis(-1, 2), 6, {"2": 0, "1": 2, "0": 4, "-1": 6}),
+    ],
+)
+def test_ticks_are_on_rows_equally_far_apart(axis: Axis, rows: int, places: dict[str, int]) -> None:
+    ticks = axis.ticks_on_rows(rows, 6)
+    assert dict(zip(labels([tick for tick, _ in ticks]), [row for _, row in ticks], strict=True)) == places
 
 
 def test_a_fraction_is_a_place_on_the_axis() -> None:

@@ -12,7 +12,6 @@ from textual.screen import ModalScreen, Screen
 from accel_tui.run.curve import Curve
 from accel_tui.run.marks import Kind, Track
 from accel_tui.widgets.chart import chart as chart_module
-from accel_tui.widgets.chart import ranges
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.chart import LATEST, Chart
 from accel_tui.widgets.chart.draw import render
@@ -188,7 +187,7 @@ async def test_every_setting_shows() -> None:
         assert shown == wanted(chart)
         assert shown[0].startswith("error ━━ ")
         assert shown[0].rstrip().endswith("%")
-        assert shown[1].split("┤")[0].strip() == "50"
+        assert shown[2].split("┤")[0].strip() == "50"
         assert shown[-1].split()[-1] == "80"
 
 
@@ -259,29 +258,6 @@ async def test_colours_are_the_themes(theme: str) -> None:
         mark = next(segment for segment in chart.render_lines(Region(0, 0, 80, 1))[0] if "━━" in segment.text)
         assert mark.style is not None
         assert mark.style.color == Color.parse(app.theme_variables["error"]).rich_color
-
-
-def spiked(count: int, rest: float = 0.1) -> tuple[Series, ...]:
-    """A curve that is at 3 for its first 20 steps, then near ``rest``."""
-    values = np.full(count, rest, np.float32)
-    values[::2] *= 0.9
-    values[:20] = 3
-    return (Series("training", Curve().extend(values)),)
-
-
-def test_the_first_steps_of_a_long_run_do_not_flatten_the_rest() -> None:
-    assert ranges.settled(spiked(100)) == pytest.approx((0.09, 3))
-    assert ranges.settled(spiked(1000)) == pytest.approx((0.09, 0.2455))
-    validated = (*spiked(1000), Series("validation", points=((499.0, 0.5),)))
-    assert ranges.settled(validated)[1] == pytest.approx(0.6455)
-
-
-def test_a_late_leap_and_a_slow_fall_are_wholly_on_the_axis() -> None:
-    curve = spiked(1000)[0].curve.extend(np.float32([9.0]))
-    assert ranges.settled((Series("training", curve),))[1] == 9
-    slow = Curve().extend(falling(10_000))
-    assert ranges.settled((Series("training", slow),)) == ranges.extremes((Series("training", slow),))
-    assert all(np.isnan(ranges.settled(())))
 
 
 async def test_another_lens_is_seen_at_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.run.buckets import fold
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.clipping import Hidden, fence, hidden, told
+from accel_tui.widgets.chart.clipping import Hidden, fence, hidden_points, hidden_steps, told
 from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.log_axis import LogAxis
 from accel_tui.widgets.chart.ranges import axis_of
@@ -55,7 +55,7 @@ def test_a_steady_fall_is_wholly_on_the_axis_and_spikes_are_not() -> None:
 @pytest.mark.parametrize("width", [1, 4, 64])
 def test_what_is_hidden_is_counted_exactly_for_steps_and_at_least_for_buckets(width: int) -> None:
     values = noisy(1000, 9.0, 8.0, -4.0, math.nan)
-    found = hidden(series(values, width), 0, math.inf, 0.5, 2.0)
+    found = hidden_steps(series(values, width), 0, math.inf, 0.5, 2.0)
     assert found.of == 999
     assert found.exact == (width == 1)
     if width == 1:
@@ -63,26 +63,31 @@ def test_what_is_hidden_is_counted_exactly_for_steps_and_at_least_for_buckets(wi
     else:
         assert 1 <= found.above <= 2
         assert found.below == 1
-    everything = hidden(series(values, width), 0, math.inf, 100, 200)
+    everything = hidden_steps(series(values, width), 0, math.inf, 100, 200)
     assert everything.below == 999
 
 
 def test_only_what_is_in_the_window_is_counted() -> None:
     values = noisy(1000, 9.0, 8.0)
-    assert hidden(series(values), 101, 200, 0, 2) == Hidden(1, 0, 99)
+    assert hidden_steps(series(values), 101, 200, 0, 2) == Hidden(1, 0, 99)
     points = Series("validation", points=((5, 9.0), (150, 7.0), (160, math.inf)))
-    assert hidden(points, 101, 200, 0, 2) == Hidden(1, 0, 1)
+    assert hidden_points(points, 101, 200, 0, 2) == Hidden(1, 0, 1)
+    assert hidden_steps(points, 101, 200, 0, 2) == Hidden()
 
 
 def test_what_is_hidden_is_told_in_many_words_and_in_few() -> None:
     one = series(noisy(1024, 20.0, 20.0, 20.0))
     assert told((one,), Axis(0, 1024), Axis(0, 12.4), clipped=True) == [
-        "3 of 1,024 hidden above 12.4",
+        "3 of 1,024 steps hidden above 12.4",
+        "3 steps hidden above 12.4",
         "3 hidden above 12.4",
+        "3 steps hidden",
         "3 hidden",
     ]
     both = series(noisy(1024, 20.0, -5.0), 8)
-    assert told((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == "1+ of 1,024 hidden above 12.4, 1+ below 0"
+    assert told((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == (
+        "2+ of 1,024 steps hidden above 12.4 or below 0"
+    )
     assert told((series(noisy(100)),), Axis(0, 100), Axis(0, 2), clipped=True) == []
 
 
@@ -91,7 +96,7 @@ def test_what_has_no_logarithm_is_told() -> None:
     axis = axis_of((series(values),), None, Lens(log=True))
     assert isinstance(axis, LogAxis)
     assert 0.5 < axis.low <= values[values > 0].min()
-    assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 of 1,000 hidden at or below 0"
+    assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 of 1,000 steps hidden at or below 0"
     nothing = axis_of((series(np.zeros(10)),), None, Lens(log=True))
     assert told((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
 
@@ -103,3 +108,38 @@ def test_an_axis_that_has_all_values_hides_none() -> None:
         for width in (1, 8):
             one = (series(values, width),)
             assert told(one, Axis(0, 300), axis_of(one, None, Lens(log=True)), clipped=False) == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_more_steps_are_hidden_than_there_are_and_no_validation_is_counted_as_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, width = int(rng.integers(1, 400)), int(2 ** rng.integers(0, 4))
+    values = rng.lognormal(0, 2, count)
+    points = tuple((float(step), float(rng.lognormal(0, 2))) for step in range(0, count, 7))
+    one = (series(values, width), Series("validation", points=points))
+    x, y = Axis(0, count), axis_of(one, None, Lens(clip=True), rows=9)
+    low, high = y.low - 1e-6, y.high * (1 + 1e-6)
+    steps = sum((hidden_steps(each, 0, count, low, high) for each in one), Hidden())
+    shown = sum((hidden_points(each, 0, count, low, high) for each in one), Hidden())
+    assert steps.of == count
+    assert steps.above + steps.below <= int(((values > high) | (values < low)).sum())
+    assert shown == Hidden(
+        sum(value > high for _, value in points), sum(value < low for _, value in points), len(points)
+    )
+    words = told(one, x, y, clipped=True)
+    if steps.above + steps.below:
+        assert f" of {count:,} step" in words[0]
+    if shown.above + shown.below:
+        assert f"of {len(points)} point" in words[0]
+    assert bool(words) == bool(steps.above + steps.below + shown.above + shown.below)
+
+
+def test_untouched_nothing_is_beyond_the_axis() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(100):
+        values = rng.lognormal(0, rng.uniform(0.01, 4), int(rng.integers(1, 2000)))
+        values[: len(values) // 30] *= 40
+        points = Series("validation", points=tuple((float(step), float(rng.lognormal(0, 3))) for step in range(9)))
+        for width, rows in ((1, 0), (1, 9), (8, 14)):
+            both = (series(values, width), points)
+            assert told(both, Axis(0, len(values)), axis_of(both, None, Lens(), rows=rows), clipped=True) == []

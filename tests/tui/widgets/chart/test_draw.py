@@ -9,6 +9,7 @@ from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.draw import Picture, draw, render
 from accel_tui.widgets.chart.frame import STYLES, Frame
+from accel_tui.widgets.chart.ground import plot_of, rows_of
 from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.ranges import axis_of
 from accel_tui.widgets.chart.scale import epochs
@@ -40,10 +41,10 @@ def test_a_line_and_its_validations() -> None:
         "loss ━━ 0.3478  ● 0.5000",
         "   2 ┤⠣⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
         "     │ ⠑⢄",
-        "     │   ⠉⠒⠤⡀",
-        "   1 ┤┈┈┈┈┈┈⠈⠉●⠒⠤⢄⣀⣀┈┈┈●┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
-        "     │              ⠉⠉⠉⠑⠒⠒⠒⠢⠤⠤⠤⠤⠤⠤⣀⣀⣀⣀⡀●",
-        "     │",
+        "     │   ⠑⠢⢄⡀",
+        "   1 ┤┈┈┈┈┈┈⠈⠑●⠤⢄⣀⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │            ⠈⠉⠉⠒⠒●⠢⠤⠤⠤⠤⣀⣀⣀⣀⣀⣀⡀   ●",
+        "     │                             ⠈⠉⠉⠁",
         "   0 └┬────────────────┬───────────────┬",
         "      0               10              20",
     ]
@@ -54,10 +55,10 @@ def test_gaps_stay_open_and_are_counted() -> None:
         "loss ━━ 1.000                     3 gaps",
         "   2 ┤⢣┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡜⢄┈┈┈┈┈┈┈┈┈",
         "     │ ⢣                    ⢠⠃⠈⢆",
-        "     │  ⢣                   ⡎   ⢣",
-        "   1 ┤┈┈┈⠁┈┈┈┈┈┈⠁┈┈┈┈┈┈┈┈┈┈⡸┈┈┈┈┈⠉⠉⠉⠉┈┈┈",
-        "     │                    ⢀⠇",
-        "     │                    ⡜",
+        "     │  ⢣                   ⡎  ⠈⢢",
+        "   1 ┤┈┈┈⠁┈┈┈┈┈┈⠁┈┈┈┈┈┈┈┈┈┈⢰⠁┈┈┈┈⠉⠉⠉⠉┈┈┈",
+        "     │                     ⡇",
+        "     │                    ⡸",
         "   0 └┬────────────────┬───────────────┬",
         "      0                5              10",
     ]
@@ -68,11 +69,11 @@ def test_validations_too_close_to_tell_apart_are_joined() -> None:
     assert lines(picture(wave, x=Axis(0, 30))) == [
         "loss ━━ 0.7605",
         "   2 ┤┈┈⢀⠔⠊⠉⠒⢄┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡠⠒⠉⠑⠢⡀┈┈┈┈",
-        "     │ ⡠⠃     ⠱⡀            ⢀⠜     ⠘⢄",
-        "     │⡰⠁       ⠘⡄          ⢠⠊       ⠈⢆",
-        "   1 ┤┈┈┈┈┈┈┈┈┈┈⠈⢆┈┈┈┈┈┈┈┈⡠⠃┈┈┈┈┈┈┈┈┈┈⠣┈",
-        "     │           ⠈⠢⡀    ⢀⠔⠁",
-        "     │             ⠈⠢⣀⣀⠔⠊",
+        "     │ ⢠⠊     ⠣⡀            ⢀⠜     ⠑⡄",
+        "     │⡰⠁       ⠑⡄          ⢀⠎       ⠈⢆",
+        "   1 ┤┈┈┈┈┈┈┈┈┈┈⠘⡄┈┈┈┈┈┈┈┈⢠⠃┈┈┈┈┈┈┈┈┈⠈⠢┈",
+        "     │           ⠈⢆      ⡰⠁",
+        "     │             ⠑⢄⣀⣀⡠⠊",
         "   0 └┬──────────┬──────────┬──────────┬",
         "      0         10         20         30",
     ]
@@ -106,14 +107,14 @@ def test_small_charts_lose_step_labels_first_and_value_labels_next() -> None:
     assert lines(picture(FALLING, columns=20, rows=5)) == [
         "loss ━━ 0.3478",
         "   2 ┤⢣┈┈┈┈┈┈┈┈┈┈┈┈┈",
-        "     │⠈⠢⡄",
-        "     │  ⠈⠉⠢⠤⢄⣀⣀⡀",
-        "   0 ┤┈┈┈┈┈┈┈┈┈⠈⠉⠉⠉⠁",
+        "     │⠈⠢⡀",
+        "     │  ⠈⠑⠤⢄⣀⡀",
+        "   0 ┤┈┈┈┈┈┈┈⠈⠉⠉⠒⠒⠒⠂",
     ]
     assert lines(picture(FALLING, columns=10, rows=3)) == [
         "loss",
-        "⠑⢄",
-        "  ⠉⠉⠒⠒⠒⠢⠤⠤",
+        "⠣⣀",
+        "  ⠉⠒⠢⠤⠤⠤⠤⣀",
     ]
 
 
@@ -151,7 +152,7 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
 
 
 def through(lens: Lens, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
-    y = axis_of(series, None, lens)
+    y = axis_of(series, None, lens, rows=rows_of(rows))
     steps = max(one.curve.count for one in series)
     return render(View(columns, rows, Axis(0, steps), y, series, "loss", "waiting", lens=lens))
 
@@ -162,13 +163,13 @@ def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counte
     frame = through(Lens(log=True), Series("loss", curve(*values)), columns=47)
     assert lines(frame) == [
         "loss (log) ━━ 0.0100     1 hidden at or below 0",
-        " 100 ┤⠉⠒⠒⠤⠤⣀⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
-        "     │       ⠉⠑⠒⠢⠤⢄⣀⡀",
-        "   1 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈⠈⠉⠒⠒⠤⠄┈⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
-        "     │                      ⠉⠑⠒⠢⠤⢄⣀",
-        "     │                             ⠉⠉⠒⠒⠤⠤⣀⡀",
-        "0.01 ┤                                    ⠈⠉⠑⠒⠂",
-        "     └┬─────────┬─────────┬─────────┬─────────┬",
+        " 100 ┤⠉⠒⠒⠤⢄⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │      ⠉⠉⠒⠢⠤⣀⣀",
+        "     │             ⠉⠑⠒⠤⠤⣀⡀",
+        "   1 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⠒⠒⠤⢄⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │                          ⠉⠉⠒⠢⠤⣀⣀",
+        "     │                                 ⠉⠑⠒⠤⠤⣀⣀⡀",
+        "0.01 └┬─────────┬─────────┬─────────┬─────────┬",
         "      0        10        20        30        40",
     ]
 
@@ -192,19 +193,84 @@ def test_the_raw_line_is_behind_the_smoothed_one_and_dimmer() -> None:
     assert len(rows) <= 3
 
 
-def test_what_lies_beyond_a_clipped_axis_is_at_its_edge_and_counted() -> None:
-    values = np.ones(100)
-    values[::2], values[50] = 0.9, 40
-    frame = through(Lens(clip=True), Series("loss", curve(*values)), columns=70)
-    assert lines(frame)[0] == "loss (clipped) ━━ 1.000" + "1 of 100 hidden above 1.06".rjust(70 - 23)
-    assert frame.characters[1, 6 + 32] != ord(" ")
+def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() -> None:
+    values = [1 + step % 3 for step in range(60)]
+    values[40:43] = [50, 60, 50]
+    assert lines(through(Lens(clip=True), Series("loss", curve(*values)), columns=66)) == [
+        "loss (clipped) ━━ 3.000               3 of 60 steps hidden above 4",
+        "   4 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▲▲▲▲⡇┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄⡇   ⡇⡄  ⡄  ⡄  ⡄  ⡄  ⡄",
+        "     │ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣⡇   ⡿⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸",
+        "   2 ┤⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⡇┈┈┈⠁⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃⢸⢠⠃┈",
+        "     │⠎  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠏  ⠇     ⠏  ⠏  ⠏  ⠏  ⠏",
+        "     │",
+        "   0 └┬─────────┬─────────┬─────────┬─────────┬─────────┬────────┬",
+        "      0        10        20        30        40        50       60",
+    ]
 
 
-def test_first_steps_that_a_long_run_leaves_beyond_its_axis_are_counted_quietly() -> None:
-    one = Series("loss", curve(*np.full(10, 9.0), *np.linspace(1, 0.5, 990)))
-    frame = picture(one, columns=60, y=axis_of((one,), None, Lens()))
-    assert lines(frame)[0].endswith(" 10 of 1,000 hidden above 1.6")
-    assert STYLES[frame.styles[0, -1]] == "note"
+def test_untouched_the_beginning_of_a_long_run_is_seen_and_nothing_is_hidden() -> None:
+    falling = [2.62 * 0.97**step + 0.05 for step in range(220)]
+    points = tuple((22 * epoch + 21, falling[22 * epoch + 21]) for epoch in range(10))
+    frame = through(Lens(), Series("training", curve(*falling)), Series("validation", points=points, style="secondary"))
+    assert lines(frame) == [
+        "loss ━━ training 0.0533  ● validation 0.0533",
+        "   3 ┤⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │⠑⢄",
+        "   2 ┤┈┈⠑⢄⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │    ⠈●⢄⡀",
+        "   1 ┤┈┈┈┈┈┈┈⠈⠉⠒●⢄⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
+        "     │             ⠉⠉●⠒⠒⠢⠤⠤●⠤⠤⣀⣀●⣀⣀⣀⣀⣀●⣀⣀⣀⣀●⣀⣀⣀⣀●⣀⣀⣀⣀⣀●⣀⣀⣀⣀●",
+        "   0 └┬───────────┬───────────┬───────────┬────────────┬────",
+        "      0          50          100         150          200",
+    ]
+
+
+def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
+    level = [1 + step % 2 / 10 for step in range(220)]
+    level[7] = 9
+    points = tuple((22 * epoch + 21, 8.0 if epoch == 5 else 1.0) for epoch in range(10))
+    series = Series("training", curve(*level)), Series("validation", points=points, style="secondary")
+    frame = through(Lens(clip=True), *series, columns=110)
+    assert lines(frame)[0].endswith("  1 of 220 steps and 1 of 10 points hidden above 1.2")
+    top = frame.text(1)
+    assert [STYLES[frame.styles[1, column]] for column, sign in enumerate(top) if sign == "▲"] == [
+        "primary",
+        "secondary",
+    ]
+    assert "".join(lines(frame)[1:]).count("●") == 9
+
+
+@pytest.mark.parametrize("lens", [Lens(), Lens(clip=True)])
+@pytest.mark.parametrize("seed", range(30))
+def test_nothing_is_drawn_where_nothing_was_measured(lens: Lens, seed: int) -> None:
+    """Every dot is of a value, or between two neighbours; and every value that is not hidden has its dot."""
+    rng = np.random.default_rng(seed)
+    count, rows = int(rng.integers(2, 300)), int(rng.integers(4, 30))
+    values = rng.lognormal(0, rng.uniform(0.1, 1.5), count) * 10.0 ** rng.integers(-3, 4)
+    values[: count // 30] *= 50
+    values[count // 2 : count // 2 + count // 99] *= 50
+    values[rng.random(count) < 0.05] = GAP
+    columns = 60 + 2 * count
+    one = Series("loss", curve(*values))
+    view = View(columns, rows, Axis(0, count), axis_of((one,), None, lens, rows=rows_of(rows)), (one,), lens=lens)
+    frame, plot = render(view), plot_of(view)
+    height = 4 * plot.height
+    places = (1 - view.y.fraction(np.float32(values).astype(float))) * height  # in dots from the top
+    beside = 1.5 * count / (2 * plot.width)  # steps: a value is in a column of dots, and reaches half way to the next
+    for column in range(plot.width):
+        middle = np.array([(2 * column + 0.5) / (2 * plot.width), (2 * column + 1.5) / (2 * plot.width)]) * count
+        near = np.arange(math.floor(middle[0] - beside), math.ceil(middle[1] + beside) + 1)
+        near = places[near[(near >= 0) & (near < count)]]
+        for row in range(plot.height):
+            pattern = int(frame.characters[plot.y + row, plot.x + column]) - 0x2800
+            for dot in range(4) if 0 < pattern <= 0xFF else ():
+                if pattern & (0x09, 0x12, 0x24, 0xC0)[dot]:
+                    at = 4 * row + dot
+                    assert np.nanmin(near) - 1 <= at + 0.5 <= np.nanmax(near) + 1
+    if not lens.clip:
+        assert "hidden" not in frame.text(0)
+        assert not {"▲", "▼"} & set("".join(lines(frame)))
 
 
 def test_less_is_said_where_there_is_less_room() -> None:
@@ -213,8 +279,8 @@ def test_less_is_said_where_there_is_less_room() -> None:
     one = Series("loss", curve(*values))
     heads = [lines(through(Lens(clip=True), one, columns=columns))[0] for columns in (60, 45, 36, 24, 15)]
     assert heads == [
-        "loss (clipped) ━━ 1.000           1 of 100 hidden above 1.06",
-        "loss (clipped) ━━ 1.000   1 hidden above 1.06",
+        "loss (clipped) ━━ 1.000     1 of 100 steps hidden above 1.05",
+        "loss (clipped) ━━ 1.000   1 hidden above 1.05",
         "loss (clipped) ━━ 1.000     1 hidden",
         "loss ━━ 1.000   1 hidden",
         "loss ━━ 1.000",

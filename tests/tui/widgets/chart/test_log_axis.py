@@ -1,12 +1,14 @@
 """Logarithmic axes."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.log_axis import LogAxis, log_axis
+from accel_tui.widgets.chart.value_axis import most_ticks
 
 
 def test_equal_ratios_are_equally_far_apart_and_what_is_not_positive_is_nowhere() -> None:
@@ -64,3 +66,28 @@ def test_ticks_are_round(axis: LogAxis, most: int, labels: list[str]) -> None:
     ticks = axis.ticks(most)
     assert len(ticks) <= most
     assert axis.labels(ticks) == labels
+
+
+@pytest.mark.parametrize("rows", [*range(3, 50, 3)])
+def test_powers_of_ten_are_on_rows_equally_far_apart(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    for _ in range(60):
+        low = float(10.0 ** rng.uniform(-12, 6))
+        high = float(low * 10.0 ** rng.uniform(1, 12))
+        axis = log_axis(low, high, rows=rows)
+        assert axis.low * (1 - 1e-9) <= low < high <= axis.high * (1 + 1e-9)
+        found = axis.ticks_on_rows(rows, most_ticks(rows))
+        places = {row for _, row in found}
+        assert len(places) == len(found)
+        assert places <= set(range(rows + 1))
+        powers = [row for tick, row in found if abs(math.log10(tick) - round(math.log10(tick))) < 1e-9]
+        assert len(powers) >= 1
+        assert len({above - below for below, above in pairwise(powers)}) <= 1
+        for tick, row in found:  # the digits between them are on the nearest row
+            assert (1 - float(axis.fraction(np.array([tick]))[0])) * rows == pytest.approx(row, abs=0.5)
+
+
+def test_no_value_is_beyond_an_axis_whatever_it_is_to_reach() -> None:
+    axis = log_axis(0.2, 250, (0.0, 100.0), rows=9)
+    assert axis.low <= 0.2
+    assert axis.high >= 250

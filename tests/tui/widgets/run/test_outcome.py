@@ -41,15 +41,27 @@ def test_the_end_says_how_well_the_devices_were_used() -> None:
     assert worded(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, 41% of peak"
 
 
-def test_the_time_of_a_run_that_went_on_is_said_to_be_its_last_engines() -> None:
+def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_last() -> None:
+    started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=141, pid=1, host="h", versions={})
+    ended = RunEnded(
+        time=9.0, outcome=Outcome.STOPPED, steps=229, epochs=10, seconds=9.0, steps_per_second=53.0, metrics={}
+    )
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.STOPPED)
+    state = RunState(info=info, started=started, ended=ended, worked=264.0)
+    said = RunOutcome().words(state).plain
+    assert said == "Stopped after 229 steps and 10 epochs in 4:33, 0:09 of it since step 141, 53.0 steps/s"
+    assert plain(phase(state, now=10.0)) == "■ stopped  after 4:33, 0:09 of it since step 141"
+    assert worded(ended, state) == "stopped at step 229 after 4:33, 9.0 s of it since step 141, 53.0 steps/s"
+
+
+def test_who_has_not_read_of_earlier_engines_is_told_the_time_of_the_last() -> None:
     started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=141, pid=1, host="h", versions={})
     ended = RunEnded(
         time=9.0, outcome=Outcome.STOPPED, steps=229, epochs=10, seconds=9.0, steps_per_second=53.0, metrics={}
     )
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.STOPPED)
     state = RunState(info=info, started=started, ended=ended)
-    said = RunOutcome().words(state).plain
-    assert said == "Stopped after 229 steps and 10 epochs, 0:09 since step 141, 53.0 steps/s"
+    assert RunOutcome().words(state).plain.endswith("10 epochs, 0:09 since step 141, 53.0 steps/s")
     assert plain(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
     assert worded(ended, state) == "stopped at step 229, 9.0 s since step 141, 53.0 steps/s"
 

@@ -11,8 +11,8 @@ Floats = npt.NDArray[np.float64]
 
 _LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # so that a third of a chart stays empty at most
 _FEWEST_STEPS = 10
-_SHRINK_BELOW = 0.5
-_FLAT = 1e-6  # float32 tells apart numbers that differ by 1e-7 of their size
+_EXACT = 1e-3  # rows, or units in the last place: the difference that rounding makes
+_DECIMALS = 2  # beyond the first digit of the distance of two numbers
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -36,12 +36,33 @@ class Axis:
         """Round numbers on the axis, evenly apart, at most ``most`` of them."""
         if most < 1:
             return []
-        step = _round_up((self.high - self.low) / most)
+        step = round_up((self.high - self.low) / most)
         while True:
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             if last - first < most:
                 return [number * step for number in range(first, last + 1)]
-            step = _round_up(step * 1.5)
+            step = round_up(step * 1.5)
+
+    def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
+        """Round numbers on rows that are equally far apart, at most ``most``, rising; else those at the ends.
+
+        Args:
+            rows: Rows from the beginning to the end.
+            most: At least 2.
+
+        Returns:
+            Each number with its row, counted from 0 at the end.
+        """
+        length = self.high - self.low
+        step = round_up(length / most / 2)
+        while step <= length * (1 + _EXACT):
+            pitch, last = step * rows / length, math.floor(self.high / step + 1e-6)
+            top = (self.high - last * step) * rows / length
+            count = math.floor((rows - top) / pitch + _EXACT) + 1
+            if 2 <= count <= most and _is_whole(pitch) and _is_whole(top):
+                return [((last - back) * step, round(top + back * pitch)) for back in reversed(range(count))]
+            step = _after(step)
+        return [(self.low, rows), (self.high, 0)]
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """How the numbers of these ticks are written."""
@@ -61,43 +82,10 @@ def step_axis(count: int, end: int | None = None) -> Axis:
     return Axis(0.0, min(high, float(end)) if end is not None and end >= max(count, 1) else high)
 
 
-def value_axis(
-    low: float,
-    high: float,
-    bounds: tuple[float | None, float | None] = (None, None),
-    previous: Axis | None = None,
-) -> Axis:
-    """An axis for values between two extremes, a little rounded outwards.
-
-    It grows as soon as it must, and shrinks only when half of it or more would stay empty.
-
-    Args:
-        low: The lowest value.
-        high: The highest value; NaN when there are none.
-        bounds: Ends that are fixed whatever the values are.
-        previous: The axis until now.
-    """
-    if math.isnan(low) or math.isnan(high):
-        low, high = 0.0, 1.0
-    elif high - low <= _FLAT * max(abs(low), abs(high)):
-        low, high = min(0.0, 2 * low), max(0.0, 2 * high) or float(low == 0)
-    elif 0 < low < high / 2:
-        low = 0.0  # where a falling loss is going anyway: the axis need not follow it there
-    elif low / 2 < high < 0:
-        high = 0.0
-    step = _round_up((high - low) / 10)
-    low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:
-        low, high = previous.low, previous.high
-    low = low if bounds[0] is None else bounds[0]
-    high = high if bounds[1] is None else bounds[1]
-    return Axis(low, high if high > low else low + max(abs(low), 1.0))
-
-
 def labels(ticks: Sequence[float]) -> list[str]:
-    """Write evenly spaced numbers as briefly as tells them apart: ``0.25``, ``1.2k``, ``3M``, ``1e-5``."""
+    """Write evenly spaced numbers as briefly as says what they are: ``0.25``, ``1.2k``, ``3M``, ``1e-5``."""
     largest = max((abs(tick) for tick in ticks), default=0.0)
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else largest / 100
+    step = _unit(ticks) if len(ticks) > 1 else largest / 100
     powers = not 1e-3 * (1 - 1e-9) <= largest < 1e15
     return ["0" if abs(tick) <= step / 2 else (_power if powers else _short)(tick, step) for tick in ticks]
 
@@ -132,7 +120,25 @@ def _decimal(value: float, step: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _round_up(value: float) -> float:
+def _unit(ticks: Sequence[float]) -> float:
+    """The power of ten that evenly spaced numbers are multiples of, or one that is far below their distance."""
+    unit = 10.0 ** math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)
+    finer = (unit / 10**decimals for decimals in range(_DECIMALS))
+    found: float = next((each for each in finer if all(_is_whole(tick / each) for tick in ticks)), unit / 10**_DECIMALS)
+    return found
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value - round(value)) < _EXACT
+
+
+def _after(step: float) -> float:
+    """The next 1, 2, 2.5 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(step) + 1e-9)
+    return next(digit * power for digit in (2, 2.5, 5, 10) if digit * power > step * (1 + 1e-9))
+
+
+def round_up(value: float) -> float:
     """The next 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value) + 1e-9)
     return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= value * (1 - 1e-9))

@@ -18,7 +18,7 @@ from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
-from accel_tui.widgets.chart.ground import labels_of, plot_of
+from accel_tui.widgets.chart.ground import labels_of, plot_of, rows_of
 from accel_tui.widgets.chart.head import head
 from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.mouse import ChartMouse
@@ -82,7 +82,7 @@ class Chart(ChartMouse):
     """First words of the first line."""
 
     y_bounds: reactive[tuple[float | None, float | None]] = reactive((None, None), repaint=False)
-    """Ends of the value axis that are fixed whatever the values are, such as 0 and 1 for an accuracy."""
+    """What the value axis is to reach whatever the values are, such as 0 and 100 for a utilization in percent."""
 
     end: reactive[int | None] = reactive(None, repaint=False)
     """The step that the run will end at, where known: the step axis goes no further."""
@@ -265,7 +265,8 @@ class Chart(ChartMouse):
                 self.window,
                 self.lens,
                 self.y_bounds,
-                before.y if before and before.lens == self.lens else None,
+                before.y if before and (before.lens, before.rows) == (self.lens, size.height) else None,
+                rows_of(size.height),
             ),
             self.series,
             self.title,

@@ -12,11 +12,11 @@ import numpy as np
 
 from accel_tui.run.curve import Floats
 from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.chart.series import Series
 
 _QUANTILE = 0.05  # of the values on either side, as most programs do
 _MARGIN = 0.5  # of the range between the quantiles: a curve that falls steadily is wholly on the axis
-_ROUNDING = 1e-6  # of the axis: its ends are rounded
 
 
 def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
@@ -62,18 +62,22 @@ class Hidden:
         return Hidden(self.above + other.above, self.below + other.below, self.of + other.of, exact)
 
 
-def hidden(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
-    """Count the steps and points from ``first`` to before ``last`` that are beyond an axis from ``low`` to ``high``."""
-    points = [value for step, value in series.points if first <= step < last and math.isfinite(value)]
-    found = Hidden(sum(value > high for value in points), sum(value < low for value in points), len(points))
+def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+    """Count the steps from ``first`` to before ``last`` that are beyond an axis from ``low`` to ``high``."""
     curve = series.seen(first, last)
     if not curve.count:
-        return found
+        return Hidden()
     span = slice(*curve.span(first, last))
     lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
     above = int(np.where(lows > high, finite, highs > high).sum())
     below = int(np.where(highs < low, finite, lows < low).sum())
-    return found + Hidden(above, below, int(finite.sum()), curve.width == 1)
+    return Hidden(above, below, int(finite.sum()), curve.width == 1)
+
+
+def hidden_points(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+    """Count the points, such as validations, of those steps that are beyond an axis from ``low`` to ``high``."""
+    values = [value for _, value in series.within(first, last) if math.isfinite(value)]
+    return Hidden(sum(value > high for value in values), sum(value < low for value in values), len(values))
 
 
 def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bool:
@@ -96,23 +100,36 @@ def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
         y: The value axis.
         clipped: Whether it leaves out what is far; else what is below it has no logarithm.
     """
-    apart = _ROUNDING * (y.high - y.low)
-    low = min(y.low, max(y.low - apart, y.low * (1 - _ROUNDING)))  # still positive on a logarithmic axis
+    apart = EDGE * (y.high - y.low)
+    low = min(y.low, max(y.low - apart, y.low * (1 - EDGE)))  # still positive on a logarithmic axis
     if _shows_all(series, x, low, y.high + apart):
         return []
-    found = sum((hidden(one, x.low, x.high, low, y.high + apart) for one in series), Hidden())
-    sign = "" if found.exact else "+"
-    under = f"below {_brief(y.low)}" if clipped else "at or below 0"
-    counts = [(found.above, f"above {_brief(y.high)}"), (found.below, under)]
-    sides = [(f"{count:,}{sign}", side) for count, side in counts if count]
+    ends = (x.low, x.high, low, y.high + apart)
+    steps = sum((hidden_steps(one, *ends) for one in series), Hidden())
+    points = sum((hidden_points(one, *ends) for one in series), Hidden())
+    found = steps + points
+    beyond = {
+        f"above {_brief(y.high)}": found.above,
+        (f"below {_brief(y.low)}" if clipped else "at or below 0"): found.below,
+    }
+    sides = " or ".join(side for side, count in beyond.items() if count)
     if not sides:
         return []
     if any(one.is_resampled for one in series):
-        return [f"some hidden {' and '.join(side for _, side in sides)}", "some hidden"]
-    (count, side), *others = sides
-    rest = "".join(f", {count} {side}" for count, side in others)
-    total = f"{found.above + found.below:,}{sign}"
-    return [f"{count} of {found.of:,} hidden {side}{rest}", f"{count} hidden {side}{rest}", f"{total} hidden"]
+        return [f"some hidden {sides}", "some hidden"]
+    counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
+    many = " and ".join(f"{_number(each)} of {each.of:,} {_several(name, each.of)}" for each, name in counts)
+    few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
+    least = f"{_number(counts[0][0])} hidden"  # of the steps, where both are: points are not counted among them
+    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{least} {sides}", f"{few} hidden", least]
+
+
+def _number(found: Hidden) -> str:
+    return f"{found.above + found.below:,}{'' if found.exact else '+'}"
+
+
+def _several(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}s"
 
 
 def _brief(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Floats
+from accel_tui.widgets.chart.edges import mark_edges
 from accel_tui.widgets.chart.frame import Frame
 from accel_tui.widgets.chart.ground import ground, plot_of
 from accel_tui.widgets.chart.head import Key, head, key_of
@@ -73,8 +74,9 @@ def draw(view: View, before: Picture | None = None) -> Picture:
         frame = behind.copy()
     if plot:
         inside = frame.part(plot.x, plot.y, plot.width, plot.height)
-        for series in view.series:
-            _line(inside, view, series, start)
+        drawn = [(series, _line(inside, view, series, start)) for series in view.series if series.curve.count]
+        for series, (low, high) in drawn:  # on top of all curves, so that no mark is hidden by another series
+            mark_edges(inside.part(start, 0, plot.width - start, plot.height), low, high, series.style)
         for series in view.series:
             draw_points(inside, view.x, view.y, series)
     return Picture(view, frame, behind, key, head(view, key, view.series))
@@ -101,7 +103,7 @@ def _drawable(series: Series) -> bool:
     return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
 
 
-def _line(plot: Frame, view: View, series: Series, start: int) -> None:
+def _line(plot: Frame, view: View, series: Series, start: int) -> tuple[Floats, Floats]:
     """Draw a curve's mean, and behind it all that lies between its extremes, to within a dot.
 
     Of a smoothed curve the mean is behind too, and the smoothed one is in front.
@@ -111,9 +113,10 @@ def _line(plot: Frame, view: View, series: Series, start: int) -> None:
         view: What is drawn.
         series: The curve of it.
         start: The first column of cells that is drawn.
+
+    Returns:
+        The lowest and the highest value of each column of dots from there on, as fractions of the height.
     """
-    if not series.curve.count:
-        return
     height, width = plot.characters.shape
     more = min(start, 1)  # a cell, which the end is joined with
     rest, first = plot.part(start, 0, width - start, height), 2 * (start - more)
@@ -129,6 +132,7 @@ def _line(plot: Frame, view: View, series: Series, start: int) -> None:
         band |= line
     paint(rest, band, f"{series.style}-band")
     paint(rest, front[0] if front else line, series.style)
+    return np.fmin.reduce(lows)[2 * more :], np.fmax.reduce(highs)[2 * more :]
 
 
 def _resampled(curve: Curve, view: View, width: int, first: int) -> Floats:

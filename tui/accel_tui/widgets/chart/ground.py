@@ -7,11 +7,13 @@ from functools import lru_cache
 import numpy as np
 from textual.geometry import Region
 
-from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.frame import Frame
 from accel_tui.widgets.chart.marks import draw_marks
+from accel_tui.widgets.chart.value_axis import most_ticks
 from accel_tui.widgets.chart.view import View
+
+_FOOTED = 6  # rows from which on a chart has a line and labels below its plot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +54,12 @@ def plot_of(view: View) -> Region:
     return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
 
 
+def rows_of(rows: int) -> int:
+    """The rows between the labels at the two ends of a chart's value axis; 0 where no others have one."""
+    height, foot = _heights(rows)
+    return height if foot else 0
+
+
 def labels_of(view: View) -> int:
     """Cells of the longest label of a value, whatever room there is for it."""
     return _scaffold_of(view).labels
@@ -64,40 +72,39 @@ def _scaffold_of(view: View) -> _Scaffold:
 @lru_cache(maxsize=32)
 def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bool) -> _Scaffold:
     frame = Frame.blank(columns, rows)
-    foot = 2 if rows >= 6 else 0
-    height = max(0, rows - 1 - foot)
-    ticks = y.ticks(max(2, min((height + 1) // 2, max(6, height // 4))))
-    texts = y.labels(ticks)
+    height, foot = _heights(rows)
+    # Without a line below the plot, the lower end has its label in the last row.
+    found = y.ticks_on_rows(height, most_ticks(height)) if foot else [(y.low, height - 1), (y.high, 0)]
+    texts = y.labels([value for value, _ in found])
     longest = max(map(len, texts), default=0)
     gutter = max(room, longest) + 2
     if columns < gutter + 12:
         gutter = 0
     if gutter and height:
-        _value_axis(frame, y, height, gutter, zip(ticks, texts, strict=True), foot=bool(foot))
+        _value_axis(frame, height, gutter, [(row, text) for (_, row), text in zip(found, texts, strict=True)])
     if foot:
         _foot(frame, height + 1, gutter)
         if steps:
             ticks = x.ticks(max(2, (columns - gutter) // 8))
             places = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
             _ticks(frame, zip(places, labels(ticks), strict=True), height + 1, gutter)
-    return _Scaffold(frame, longest, gutter, height, bool(foot))
+    return _Scaffold(frame, longest, gutter, height, foot)
 
 
-def _value_axis(
-    frame: Frame, axis: Axis, height: int, gutter: int, ticks: Iterable[tuple[float, str]], *, foot: bool
-) -> None:
-    """Write labels, and lines across the plot but where the line below it, if there is one, is near enough.
+def _heights(rows: int) -> tuple[int, bool]:
+    """Rows of the plot in a chart of so many, and whether there are a line and labels below it."""
+    foot = rows >= _FOOTED
+    return max(0, rows - 1 - 2 * foot), foot
 
-    What the lowest dots stand for is written at that line: beside their own row it would be above them.
-    """
+
+def _value_axis(frame: Frame, height: int, gutter: int, ticks: Iterable[tuple[int, str]]) -> None:
+    """Write labels at rows of the plot and at the line below it, and lines across the plot."""
     for y in range(1, height + 1):
         frame.write(gutter - 1, y, "│", "axis")
-    for value, text in ticks:
-        dot = int(raster.dot_rows(axis.fraction(np.array([value])), height)[0])
-        row = height if foot and dot == 4 * height - 1 else dot // 4
+    for row, text in ticks:
         frame.write(gutter - 2 - len(text), row + 1, text, "label")
         frame.write(gutter - 1, row + 1, "┤", "axis")
-        if row < height - foot:
+        if row < height:
             frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
 
 

@@ -21,13 +21,11 @@ class Key:
     Attributes:
         signs: How each series is drawn.
         notes: What is not drawn of them, in many words and in few.
-        asked: Whether it is left out because somebody asked for it, or is not there.
         marks: What the marks mean, in few words and in more.
     """
 
     signs: Sequence[str]
     notes: Sequence[str]
-    asked: bool
     marks: Sequence[str]
 
 
@@ -39,7 +37,6 @@ def key_of(view: View, width: int) -> Key:
     return Key(
         [_LINE if series.curve.count or are_joined(view.x, series, width) else POINT for series in view.series],
         [", ".join(filter(None, (words, gap))) for words in beyond] if beyond else [gap],
-        view.lens.log or view.lens.clip or bool(gaps),
         words(view.marks, view.x, width) if view.explains else [],
     )
 
@@ -47,8 +44,8 @@ def key_of(view: View, width: int) -> Key:
 def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
     """Title, latest values, and what is missing above a plot; less of it where it does not fit.
 
-    What goes first are the names of two series, or the lines beside the names of many; then the values of many; then
-    what the lens does.
+    What goes first are the names of two series, or the lines beside the names of many; then what the lens does; then
+    the values of many.
 
     Args:
         view: What is drawn.
@@ -59,18 +56,16 @@ def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
         Pieces of text with their styles, which fill the line.
     """
     several, many = len(series) > 1, len(series) > 2
-    title = view.title
-    entries = _legend(view, key, series, named=several)
     least = min(map(len, key.notes))
-    used = sum(map(_length, entries)) + least
-    if many and len(title) + used > view.columns:
-        entries = _legend(view, key, series, named=True, signed=False)
-        used = sum(map(_length, entries)) + least
-    if len(title) + used > view.columns:
-        entries = _legend(view, key, series, named=many, valued=not many)
-        used = sum(map(_length, entries)) + least
-    if view.lens.words and len(title) + len(view.lens.words) + 3 + used <= view.columns:
-        title = f"{title} ({view.lens.words})"
+    named = _legend(view, key, series, named=several)
+    shorter = _legend(view, key, series, named=many, signed=not many)
+    shortest = _legend(view, key, series, named=many, valued=not many)
+    plain = view.title
+    full = f"{plain} ({view.lens.words})" if view.lens.words else plain
+    forms = [(full, named), (full, shorter), (plain, named), (plain, shorter), (full, shortest), (plain, shortest)]
+    title, entries = next(
+        (form for form in forms if len(form[0]) + sum(map(_length, form[1])) + least <= view.columns), forms[-1]
+    )
     line: list[Piece] = [(title, "title")]
     x = len(title)
     for place, entry in enumerate(entries):
@@ -83,10 +78,9 @@ def head(view: View, key: Key, series: Sequence[Series]) -> list[Piece]:
         x += _length(entry)
         if left == 1:
             break
-    end, style = next((note for note in key.notes if x + len(note) < view.columns), ""), "note"
-    if end and key.asked:
-        style = "warning"
+    end, style = next((note for note in key.notes if x + len(note) < view.columns), ""), "warning"
     if not end:
+        style = "note"
         end = next((said for said in reversed(key.marks) if x + len(said) < view.columns), "")
     return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
 

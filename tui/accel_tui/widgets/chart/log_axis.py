@@ -1,18 +1,21 @@
 """A value axis on which equal ratios are equally far apart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from accel_tui.run.curve import Curve
-from accel_tui.widgets.chart.axes import Axis, Floats, labels, value_axis
+from accel_tui.widgets.chart.axes import Axis, Floats, labels
+from accel_tui.widgets.chart.value_axis import ends_on_rows, value_axis
 
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 _NARROW = 2.0  # from one end to the other: here evenly spaced numbers are the rounder ones
 _FEWEST_TICKS = 3
 _SHRINK_BELOW = 0.5
+_DECADES = (1.0, 2.0, 3.0, 5.0)
+_LONG = 10.0  # from one end to the other: here powers of ten can be on rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,27 @@ class LogAxis(Axis):
                 return found
         return found[:: math.ceil(len(found) / most)]
 
+    def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
+        """Powers of ten on rows that are equally far apart where there are such, and digits on the nearest rows."""
+        ticks = self.ticks(most)
+        if not self._are_on_rows([tick for tick in ticks if _is_power(tick)], rows):
+            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            for stride in range(2, last - first + 1):
+                powers = [10.0**power for power in range(first, last + 1) if power % stride == 0]
+                if 2 <= len(powers) <= most and self._are_on_rows(powers, rows):
+                    ticks = powers
+                    break
+        found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # a row has one at most
+        return [(tick, round(row)) for row, tick in found.items()][::-1]
+
+    def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
+        places: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
+        return places
+
+    def _are_on_rows(self, ticks: Sequence[float], rows: int) -> bool:
+        exact = (1 - self.fraction(np.array(ticks))) * rows
+        return bool(np.allclose(exact, np.rint(exact), rtol=0, atol=1e-3))
+
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """Each number as briefly as can be."""
         evenly = len(ticks) > 1 and ticks[-1] < _NARROW * ticks[0]
@@ -45,24 +69,36 @@ class LogAxis(Axis):
 
 
 def log_axis(
-    low: float, high: float, bounds: tuple[float | None, float | None] = (None, None), previous: Axis | None = None
+    low: float,
+    high: float,
+    bounds: tuple[float | None, float | None] = (None, None),
+    previous: Axis | None = None,
+    rows: int = 0,
 ) -> LogAxis:
-    """An axis for values between two positive extremes, a little rounded outwards.
+    """An axis for values between two positive extremes, which are never beyond it.
 
-    As :func:`~accel_tui.widgets.chart.axes.value_axis` it grows at once and shrinks seldom.
+    As :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows at once and shrinks seldom. Powers of ten are on
+    rows of cells, equally far apart.
 
     Args:
         low: The lowest positive value.
         high: The highest value; NaN when there is none.
-        bounds: Ends that are fixed whatever the values are; those that are not positive count for nothing.
-        previous: The axis until now.
+        bounds: What the axis is to reach whatever the values are; what is not positive counts for nothing.
+        previous: The axis until now, of as many rows.
+        rows: Rows between the labels at the two ends; 0 where the ends alone have labels.
     """
     if math.isnan(low) or math.isnan(high) or low <= 0:
         low, high = 0.1, 1.0
+    low = min(low, bounds[0]) if bounds[0] and bounds[0] > 0 else low
+    high = max(high, bounds[1]) if bounds[1] and bounds[1] > 0 else high
     if high < _NARROW * low:
         # Twice as far down is as far as even rounding may go: 0 can have no place.
         even = value_axis(low, high)
         low, high = max(even.low, low / _NARROW), max(even.high, low * 1.01)
+    elif rows and high >= _LONG * low:
+        fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; where there is one, there are digits too
+        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=fewest, smallest=1.0)
+        low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
         low, high = _round(low, down=True), _round(high, down=False)
     if (
@@ -71,10 +107,8 @@ def log_axis(
         and high <= previous.high
         and math.log(previous.high / previous.low) * _SHRINK_BELOW <= math.log(high / low)
     ):
-        low, high = previous.low, previous.high
-    low = bounds[0] if bounds[0] and bounds[0] > 0 else low
-    high = bounds[1] if bounds[1] and bounds[1] > 0 else high
-    return LogAxis(low, high if high > low else 10 * low)
+        return previous
+    return LogAxis(low, high)
 
 
 def positive(curve: Curve) -> Curve:
@@ -89,6 +123,11 @@ def positive(curve: Curve) -> Curve:
         total=np.where(sound, curve.total, 0),
         finite=np.where(sound, curve.finite, 0),
     )
+
+
+def _is_power(tick: float) -> bool:
+    power = math.log10(tick)
+    return abs(power - round(power)) < 1e-9
 
 
 def _round(value: float, *, down: bool) -> float:

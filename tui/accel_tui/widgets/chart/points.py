@@ -6,6 +6,7 @@ import numpy as np
 
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.edges import mark_edges
 from accel_tui.widgets.chart.frame import COLOURS, STYLE_ID, Frame
 from accel_tui.widgets.chart.series import Series
 
@@ -20,6 +21,8 @@ _DASH = 2  # cells
 def draw_points(plot: Frame, x: Axis, y: Axis, series: Series) -> None:
     """Mark points; where there is no room for so many, draw the line that joins them.
 
+    Beyond the plot there are marks at its edge in their place.
+
     Args:
         plot: What has the curves already; drawn on.
         x: Range of steps.
@@ -30,17 +33,27 @@ def draw_points(plot: Frame, x: Axis, y: Axis, series: Series) -> None:
         return
     height, width = plot.characters.shape
     steps, values = np.array(series.points, dtype=np.float64).T
-    across, up = x.fraction(steps), y.fraction(values)
-    shown = (across >= 0) & (across <= 1) & ~np.isnan(up)
+    across, up = x.fraction(steps), y.fraction(np.where(np.isfinite(values), values, np.nan))
+    shown = (across >= 0) & (across <= 1)
     across, up = across[shown], up[shown]
     if are_joined(x, series, width):
-        line = np.interp((np.arange(2 * width) + 0.5) / (2 * width), across, up, left=math.nan, right=math.nan)
+        dots = (np.arange(2 * width) + 0.5) / (2 * width)
+        line = np.interp(dots, across, up, left=math.nan, right=math.nan)
         _paint_dashed(plot, raster.trace(line, line, height), series.style)
+    else:
+        line = np.full(2 * width, math.nan)
+        columns = np.minimum((across * width).astype(np.int64), width - 1)
+        inside = (up >= -raster.EDGE) & (up <= 1 + raster.EDGE)
+        rows = raster.dot_rows(up[inside], height) // 4
+        plot.characters[rows, columns[inside]] = ord(POINT)
+        plot.styles[rows, columns[inside]] = STYLE_ID[series.style]
+    low, high = line.copy(), line
+    if not shown.any():
         return
-    columns = np.minimum((across * width).astype(np.int64), width - 1)
-    rows = raster.dot_rows(up, height) // 4
-    plot.characters[rows, columns] = ord(POINT)
-    plot.styles[rows, columns] = STYLE_ID[series.style]
+    place = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
+    np.fmin.at(low, place, up)
+    np.fmax.at(high, place, up)
+    mark_edges(plot, low, high, series.style)
 
 
 def are_joined(x: Axis, series: Series, width: int) -> bool:

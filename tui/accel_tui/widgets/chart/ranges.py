@@ -5,14 +5,12 @@ import math
 import numpy as np
 
 from accel_tui.run.curve import Floats
-from accel_tui.widgets.chart.axes import Axis, value_axis
+from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.clipping import fence
 from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.log_axis import log_axis
 from accel_tui.widgets.chart.series import Series
-
-_LONG = 200  # steps from which on the first ones may be beyond the value axis
-_WARM_UP = 0.05  # the share of a long run that these are
+from accel_tui.widgets.chart.value_axis import value_axis
 
 
 def axis_of(
@@ -21,15 +19,17 @@ def axis_of(
     lens: Lens,
     bounds: tuple[float | None, float | None] = (None, None),
     previous: Axis | None = None,
+    rows: int = 0,
 ) -> Axis:
-    """The value axis of a chart.
+    """The value axis of a chart: of all values that are shown, unless the lens leaves some out.
 
     Args:
         series: What is drawn.
         window: The first step that is shown, and the step after the last; ``None`` for all there are.
         lens: How it is looked at.
-        bounds: Ends that are fixed whatever the values are.
-        previous: The axis until now, through the same lens.
+        bounds: What it is to reach whatever the values are.
+        previous: The axis until now, through the same lens and of as many rows.
+        rows: Rows between the labels at its two ends; 0 where the ends alone have labels.
     """
     span = window or (0, math.inf)
     if lens.log or lens.clip:
@@ -41,31 +41,14 @@ def axis_of(
             low = high = math.nan
         elif lens.clip:
             low, high = fence(lows, highs, log=lens.log)
-        return log_axis(low, high, bounds, previous) if lens.log else value_axis(low, high, bounds, previous)
-    low, high = extremes(series, *span) if window else settled(series)
-    return value_axis(low, high, bounds, previous)
+        return (log_axis if lens.log else value_axis)(low, high, bounds, previous, rows)
+    return value_axis(*extremes(series, *span), bounds, previous, rows)
 
 
 def steps_of(series: tuple[Series, ...]) -> int:
     """How many steps the longest series spans."""
     ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
     return max([*ends, *(one.curve.count for one in series)], default=0)
-
-
-def settled(series: tuple[Series, ...]) -> tuple[float, float]:
-    """The lowest and the highest value that the value axis of a whole run is for; NaN when there is none.
-
-    The first steps of a long run, whose loss is far from all that follows, are left to lie beyond its end.
-    """
-    low, high = extremes(series)
-    if any(0 < one.curve.count < _LONG for one in series):
-        return low, high
-    warm_up = max((_WARM_UP * one.curve.count for one in series), default=0)
-    settled_low, settled_high = extremes(series, warm_up)
-    if not settled_high - settled_low < (high - low) / 2:
-        return low, high
-    margin = (high - low) / 20
-    return max(low, settled_low - margin), min(high, settled_high + margin)
 
 
 def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:

@@ -15,6 +15,11 @@ BLANK = 0x2800
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
+EDGE = 1e-6
+"""How far beyond the plot is still its edge, as a share of its height: the ends of an axis are rounded."""
+
+_FAR = 16_000  # dots; twice as many are still an int16
+
 _BARS = np.array(
     [[sum(dots[side] for dots in _DOTS[first:end]) for first in range(5) for end in range(5)] for side in range(2)],
     np.uint8,
@@ -46,7 +51,7 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     """Draw what lies between two lines; with both the same, that line.
 
     Neighbours that do not touch are joined half way each, so that a line has no holes but its gaps. What lies
-    outside the plot is drawn at its edge.
+    outside the plot is not drawn: a line that leaves it ends at its edge.
 
     Args:
         low: Lower line, of shape ``[..., 2 * columns]``: several pairs of lines at once cost hardly more than one.
@@ -74,8 +79,14 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
-    """Rows of dots, counted from the top, that fractions of the height fall in; any row for NaN."""
-    last = 4 * rows - 1
-    inside = np.fmax(np.fmin((1 - fractions) * last, last), 0)  # these, unlike clip, put a number for NaN
-    dots: npt.NDArray[np.int16] = np.rint(inside).astype(np.int16)
-    return dots
+    """Rows of dots that fractions of the height fall in, counted from the top; any row for NaN.
+
+    The value of a row's label, or one a rounding beside it, falls in the first dot of the row. 0, whose label is in the
+    row below the plot, falls in the last dot of it. What is outside the plot has a row outside of it.
+    """
+    known = np.where(np.isnan(fractions), 0.0, fractions)
+    dots = np.rint(np.clip((1 - known) * 4 * rows, -_FAR, _FAR))
+    inside = (known >= -EDGE) & (known <= 1 + EDGE)
+    beyond = np.where(known > 1, np.minimum(dots, -1), np.maximum(dots, 4 * rows))
+    placed: npt.NDArray[np.int16] = np.where(inside, np.clip(dots, 0, 4 * rows - 1), beyond).astype(np.int16)
+    return placed

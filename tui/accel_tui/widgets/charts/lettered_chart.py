@@ -7,7 +7,7 @@ import numpy as np
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.frame import Frame
 from accel_tui.widgets.chart.ground import plot_of
-from accel_tui.widgets.chart.raster import dot_rows
+from accel_tui.widgets.chart.raster import EDGE, dot_rows
 from accel_tui.widgets.chart.view import View
 
 _APART = 28  # cells from a letter to the same one
@@ -34,6 +34,7 @@ def with_letters(frame: Frame, view: View) -> Frame:
             continue
         curve = series.seen(view.x.low, view.x.high)
         means = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * plot.width)[2])[::2]
+        means[(means < -EDGE) | (means > 1 + EDGE)] = np.nan  # there the curve is not drawn
         known = np.flatnonzero(~np.isnan(means))
         if not known.size:
             continue

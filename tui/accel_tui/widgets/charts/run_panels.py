@@ -49,7 +49,7 @@ class Panel:
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """Ends of the value axis that are fixed whatever the values are."""
+        """What the value axis is to reach whatever the values are."""
         if not self.of_devices:
             return None, None
         return (0.0, 100.0) if self.name == "utilization" else (0.0, None)

@@ -73,8 +73,7 @@ class RunOutcome(RunText):
             head += f" and {ended.epochs:,} epoch{'s' if ended.epochs > 1 else ''}"
         speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
-        seconds, onwards = figures.duration(ended.seconds), state.resumed_at  # an engine tells its own time only
-        took = f", {seconds} since step {onwards:,}" if onwards else f" in {seconds}"
+        took = figures.time_taken("in", ended.seconds, state.worked, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:
             lines.append(Content(ended.reason))

@@ -59,11 +59,10 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
         return [("✗ lost", "bold $error")]
     if state.ended and state.over:
         sign, style = _ENDS[state.ended.outcome]
-        seconds, onwards = figures.duration(state.ended.seconds), state.resumed_at
-        took = f"  {seconds} since step {onwards:,}" if onwards else f"  after {seconds}"
+        took = figures.time_taken("after", state.ended.seconds, state.worked, state.resumed_at).lstrip(", ")
         return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
-            ("" if brief else took, "$text-muted"),
+            ("" if brief else f"  {took}", "$text-muted"),
         ]
     if state.phase is None or state.info.status is Status.STARTING:
         return [("● starting", "bold $primary")]
@@ -93,7 +92,7 @@ def progress(state: RunState) -> list[list[Piece]]:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:
         pairs.append(_pair("step", f"{state.step:,}"))
-    if rate := state.pace.rate:
+    if rate := state.rate:
         pairs.append(_pair(figures.compact(rate), "steps/s", figure_first=True))
         if state.built and state.built.global_batch:
             pairs.append(_pair(figures.compact(rate * state.built.global_batch), "examples/s", figure_first=True))

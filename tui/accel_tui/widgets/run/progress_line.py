@@ -16,8 +16,8 @@ class ProgressLine(RunLine):
         share = state.step / state.total_steps if state.total_steps else 0.0
         # Never 100 % before the last step.
         tail = f" {int(share * 100):3}%"
-        if state.live and state.started:
-            tail += f"   {figures.duration(time.time() - state.started.time)} elapsed"
+        if state.live and (elapsed := state.elapsed(time.time())) is not None:
+            tail += f"   {figures.duration(elapsed)} elapsed"
             if (left := state.remaining) is not None:
                 tail += f"   {figures.duration(left)} left"
         width = max(0, self.width - len(tail))

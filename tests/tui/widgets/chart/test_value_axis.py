@@ -1,0 +1,88 @@
+"""Value axes that hold still, with ticks on rows of cells, equally far apart."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.value_axis import most_ticks, value_axis
+
+NONE = math.nan
+
+
+@pytest.mark.parametrize("rows", [*range(3, 60)])
+def test_ticks_are_equally_many_rows_apart_at_every_height_and_range(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    for _ in range(60):
+        low, high = np.sort(rng.standard_normal(2) * 10.0 ** rng.integers(-12, 18, 2)).tolist()
+        axis = value_axis(low, high, rows=rows)
+        hair = 1e-6 * (axis.high - axis.low)
+        assert axis.low - hair <= low < high <= axis.high + hair
+        found = axis.ticks_on_rows(rows, most_ticks(rows))
+        ticks, places = [tick for tick, _ in found], [row for _, row in found]
+        assert 2 <= len(ticks) <= most_ticks(rows)
+        assert len(ticks) > 2 or rows < 6
+        assert len({above - below for below, above in pairwise(places)}) == 1
+        assert len(set(labels(ticks))) == len(ticks)
+        for tick, row in found:  # and each is where its value is
+            assert (axis.high - tick) / (axis.high - axis.low) * rows == pytest.approx(row, abs=1e-3)
+
+
+@pytest.mark.parametrize("rows", [*range(3, 60)])
+def test_most_of_the_plot_is_used(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    for _ in range(60):
+        high = float(10.0 ** rng.uniform(-6, 6))
+        axis = value_axis(0, high, rows=rows)
+        assert axis.low == 0
+        assert axis.high <= high * (2 if rows < 6 else 1.7)
+
+
+@pytest.mark.parametrize("rows", [0, 3, 4, 5, 8, 13, 40])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_two_labels_are_equal(seed: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    low, high = np.sort(rng.standard_normal(2) * 10.0 ** rng.integers(-12, 18, 2))
+    axis = value_axis(float(low), float(high), rows=rows)
+    ticks = [tick for tick, _ in axis.ticks_on_rows(rows, most_ticks(rows))] if rows else [axis.low, axis.high]
+    assert len(set(labels(ticks))) == len(ticks)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.02, 2.31, Axis(0, 2.5)),
+        (1.9, 2.31, Axis(1.9, 2.35)),
+        (0.5, 2.31, Axis(0, 2.5)),
+        (-2.31, -0.5, Axis(-2.5, 0)),
+        (-5, 7, Axis(-6, 8)),
+        (0, 0, Axis(0, 1)),
+        (0.5, 0.5, Axis(0, 1)),
+        (-3, -3, Axis(-6, 0)),
+        (NONE, NONE, Axis(0, 1)),
+        (-3.4e38, 3.4e38, Axis(-4e38, 4e38)),
+    ],
+)
+def test_values_get_room_on_a_round_axis(low: float, high: float, expected: Axis) -> None:
+    axis = value_axis(low, high)
+    assert (axis.low, axis.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_value_axis_grows_at_once_and_shrinks_seldom() -> None:
+    axis = value_axis(0, 4)
+    assert value_axis(0, 3, previous=axis) == axis
+    assert value_axis(0, 5, previous=axis) == Axis(0, 5)
+    assert value_axis(0, 1, previous=axis) == Axis(0, 1)
+
+
+def test_an_axis_reaches_what_it_is_to_reach() -> None:
+    assert value_axis(0.3, 0.4, (0, 1)) == Axis(0, 1)
+    assert value_axis(math.nan, math.nan, (0, 100)) == Axis(0, 100)
+    assert value_axis(3, 7, (0, 100), rows=10) == Axis(0, 100)
+
+
+def test_no_value_is_beyond_an_axis_whatever_it_is_to_reach() -> None:
+    assert value_axis(0.3, 1.7, (0, 1)).high >= 1.7
+    assert value_axis(-0.3, 0.7, (0, 1)).low <= -0.3
