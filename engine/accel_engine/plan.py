@@ -12,6 +12,7 @@ from typing import Any, Self
 import tomli_w
 
 from accel_engine import data, models, strategies
+from accel_engine.data.scaling import SCALES
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.spec import AUTO, Spec
 
@@ -101,6 +102,9 @@ class Plan:
     )
     image_size: str | None = _field(
         None, "Size that a folder's images are brought to, HEIGHTxWIDTH", str, optional=True, example="96x96"
+    )
+    scale: str = _field(
+        "auto", "Scale numbers to [0, 1]: auto pixels of images only, 0-1 all of uint8 or uint16", str, choices=SCALES
     )
     name: str = _field("", "A name for the run", str, example="first-try")
 

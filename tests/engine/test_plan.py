@@ -40,6 +40,7 @@ def changed(tmp_path: Path) -> Plan:
         gradient_norm="on",
         tensorboard="on",
         image_size="32x48",
+        scale="none",
         name="it's a try",
     )
 

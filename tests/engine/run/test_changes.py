@@ -38,6 +38,7 @@ OTHERS = {
     "gradient_norm": "on",
     "tensorboard": "on",
     "image_size": "8x8",
+    "scale": "none",
     "name": "another",
 }
 """Another value for every field."""

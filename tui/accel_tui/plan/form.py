@@ -11,6 +11,7 @@ from typing import Any
 
 from accel_engine import data, estimate, models, strategies
 from accel_engine.data import DataEntry
+from accel_engine.data.scaling import choose_scaling
 from accel_engine.devices.reading import Device
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.estimate import Schedule
@@ -21,7 +22,7 @@ from accel_engine.strategies import Layout
 from accel_tui.plan.relevance import relevant, sensible
 from accel_tui.words import fields, units
 
-WHAT = ("model", "data", "image_size", "name")
+WHAT = ("model", "data", "image_size", "scale", "name")
 WHERE = (
     "strategy",
     "devices",
@@ -119,6 +120,8 @@ def fill(
     layout = None
     schedule = None
     try:
+        if entry.numbers is not None:
+            choose_scaling(plan.scale, entry.numbers)
         if devices is not None:
             layout = strategies.lay_out(plan, devices)
         if layout is not None and layout.replicas is not None and entry.examples is not None:
