@@ -25,6 +25,7 @@ OTHERS = {
     "local_workers": 2,
     "tpu": "local",
     "precision": "mixed_bfloat16",
+    "force": "on",
     "xla": "on",
     "batch_size": 32,
     "micro_batches": 2,

@@ -28,6 +28,7 @@ WHERE = (
     "devices",
     "virtual_cpus",
     "precision",
+    "force",
     "xla",
     "reduction",
     "local_workers",
@@ -120,8 +121,6 @@ def fill(
     layout = None
     schedule = None
     try:
-        if entry.numbers is not None:
-            choose_scaling(plan.scale, entry.numbers)
         if devices is not None:
             layout = strategies.lay_out(plan, devices)
         if layout is not None and layout.replicas is not None and entry.examples is not None:
@@ -130,13 +129,18 @@ def fill(
         errors.setdefault(error.field, error.allowed)
     except UsageError as error:
         errors.setdefault("strategy", str(error))
+    try:
+        if entry.numbers is not None:
+            choose_scaling(plan.scale, entry.numbers)
+    except PlanError as error:
+        errors.setdefault(error.field, error.allowed)
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return Filled(plan, {name: _on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
+    return Filled(plan, {name: on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
 
 
-def _on_screen(reason: str) -> str:
+def on_screen(reason: str) -> str:
     """A reason that names fields as the form does, where it names the command's options: ``--virtual-cpus 2``."""
     return _FLAG.sub(lambda flag: fields.label(flag[1].replace("-", "_")), reason)
 
@@ -225,12 +229,13 @@ def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
     if not devices:
         return Choice(entry.name, entry.summary)
-    # Which devices it may use and how it sums is for the user to decide after the strategy; only what is there counts.
-    chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto"), devices)
+    # Which devices it may use, how it sums and in which numbers it computes is for the user to decide after the
+    # strategy; only what is there counts.
+    chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
     lacks = strategies.misfit(entry.name, chosen, devices)
     remedies = {name: value for name, value in _REMEDIES.items() if relevant(name, chosen, devices)}
     reason = strategies.misfit(entry.name, chosen.replace(**remedies), devices) if lacks else ""
-    return Choice(entry.name, _on_screen(reason or lacks) or entry.summary, not reason)
+    return Choice(entry.name, on_screen(reason or lacks) or entry.summary, not reason)
 
 
 def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[Choice, ...]:

@@ -79,7 +79,7 @@ def warnings(filled: Filled, description: Description | None) -> tuple[str, ...]
     if description and description.problem:
         said.append(description.problem)
     if (scaling := _chosen_scaling(filled, description)) and scaling.note:
-        said.append(scaling.note)
+        said.append(form.on_screen(scaling.note))
     said += filled.entry.notes
     if laid_out and (rest := plan.batch_size - laid_out.global_batch):
         said.append(

@@ -70,6 +70,7 @@ def _brings_own(plan: Plan) -> bool:
 _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "devices": lambda plan, _: strategies.find(plan.strategy).kind != "tpu",  # it is used as a whole
     "virtual_cpus": _splits_cpu,
+    "force": lambda plan, devices: plan.precision == "mixed_float16" and _kind(plan, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),
     "reduction": lambda plan, _: len(strategies.find(plan.strategy).reductions) > 1,
