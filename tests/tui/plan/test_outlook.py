@@ -47,7 +47,12 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
     def told(x: np.ndarray, scale: str = "auto", description: Description | None = COUNTED) -> tuple[str, str]:
         path = tmp_path / "mine.npz"
         np.savez(path, x=x, y=np.arange(len(x)) % 5, sample_weight=np.ones(len(x)))
-        texts = {"model": "EfficientNetB0", "data": str(path), "batch_size": "9", "scale": scale}
+        texts = {
+            "model": "EfficientNetB0" if x.ndim == 4 else "mlp",
+            "data": str(path),
+            "batch_size": "9",
+            "scale": scale,
+        }
         filled = form.fill(texts, CPU, data.survey(data.find(str(path)), None))
         warned = [warning for warning in outlook.warnings(filled, description) if "not used" not in warning]
         assert len(outlook.warnings(filled, description)) == len(warned) + 1
