@@ -20,12 +20,12 @@ from accel_engine.models.build import build
 from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, returns_logits
 from accel_engine.plan import Plan
-from accel_engine.run.inside import Intake
+from accel_engine.run.inside import Inside
 from accel_engine.strategies import tpu_builder
 from accel_engine.training import placement
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
-from accel_engine.training.layers import walk
+from accel_engine.training.layers import changed_layer, walk
 from accel_engine.training.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.offered import OfferedFeed
 from accel_engine.training.scaling import decide_scaling
@@ -115,7 +115,7 @@ class Assembly:
 
 
 def assemble(
-    plan: Plan, devices: tuple[str, ...], device_memory: int | None, trained: Intake | None = None
+    plan: Plan, devices: tuple[str, ...], device_memory: int | None, trained: Inside | None = None
 ) -> Assembly:
     """Read the data, build the model under its strategy, and check that all of it fits together.
 
@@ -123,7 +123,7 @@ def assemble(
         plan: The plan.
         devices: TensorFlow's names of the logical devices to train on.
         device_memory: Memory in bytes of each; ``None`` for the host's own.
-        trained: What a run that goes on from a checkpoint was trained with so far.
+        trained: What a run that goes on from a checkpoint recorded of its model and data.
 
     Raises:
         PlanError: The plan asks for what the data or the devices cannot give.
@@ -158,7 +158,8 @@ def assemble(
         )
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
-        scaling = decide_scaling(plan, dataset, model, trained)
+        notes += _check_layers(model, plan, trained)
+        scaling = decide_scaling(plan, dataset, model, trained.intake if trained else None)
         notes += filter(None, [scaling.note])
         own_train_step = overrides_train_step(model)
         if own_train_step and plan.gradient_norm == "on":
@@ -254,6 +255,14 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
+
+
+def _check_layers(model: keras.Model, plan: Plan, trained: Inside | None) -> list[str]:
+    """Refuse or note that a run goes on with another model than it was trained with."""
+    change = changed_layer(model, trained.layers if trained else None)
+    if change and isinstance(models.find(plan.model), ModelEntry):
+        raise ModelError(f"the run was trained with another version of model {plan.model}: {change}; start a new run")
+    return [f"the model is not the one that the run was trained with: {change}"] if change else []
 
 
 def _check_micro_batches(model: keras.Model, plan: Plan, own_train_step: bool) -> None:

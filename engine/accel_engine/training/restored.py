@@ -8,13 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine import models
 from accel_engine.errors import ModelError, RunError
+from accel_engine.models import ModelEntry
 from accel_engine.models.build import build
 from accel_engine.models.traits import output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.home import CHECKPOINTS
-from accel_engine.run.inside import Intake
+from accel_engine.run.inside import Intake, read
 from accel_engine.training.labels import choose_loss, labels_for
+from accel_engine.training.layers import changed_layer
 from accel_engine.training.loop import scaled
 from accel_engine.training.scaling import trained_factor
 
@@ -62,10 +65,13 @@ def restored(plan: Plan, intake: Intake, directory: Path, step: int) -> Restored
 
     Raises:
         ModelError: It cannot be built, or is no classifier.
-        RunError: The checkpoint is damaged, or does not fit the model.
+        RunError: The checkpoint is damaged, or is of another model.
     """
     keras.config.set_dtype_policy(plan.policy)
     model = build(plan.model, intake.shape, len(intake.names))
+    change = changed_layer(model, read(directory).layers)
+    if change and isinstance(models.find(plan.model), ModelEntry):
+        raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
     ready = RestoredModel(model, intake, trained_factor(plan, intake, model))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:

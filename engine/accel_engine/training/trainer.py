@@ -145,7 +145,7 @@ class Trainer:
     def _prepare(self) -> None:
         names = self._place()
         memory = placement.memory(names, self._plan, self._inventory)
-        trained = inside.read(self._run.directory).intake if self._progress.step else None
+        trained = inside.read(self._run.directory) if self._progress.step else None
         self._assembly = assembly = assemble(self._plan, names, memory, trained)
         self._meet()
         self._saving = Saving(assembly, self._progress)
