@@ -38,7 +38,7 @@ class Tell(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         print("loss", logs["loss"], flush=True)
         os._exit(0)
-x = dataset.train.x.astype("float32") * dataset.scale
+x = dataset.train.x.astype("float32") / 255
 model.fit(x, dataset.train.y, batch_size=64, verbose=0, callbacks=[Tell()])
 """
 """What a user's script of ten lines does; the digits and the model are ours, so that they are the same."""

@@ -133,7 +133,7 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     keras.utils.set_random_seed(0)
     strategy = registry.load(strategies.find(case.strategy).builder)(devices, plan)
     dataset = data.load(chosen.data, image_size=None, seed=0)
-    examples = dataset.train.x.astype("float32") * dataset.scale
+    examples = dataset.train.x.astype("float32") / 255
     with strategy.scope():
         model = build(chosen.model, dataset.shape, dataset.classes)
         optimizer = keras.optimizers.Adam()

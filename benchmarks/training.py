@@ -92,7 +92,7 @@ def serve(side: str, work: Work) -> None:
 
     keras.utils.set_random_seed(0)
     dataset = data.load(work.data, image_size=None, seed=0)
-    x, y = dataset.train.x.astype("float32") * dataset.scale, dataset.train.y
+    x, y = dataset.train.x.astype("float32") / 255, dataset.train.y
     model = build(work.model, dataset.shape, dataset.classes)
     model.compile(
         "adam",

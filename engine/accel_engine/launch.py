@@ -52,6 +52,7 @@ class Description:
         activations: Numbers that one example's forward pass leaves behind.
         input_shape: Shape of one example.
         classes: Number of classes.
+        preprocessing: The class of the layer with which the model takes raw numbers; empty where none is seen.
         problem: Why there is no description; the numbers are 0 then.
     """
 
@@ -61,6 +62,7 @@ class Description:
     activations: int = 0
     input_shape: tuple[int, ...] = ()
     classes: int = 0
+    preprocessing: str = ""
     problem: str = ""
 
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import tomli_w
 
 from accel_engine import data, models, strategies
+from accel_engine.data.scaling import SCALES
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.spec import AUTO, Spec
 
@@ -65,6 +66,9 @@ class Plan:
     precision: str = _field(
         "auto", "Numbers to compute with; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
     )
+    force: str = _field(
+        "off", "Train although it is known to be far too slow: mixed_float16 on a CPU", str, choices=("on", "off")
+    )
     xla: str = _field(
         "auto",
         "Compile the step with XLA; auto tries it in long runs",
@@ -101,6 +105,9 @@ class Plan:
     )
     image_size: str | None = _field(
         None, "Size that a folder's images are brought to, HEIGHTxWIDTH", str, optional=True, example="96x96"
+    )
+    scale: str = _field(
+        "auto", "Scale numbers to [0, 1]: auto only pixels, 0-1 all uint8 and uint16", str, choices=SCALES
     )
     name: str = _field("", "A name for the run", str, example="first-try")
 

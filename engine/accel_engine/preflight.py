@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from accel_engine import data, models
+from accel_engine.data.scaling import choose_scaling
 from accel_engine.devices.reading import Device
 from accel_engine.errors import DataError, PlanError
 from accel_engine.estimate import Schedule, schedule
@@ -31,6 +32,8 @@ def check(plan: Plan, devices: Sequence[Device]) -> Schedule | None:
     entry = data.survey(data.find(plan.data), plan.image_size)
     if entry.shape is None or entry.examples is None:
         raise DataError(f"nothing is known of the data {plan.data}")
+    if entry.numbers is not None:
+        choose_scaling(plan.scale, entry.numbers)
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and (mismatch := model.mismatch(entry.shape)):
         raise PlanError("model", plan.model, mismatch)

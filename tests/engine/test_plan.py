@@ -27,6 +27,7 @@ def changed(tmp_path: Path) -> Plan:
         local_workers=2,
         tpu="local",
         precision="mixed_bfloat16",
+        force="on",
         xla="off",
         batch_size=128,
         micro_batches=4,
@@ -40,6 +41,7 @@ def changed(tmp_path: Path) -> Plan:
         gradient_norm="on",
         tensorboard="on",
         image_size="32x48",
+        scale="none",
         name="it's a try",
     )
 

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from accel_engine.devices.reading import Device
@@ -35,6 +36,15 @@ def test_what_does_not_fit_is_named(changes: dict[str, object], field: str, word
         check(Plan().replace(**changes), HOST)
 
     assert caught.value.field == field
+
+
+def test_a_scale_that_the_data_does_not_allow_is_named_before_anything_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((20, 8), np.float32), y=np.arange(20) % 2)
+    plan = Plan(model="mlp", data=str(path), batch_size=4)
+    check(plan, HOST)
+    with pytest.raises(PlanError, match=r"divides uint8 by 255 and uint16 by 65535; the examples are float32"):
+        check(plan.replace(scale="0-1"), HOST)
 
 
 def test_a_broken_file_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -209,6 +210,46 @@ def test_numbers_that_are_left_to_the_strategy() -> None:
     assert Plan().policy == "float32"
     assert TPU.policy == "mixed_bfloat16"
     assert TPU.replace(precision="float32").policy == "float32"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"devices": ("cpu:0",)},
+        {"strategy": "one-device"},
+        {"strategy": "mirrored", "virtual_cpus": 2},
+        {"strategy": "central-storage", "virtual_cpus": 2},
+        {"strategy": "multi-worker", "local_workers": 2},
+        {"strategy": "parameter-server", "local_workers": 1},
+    ],
+)
+def test_float16_is_refused_on_a_cpu_unless_it_is_forced(changes: dict[str, Any]) -> None:
+    plan = Plan(precision="mixed_float16", **changes)
+    with pytest.raises(PlanError, match=r"far slower than float32 on a CPU.* --force on") as caught:
+        lay_out(plan, (CPU,), {})
+    assert caught.value.field == "precision"
+    forced = lay_out(plan.replace(force="on"), (CPU,), {})
+    assert forced == lay_out(plan.replace(precision="mixed_bfloat16"), (CPU,), {})
+
+
+def test_float16_is_for_a_gpu() -> None:
+    assert lay_out(Plan(precision="mixed_float16"), (CPU, *GPUS), {}).devices == ("gpu:0",)
+    with pytest.raises(PlanError, match="far slower"):
+        lay_out(Plan(precision="mixed_float16", devices=("cpu:0",)), (CPU, *GPUS), {})
+
+
+def test_who_only_hands_out_steps_need_not_be_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+    plan = Plan(strategy="parameter-server", precision="mixed_float16")
+
+    def lay_out_as(role: str) -> Layout:
+        config = json.dumps({"cluster": cluster, "task": {"type": role, "index": 0}})
+        return lay_out(plan, (CPU,), {"TF_CONFIG": config})
+
+    assert lay_out_as("chief").devices == ("cpu:0",)
+    with pytest.raises(PlanError, match="far slower"):
+        lay_out_as("worker")
 
 
 SERVED = Plan(strategy="parameter-server")

@@ -73,7 +73,7 @@ def find(spec: str) -> DataEntry:
     if path.suffix == ".npz":
         if not path.is_file():
             raise PlanError("data", spec, "no such file")
-        return DataEntry(path.stem, f"Arrays of {path.name}", "npz", path=path)
+        return DataEntry(path.stem, f"Arrays of {path.name}", "npz", path=path, numbers=None)
     if path.is_dir():
         return DataEntry(path.resolve().name, f"Images of the folder {path}", "folder", path=path)
     if "/" in spec or path.exists():

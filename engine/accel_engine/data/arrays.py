@@ -1,12 +1,14 @@
 """From arrays as people keep them to examples and labels as training takes them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Split, split_off
+from accel_engine.data.scaling import Numbers
 from accel_engine.errors import DataError
 from accel_engine.models.entry import in_words
 
@@ -18,7 +20,12 @@ _CHUNK = 1 << 24
 
 
 def from_arrays(
-    name: str, arrays: Mapping[str, npt.NDArray[Any]], seed: int, class_names: Sequence[str] = ()
+    name: str,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    seed: int,
+    class_names: Sequence[str] = (),
+    *,
+    images: bool = False,
 ) -> Dataset:
     """Make a dataset of arrays in Keras' form.
 
@@ -29,12 +36,14 @@ def from_arrays(
             of channels get one. Labels are whole numbers ``[n]`` or ``[n, 1]``, or one-hot ``[n, classes]``.
         seed: Decides what is split off.
         class_names: One for each class; their numbers when left out.
+        images: Whether the source of the arrays declares the examples to be images.
 
     Raises:
         DataError: They cannot be trained on.
     """
     check_lengths(arrays["x_train"].shape, arrays["y_train"].shape, "x_train", "y_train")
-    x, scale, notes = _examples(arrays["x_train"], "x_train")
+    x, notes = _examples(arrays["x_train"], "x_train")
+    numbers = replace(numbers_of(arrays["x_train"].dtype, arrays["x_train"].shape), declared=images)
     y, classes = sparse_labels(arrays["y_train"], "y_train")
     check_classes(classes, "y_train")
     absent = np.setdiff1d(np.arange(classes), y)
@@ -49,15 +58,17 @@ def from_arrays(
         validation = Split(x[apart], y[apart]) if len(apart) else None
         notes.append(f"{len(apart)} of {len(y)} examples are split off for validation")
     names = tuple(class_names) or tuple(map(str, range(classes)))
-    return Dataset(name, train, validation, classes, names, scale, tuple(notes))
+    return Dataset(name, train, validation, classes, names, numbers, tuple(notes))
 
 
 def _validation(arrays: Mapping[str, npt.NDArray[Any]], x_train: npt.NDArray[Any], classes: int) -> Split:
     x, y = arrays["x_test"], arrays["y_test"]
     check_lengths(x.shape, y.shape, "x_test", "y_test")
-    if (x.dtype.kind == "f") != (arrays["x_train"].dtype.kind == "f"):
-        raise DataError(f"x_train holds {arrays['x_train'].dtype} but x_test {x.dtype}: both must be of one range")
-    examples, _, _ = _examples(x, "x_test")
+    trained = arrays["x_train"]
+    ranges = {(each.dtype.kind == "f", numbers_of(each.dtype, each.shape).largest) for each in (x, trained)}
+    if len(ranges) > 1:
+        raise DataError(f"x_train holds {trained.dtype} but x_test {x.dtype}: both must be of one range")
+    examples, _ = _examples(x, "x_test")
     if examples.shape[1:] != x_train.shape[1:]:
         raise DataError(
             f"x_train has examples of {in_words(x_train.shape[1:])} but x_test of {in_words(examples.shape[1:])}"
@@ -132,7 +143,12 @@ def _from_one_hot(y: npt.NDArray[Any], name: str) -> npt.NDArray[np.int32]:
     return labels
 
 
-def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], float, list[str]]:
+def numbers_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Numbers:
+    """What is known of the numbers of an array of examples from its type and shape ``(examples, ...)`` alone."""
+    return Numbers.of_array(dtype.name, example_shape(shape))
+
+
+def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], list[str]]:
     if x.dtype.kind not in "buif":
         raise DataError(f"{name} holds {_kind(x.dtype)}; examples must be numbers")
     notes = []
@@ -141,36 +157,32 @@ def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], float, 
     if x.ndim == 3:
         notes.append(f"{name} has no axis of channels: taken as images with one channel")
     x = x.reshape(len(x), *example_shape(x.shape))
+    notes += _notes_of_range(x, name)
     if x.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is found below
             x = np.ascontiguousarray(x, np.float32)
         if (index := _first_not_finite(x)) is not None:
             raise DataError(f"{name}[{index}] holds values that are not finite numbers")
-        largest = max(float(x.max()), -float(x.min()))
-        if x.ndim == 4 and largest > 10:
-            notes.append(f"{name} holds fractions up to {largest:g}: left as they are, since only integers are scaled")
-        return x, 1.0, notes
-    pixels, scale = _pixels(x)
-    if scale != 1.0 and 0 < pixels.max() * scale < 0.1:
-        notes.append(f"{name} holds integers up to {pixels.max()}: scaled by {1 / scale:.0f} all the same")
-    return pixels, scale, notes
+        return x, notes
+    fits_a_byte = x.dtype == np.bool_ or (x.min() >= 0 and x.max() <= 255)
+    return np.ascontiguousarray(x, np.uint8 if fits_a_byte else np.float32), notes
 
 
-def _pixels(x: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], float]:
-    """Integers as bytes where they fit, and the scale of their range.
-
-    Whole numbers in wide types are taken as pixels only where examples are images.
-    """
-    if x.dtype == np.bool_:
-        return x.astype(np.uint8), 1.0
-    if x.dtype == np.uint8:
-        return np.ascontiguousarray(x), 1 / 255
-    low, high = int(x.min()), int(x.max())
-    if x.dtype == np.uint16 or (x.ndim == 4 and low >= 0 and 255 < high <= 65535):
-        return x.astype(np.float32), 1 / 65535
-    if x.ndim == 4 and low >= 0 and high <= 255:
-        return x.astype(np.uint8), 1 / 255
-    return x.astype(np.float32), 1.0
+def _notes_of_range(x: npt.NDArray[Any], name: str) -> list[str]:
+    """What is odd about the numbers of examples, where their type and shape decide that they are pixels or not."""
+    numbers = numbers_of(x.dtype, x.shape)
+    high = max(float(x.max()), -float(x.min())) if x.dtype.kind == "f" else int(x.max())
+    if numbers.pixels:
+        dark = 0 < high < 0.1 * (numbers.largest or 0)
+        return [f"{name} holds numbers up to {high} only, in a type of up to {numbers.largest}"] if dark else []
+    if x.ndim == 4 and high > 10:
+        return [
+            f"{name} holds {x.dtype} numbers up to {high:g}: left as they are, since only uint8 and uint16 of "
+            "1, 3 or 4 channels are taken as pixels"
+        ]
+    if x.ndim == 2 and numbers.largest and high > max(1, numbers.largest / 2):
+        return [f"{name} holds {x.dtype} in no shape of images: left as they are (--scale 0-1 divides by its range)"]
+    return []
 
 
 def _first_not_finite(x: npt.NDArray[Any]) -> int | None:

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 
+from accel_engine.data.scaling import Numbers
+
 HELD_SHARE = 0.25
 """Share of the host's free memory that examples may take; beyond it they are read when they are needed."""
 
@@ -63,9 +65,8 @@ class Dataset:
         validation: What is validated on; ``None`` where there are too few examples for it.
         classes: Number of classes.
         class_names: One for each class.
-        scale: What raw examples are multiplied with to bring them to [0, 1]: 1/255 for images of 8-bit
-            integers, 1/65535 for those of 16 bits, 1 for all else. It is applied once, in the training
-            step, so that images lie and travel as bytes; and not at all for a model that scales by itself.
+        numbers: What is known of the numbers of examples. They are scaled once, if at all, in the training
+            step, so that images lie and travel as bytes; see :mod:`accel_engine.data.scaling`.
         notes: What the user should be told.
     """
 
@@ -74,7 +75,7 @@ class Dataset:
     validation: Split | None
     classes: int
     class_names: tuple[str, ...]
-    scale: float = 1.0
+    numbers: Numbers = Numbers()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()
 
     @property

@@ -32,4 +32,5 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
         entry.name,
         {"x_train": images[train], "y_train": labels[train], "x_test": images[test], "y_test": labels[test]},
         seed,
+        images=True,
     )

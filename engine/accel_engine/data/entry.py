@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from accel_engine.data.scaling import PIXELS, Numbers
+
 
 @dataclass(frozen=True, slots=True)
 class DataEntry:
@@ -18,6 +20,8 @@ class DataEntry:
         examples: Number of training examples; ``None`` likewise.
         validation_examples: Number of validation examples; ``None`` likewise.
         path: The user's file or folder.
+        numbers: What is known of the numbers of examples; ``None`` likewise.
+        notes: What the user should be told of the file.
     """
 
     name: str
@@ -28,3 +32,5 @@ class DataEntry:
     examples: int | None = None
     validation_examples: int | None = None
     path: Path | None = None
+    numbers: Numbers | None = PIXELS
+    notes: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.entry import DataEntry
 from accel_engine.data.folder_tree import Part, grow
+from accel_engine.data.scaling import PIXELS
 from accel_engine.errors import DataError
 
 THREADS = 8
@@ -121,6 +122,6 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
         split(validation) if validation is not None else None,
         len(tree.class_names),
         tree.class_names,
-        scale=1 / 255,
+        numbers=PIXELS,
         notes=tree.notes,
     )

@@ -57,7 +57,7 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
             f"({type(error).__name__}: {error})"
         ) from error
     arrays = {"x_train": x_train, "y_train": y_train, "x_test": x_test, "y_test": y_test}
-    return from_arrays(entry.name, arrays, seed, _CLASS_NAMES.get(entry.name, ()))
+    return from_arrays(entry.name, arrays, seed, _CLASS_NAMES.get(entry.name, ()), images=True)
 
 
 def _cache() -> Path:

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.data.arrays import check_classes, check_lengths, example_shape, from_arrays, sparse_labels
+from accel_engine.data.arrays import (
+    check_classes,
+    check_lengths,
+    example_shape,
+    from_arrays,
+    numbers_of,
+    sparse_labels,
+)
 from accel_engine.data.dataset import Dataset, validation_count
 from accel_engine.data.entry import DataEntry
 from accel_engine.errors import DataError
@@ -21,6 +28,9 @@ _NAMES = {
     frozenset({"x", "y"}): ("x", "y"),
 }
 """The names of arrays that make a dataset, fullest first."""
+
+_MOST_NAMED = 8
+"""Arrays that a note names."""
 
 _IN_KERAS_FORM = {"x": "x_train", "y": "y_train"}
 
@@ -39,8 +49,9 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
     del image_size
     path = _path(entry)
     with _opened(path) as file:
-        arrays = {_IN_KERAS_FORM.get(name, name): file[name] for name in _names(set(file.files))}
-        return from_arrays(entry.name, arrays, seed)
+        names = _names(set(file.files))
+        dataset = from_arrays(entry.name, {_IN_KERAS_FORM.get(name, name): file[name] for name in names}, seed)
+        return replace(dataset, notes=(*dataset.notes, *_unused(file.files, names)))
 
 
 def survey(entry: DataEntry) -> DataEntry:
@@ -52,17 +63,26 @@ def survey(entry: DataEntry) -> DataEntry:
     path = _path(entry)
     with _opened(path) as file:
         names = _names(set(file.files))
-        shape = _shape(path, names[0])
+        shape, dtype = _header(path, names[0])
         labels = file[names[1]]
         check_lengths(shape, labels.shape, *names[:2])
         _, classes = sparse_labels(labels, names[1])
         check_classes(classes, names[1])
         if len(names) == 4:
-            train, validation = shape[0], _shape(path, names[2])[0]
+            train, validation = shape[0], _header(path, names[2])[0][0]
         else:
             validation = validation_count(shape[0])
             train = shape[0] - validation
-    return replace(entry, shape=example_shape(shape), classes=classes, examples=train, validation_examples=validation)
+        unused = _unused(file.files, names)
+    return replace(
+        entry,
+        shape=example_shape(shape),
+        classes=classes,
+        examples=train,
+        validation_examples=validation,
+        numbers=numbers_of(dtype, shape),
+        notes=unused,
+    )
 
 
 def _path(entry: DataEntry) -> Path:
@@ -78,8 +98,19 @@ def _names(there: set[str]) -> tuple[str, ...]:
     raise DataError(f"there must be x_train and y_train, with x_test and y_test or without, or x and y; {found}")
 
 
-def _shape(path: Path, name: str) -> tuple[int, ...]:
-    """The shape of an array, from its header alone."""
+def _unused(there: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """A note on the arrays of a file that nothing is done with, if there are any."""
+    unused = sorted(set(there) - set(names))
+    if not unused:
+        return ()
+    listed = ", ".join(map(repr, unused[:_MOST_NAMED])) + (", …" if len(unused) > _MOST_NAMED else "")
+    # repr: the names are the file's, and may hold control characters
+    weights = "; every example has the same weight" if any("weight" in name for name in unused) else ""
+    return (f"not used of the file: {listed}{weights}",)
+
+
+def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and the type of an array, from its header alone."""
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
         version = np.lib.format.read_magic(file)
         read_header: Any = {
@@ -88,8 +119,8 @@ def _shape(path: Path, name: str) -> tuple[int, ...]:
         }.get(version)
         if read_header is None:
             raise ValueError(f"{name} has a header of an unknown version {version}")
-        shape: tuple[int, ...] = read_header(file)[0]
-        return shape
+        shape, _, dtype = read_header(file)
+        return shape, dtype
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.entry import DataEntry
+from accel_engine.data.scaling import PIXELS
 
 BLOCKS = 4
 """Blocks of a prototype along each side."""
@@ -98,5 +99,5 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
         split(entry.validation_examples or 0),
         classes,
         tuple(map(str, range(classes))),
-        scale=1 / 255,
+        numbers=PIXELS,
     )

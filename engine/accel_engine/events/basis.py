@@ -90,6 +90,8 @@ class ModelBuilt(Event):
         xla: Whether the step is compiled by XLA.
         feed: ``resident`` when the data lives on the devices, ``streamed`` when it is fed,
             ``own`` when the user's script feeds it.
+        scaling: What is done to raw examples before the model takes them, as in ``pixels scaled by 1/255``; empty
+            where that is not known.
     """
 
     parameters: int
@@ -111,6 +113,7 @@ class ModelBuilt(Event):
     precision: str
     xla: bool
     feed: str
+    scaling: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

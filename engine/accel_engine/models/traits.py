@@ -47,20 +47,21 @@ def overrides_train_step(model: keras.Model) -> bool:
     return "train_step" in vars(model) or type(model).train_step is not keras.Model.train_step
 
 
-def preprocesses(model: keras.Model) -> bool:
-    """Whether the model scales raw numbers by itself, so that they must not be scaled before.
+def preprocessing(model: keras.Model) -> str:
+    """The class of the layer with which a model takes raw numbers, so that they must not be scaled before; or nothing.
 
     Seen are scaling layers and arithmetic before the first layer that learns; of a subclassed model,
     whose order is in its code, its scaling layers only.
     """
     if not isinstance(model, keras.Sequential) and not hasattr(model, "operations"):
-        return any(isinstance(layer, layers.Rescaling | layers.Normalization) for layer in _operations(model))
+        own = (layer for layer in _operations(model) if isinstance(layer, layers.Rescaling | layers.Normalization))
+        return next((type(layer).__name__ for layer in own), "")
     for operation in _operations(model):
         if isinstance(operation, _PREPROCESSING) or type(operation).__name__ in _ARITHMETIC:
-            return True
+            return type(operation).__name__
         if not isinstance(operation, _SHAPING):
-            return False
-    return False
+            break
+    return ""
 
 
 def output_units(model: keras.Model, input_shape: tuple[int, ...]) -> int:

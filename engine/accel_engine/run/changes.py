@@ -15,6 +15,7 @@ CHANGEABLE = frozenset(
         "validation",
         "gradient_norm",
         "tensorboard",
+        "force",
         "xla",
         "micro_batches",
         "name",

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.scaling import is_image
 from accel_engine.errors import RunError
 from accel_engine.run.schema import connect
 
@@ -26,7 +27,7 @@ class Intake:
     Attributes:
         shape: Of one example.
         names: Of the classes.
-        scale: What raw numbers are multiplied with, as in :class:`accel_engine.data.dataset.Dataset`.
+        scale: What raw numbers are multiplied with; see :func:`accel_engine.training.scaling.trained_factor`.
         low: The raw number that is black in an image.
         high: The one that is white.
         integers: Whether raw numbers are bytes.
@@ -41,8 +42,8 @@ class Intake:
 
     @property
     def is_image(self) -> bool:
-        """Whether an example can be seen: height, width and 1, 3 or 4 channels."""
-        return len(self.shape) == 3 and self.shape[2] in (1, 3, 4) and min(self.shape[:2]) > 1
+        """Whether an example can be seen."""
+        return is_image(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

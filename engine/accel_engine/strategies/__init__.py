@@ -173,6 +173,7 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
         chosen: tuple[str, ...] = ("cpu:0",)
     else:
         chosen = _share(plan, _choose(entry, plan, devices), environment)
+        _check_precision(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
     if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
@@ -227,6 +228,17 @@ def _only_asks(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
     """Whether this process hands steps out or keeps weights, so that it needs none of the plan's devices."""
     cluster = Cluster.find(environment) if entry.coordinated else None
     return cluster is not None and cluster.coordinated and cluster.role != "worker"
+
+
+def _check_precision(plan: "Plan", chosen: tuple[str, ...]) -> None:
+    """Refuse a precision that was measured to be far slower than any other; see ``benchmarks/README.md``."""
+    if plan.precision == "mixed_float16" and chosen[0].startswith("cpu") and plan.force == "off":
+        raise PlanError(
+            "precision",
+            plan.precision,
+            "is far slower than float32 on a CPU, where TensorFlow has no fast kernels for it: use auto or "
+            "mixed_bfloat16, or --force on",
+        )
 
 
 def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -12,20 +12,23 @@ import tensorflow as tf
 from accel_engine import data, models, registry, strategies
 from accel_engine.cluster import Cluster
 from accel_engine.data.dataset import Dataset
+from accel_engine.data.scaling import Scaling
 from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.estimate import Schedule, tpu_advice
 from accel_engine.estimate import schedule as lay_out
 from accel_engine.models.build import build
 from accel_engine.models.entry import ModelEntry
-from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
+from accel_engine.models.traits import output_units, overrides_train_step, returns_logits
 from accel_engine.plan import Plan
+from accel_engine.run.inside import Inside
 from accel_engine.strategies import tpu_builder
 from accel_engine.training import placement
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
-from accel_engine.training.layers import walk
+from accel_engine.training.layers import changed_layer, walk
 from accel_engine.training.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.offered import OfferedFeed
+from accel_engine.training.scaling import decide_scaling
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Assembly:
         labels: The form of labels that the loss wants.
         classifies: Whether accuracy means something: one output of one number a class, or one for two.
         own_train_step: Whether the model brings its own ``train_step``.
-        scale: What raw examples are multiplied with.
+        scaling: What is done to raw examples before the model takes them.
         devices: TensorFlow's names of the logical devices that take steps; of a coordinator's workers, those of one.
         schedule: How the data becomes steps.
         cluster: The processes that train together; ``None`` for this one alone.
@@ -57,12 +60,17 @@ class Assembly:
     labels: Labels
     classifies: bool
     own_train_step: bool
-    scale: float
+    scaling: Scaling
     devices: tuple[str, ...]
     schedule: Schedule
     cluster: Cluster | None
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
+
+    @property
+    def scale(self) -> float:
+        """What raw examples are multiplied with."""
+        return self.scaling.factor
 
     @property
     def alone(self) -> bool:
@@ -106,13 +114,16 @@ class Assembly:
         return float(f"{float(rate):.7g}")  # float32, so no more digits than it has
 
 
-def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) -> Assembly:
+def assemble(
+    plan: Plan, devices: tuple[str, ...], device_memory: int | None, trained: Inside | None = None
+) -> Assembly:
     """Read the data, build the model under its strategy, and check that all of it fits together.
 
     Args:
         plan: The plan.
         devices: TensorFlow's names of the logical devices to train on.
         device_memory: Memory in bytes of each; ``None`` for the host's own.
+        trained: What a run that goes on from a checkpoint recorded of its model and data.
 
     Raises:
         PlanError: The plan asks for what the data or the devices cannot give.
@@ -147,6 +158,9 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         )
     with strategy.scope():
         model = build(plan.model, dataset.shape, dataset.classes)
+        notes += _check_layers(model, plan, trained)
+        scaling = decide_scaling(plan, dataset, model, trained.intake if trained else None)
+        notes += filter(None, [scaling.note])
         own_train_step = overrides_train_step(model)
         if own_train_step and plan.gradient_norm == "on":
             raise PlanError(
@@ -185,7 +199,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         labels=labels_for(model.loss, units, dataset.classes),
         classifies=units >= dataset.classes or (units == 1 and dataset.classes == 2),
         own_train_step=own_train_step,
-        scale=1.0 if preprocesses(model) else dataset.scale,
+        scaling=scaling,
         devices=devices,
         schedule=schedule,
         cluster=cluster,
@@ -241,6 +255,14 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
+
+
+def _check_layers(model: keras.Model, plan: Plan, trained: Inside | None) -> list[str]:
+    """Refuse or note that a run goes on with another model than it was trained with."""
+    change = changed_layer(model, trained.layers if trained else None)
+    if change and isinstance(models.find(plan.model), ModelEntry):
+        raise ModelError(f"the run was trained with another version of model {plan.model}: {change}; start a new run")
+    return [f"the model is not the one that the run was trained with: {change}"] if change else []
 
 
 def _check_micro_batches(model: keras.Model, plan: Plan, own_train_step: bool) -> None:

@@ -14,6 +14,7 @@ from tensorflow.python.eager import context
 from accel_engine import data
 from accel_engine.errors import DataError
 from accel_engine.models.build import build
+from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 
 
@@ -40,6 +41,7 @@ def describe(plan: Plan) -> dict[str, Any]:
                 "activations": _activations(model),
                 "input_shape": shape,
                 "classes": classes,
+                "preprocessing": preprocessing(model),
             }
     finally:
         keras.backend.clear_session(free_memory=False)

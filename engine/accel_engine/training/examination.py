@@ -91,16 +91,21 @@ def why_not(assembly: Assembly) -> str:
     return ""
 
 
-def intake_of(dataset: Dataset) -> Intake:
-    """What a model that is trained on the data takes."""
+def intake_of(dataset: Dataset, scale: float) -> Intake:
+    """What a model takes that is trained on the data.
+
+    Args:
+        dataset: The data.
+        scale: What raw examples are multiplied with.
+    """
     x = dataset.train.x
     integers = bool(x.dtype == np.uint8)
-    low, high = 0.0, 1 / dataset.scale
-    if dataset.scale == 1.0 and not integers:
+    low, high = 0.0, float(dataset.numbers.largest or 0)
+    if not high:
         rows = np.arange(min(_LOOKED_AT, len(dataset.train)))
         some = x[rows] if isinstance(x, np.ndarray) else x.take(rows)
         low, high = _range(float(some.min()), float(some.max()))
-    return Intake(dataset.shape, dataset.class_names, dataset.scale, low, high, integers)
+    return Intake(dataset.shape, dataset.class_names, scale, low, high, integers)
 
 
 def _range(least: float, largest: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 import keras
@@ -17,6 +18,9 @@ import tensorflow as tf
 from accel_engine.run.inside import Layer, LayerTable
 from accel_engine.training.calls import replaced
 from accel_engine.training.flops import Count
+
+_AGAIN = ", as above"
+"""Beside the class of a layer that stands in the table already."""
 
 _MARK = re.compile(r"layer\.(\d+)\.")
 
@@ -54,7 +58,7 @@ def tabulate(model: keras.Model, work: Count) -> LayerTable:
         rows.append(
             Layer(
                 name=layer.name,
-                kind=type(layer).__name__ + ("" if counted else ", as above"),
+                kind=type(layer).__name__ + ("" if counted else _AGAIN),
                 depth=depth,
                 shape=_shape(layer),
                 parameters=layer.count_params() if counted else 0,
@@ -66,6 +70,14 @@ def tabulate(model: keras.Model, work: Count) -> LayerTable:
     if work.flops is None:
         return LayerTable(tuple(rows), reason=work.reason)
     return LayerTable(tuple(rows), work.flops, rest)
+
+
+def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
+    """Say where a model's layers are of other classes than when its run was trained; nothing where they are not."""
+    before = [layer.kind.removesuffix(_AGAIN) for layer in trained.layers] if trained else []
+    now = [type(layer).__name__ for layer, _ in walk(model)]
+    pairs = zip_longest(before, now, fillvalue="nothing")
+    return next((f"where it had {was} it has {has}" for was, has in pairs if was != has), "") if before else ""
 
 
 def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:

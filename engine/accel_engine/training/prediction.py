@@ -17,6 +17,7 @@ from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.inside import Intake, read
 from accel_engine.training.examination import in_words, intake_of
 from accel_engine.training.restored import RestoredModel, restored
+from accel_engine.training.scaling import scale_of_data
 
 
 def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
@@ -36,11 +37,17 @@ def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
     step = latest_checkpoint(directory)
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().values)
-    intake = read(directory).intake or intake_of(data.load(plan.data, image_size=plan.image_size, seed=plan.seed))
+    intake = read(directory).intake or _intake_of_data(plan)
     if not intake.is_image:
         raise DataError(f"run {directory.name} cannot be shown images: its {in_words(intake.shape)}")
     model = restored(plan, intake, directory, step)
     return {"step": step, "images": list(_said(model, intake, images, most))}
+
+
+def _intake_of_data(plan: Plan) -> Intake:
+    """What the model of a run takes that recorded nothing of it."""
+    dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
+    return intake_of(dataset, scale_of_data(plan, dataset))
 
 
 def _said(model: RestoredModel, intake: Intake, images: list[Path], most: int) -> Iterator[dict[str, Any]]:

@@ -8,14 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine import models
 from accel_engine.errors import ModelError, RunError
+from accel_engine.models import ModelEntry
 from accel_engine.models.build import build
-from accel_engine.models.traits import output_units, preprocesses, returns_logits
+from accel_engine.models.traits import output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.home import CHECKPOINTS
-from accel_engine.run.inside import Intake
+from accel_engine.run.inside import Intake, read
 from accel_engine.training.labels import choose_loss, labels_for
+from accel_engine.training.layers import changed_layer
 from accel_engine.training.loop import scaled
+from accel_engine.training.scaling import trained_factor
 
 
 class RestoredModel:
@@ -24,12 +28,13 @@ class RestoredModel:
     Args:
         model: Built.
         intake: What it takes.
+        scale: What raw examples are multiplied with.
 
     Raises:
         ModelError: It is no classifier.
     """
 
-    def __init__(self, model: keras.Model, intake: Intake) -> None:
+    def __init__(self, model: keras.Model, intake: Intake, scale: float) -> None:
         classes = len(intake.names)
         units = output_units(model, intake.shape)
         if not (units >= classes or (units == 1 and classes == 2)):
@@ -37,7 +42,7 @@ class RestoredModel:
         loss = model.loss if model.compiled else choose_loss(units, classes, logits=returns_logits(model))
         self.model = model
         self.labels = labels_for(loss, units, classes)
-        self._scale = 1.0 if preprocesses(model) else intake.scale
+        self._scale = scale
 
     def outputs(self, x: npt.NDArray[Any] | tf.Tensor) -> tf.Tensor:
         """What it answers, ``[batch, units]``, to raw examples."""
@@ -54,17 +59,20 @@ def restored(plan: Plan, intake: Intake, directory: Path, step: int) -> Restored
 
     Args:
         plan: The run's.
-        intake: What the model takes.
+        intake: What the model takes, as it was trained.
         directory: The run's.
         step: The checkpoint's.
 
     Raises:
         ModelError: It cannot be built, or is no classifier.
-        RunError: The checkpoint is damaged, or does not fit the model.
+        RunError: The checkpoint is damaged, or is of another model.
     """
     keras.config.set_dtype_policy(plan.policy)
     model = build(plan.model, intake.shape, len(intake.names))
-    ready = RestoredModel(model, intake)
+    change = changed_layer(model, read(directory).layers)
+    if change and isinstance(models.find(plan.model), ModelEntry):
+        raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
+    ready = RestoredModel(model, intake, trained_factor(plan, intake, model))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
         found = tf.train.Checkpoint(model=model).restore(str(checkpoint))

@@ -14,13 +14,14 @@ from accel_engine import data
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.models.traits import overrides_train_step
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter
+from accel_engine.run import RunReader, RunWriter, inside
 from accel_engine.run.home import latest_checkpoint
 from accel_engine.run.inside import Examined
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.status import RunInfo
 from accel_engine.training.examination import OWN_STEP, Examination, intake_of
 from accel_engine.training.restored import restored
+from accel_engine.training.scaling import scale_of_data
 from accel_engine.training.validation import LARGEST_BATCH
 
 TELL_SECONDS = 0.2
@@ -43,7 +44,8 @@ def revalidate(directory: Path, tell: Callable[[int, int], None]) -> dict[str, A
     info = _ended(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.values)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    split, intake = dataset.validation, intake_of(dataset)
+    split, recorded = dataset.validation, inside.read(directory).intake
+    intake = intake_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
     if split is None:
         raise DataError(f"{plan.data} has too few examples to set some aside, so there is nothing to validate on")
     model = restored(plan, intake, directory, step)

@@ -21,6 +21,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
+from accel_engine.run import inside
 from accel_engine.run.writer import RunWriter
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.builders import reduction_over_workers
@@ -144,7 +145,8 @@ class Trainer:
     def _prepare(self) -> None:
         names = self._place()
         memory = placement.memory(names, self._plan, self._inventory)
-        self._assembly = assembly = assemble(self._plan, names, memory)
+        trained = inside.read(self._run.directory) if self._progress.step else None
+        self._assembly = assembly = assemble(self._plan, names, memory, trained)
         self._meet()
         self._saving = Saving(assembly, self._progress)
         self._obeying = Obeying(self._commands(), assembly, self._progress, self._saving, self._validate)
@@ -307,7 +309,7 @@ class Trainer:
             address=tpu_builder.address_of(self._plan),
         )
         self._run.event(summarize(assembly))
-        self._run.keep(intake_of(assembly.dataset), self._progress.step)
+        self._run.keep(intake_of(assembly.dataset, assembly.scale), self._progress.step)
         self._progress.say(LearningRateChanged, step=self._progress.step, learning_rate=assembly.learning_rate)
         for note in assembly.notes:
             self._progress.say(Warned, message=note)

@@ -52,7 +52,7 @@ class Validation:
             self._feed = choose_feed(assembly.strategy, split, device_memory)
         reason = why_not(assembly)
         self._looks = not reason
-        self.examination = Examination(intake_of(assembly.dataset), split, reason)
+        self.examination = Examination(intake_of(assembly.dataset, assembly.scale), split, reason)
         self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
 
     def run(self, between: Callable[[], None] = lambda: None) -> dict[str, float]:

@@ -5,6 +5,7 @@ import pytest
 
 from accel_engine.data.arrays import from_arrays
 from accel_engine.data.dataset import Dataset, split_off, validation_count
+from accel_engine.data.scaling import Numbers
 from accel_engine.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -16,10 +17,10 @@ def made(x: Any = X, y: Any = Y, **test: Any) -> Dataset:
     return from_arrays("mine", {"x_train": np.asarray(x), "y_train": np.asarray(y), **test}, seed=0)
 
 
-def test_bytes_stay_bytes_and_tell_their_scale() -> None:
+def test_bytes_stay_bytes() -> None:
     dataset = made(x_test=X[:8], y_test=Y[:8])
     assert dataset.train.x.dtype == np.uint8
-    assert dataset.scale == 1 / 255
+    assert dataset.numbers == Numbers("uint8", 255, pixels=True, declared=False)
     assert dataset.shape == (6, 5, 3)
     assert (dataset.classes, dataset.class_names) == (4, ("0", "1", "2", "3"))
     assert dataset.train.y.dtype == np.int32
@@ -29,23 +30,28 @@ def test_bytes_stay_bytes_and_tell_their_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "dtype", "scale"),
+    ("x", "held", "largest", "pixels"),
     [
-        (X.astype(np.int64), np.uint8, 1 / 255),
-        (X.astype(np.int64) * 257, np.float32, 1 / 65535),
-        (X.astype(np.uint16), np.float32, 1 / 65535),
-        (X.astype(np.int64) - 9, np.float32, 1.0),
-        (X > 99, np.uint8, 1.0),
-        (X / 255, np.float32, 1.0),
-        (X[:, 0, :, 0].astype(np.int64), np.float32, 1.0),  # a table of counts is no image
-        (X[:, 0, :, 0], np.uint8, 1 / 255),
+        (X, np.uint8, 255, True),
+        (X[..., 0], np.uint8, 255, True),
+        (X[..., :1], np.uint8, 255, True),
+        (X.astype(np.uint16) * 257, np.float32, 65535, True),
+        (X[..., :2], np.uint8, 255, False),  # two channels are no image's
+        (X[:, :1], np.uint8, 255, False),  # nor is a line
+        (X[:, 0, :, 0], np.uint8, 255, False),  # nor are a table or tokens
+        (X[:, 0, :, 0].astype(np.uint16), np.uint8, 65535, False),
+        (X.astype(np.int64), np.uint8, None, False),
+        (X.astype(np.int64) * 257, np.float32, None, False),
+        (X.astype(np.int64) - 9, np.float32, None, False),
+        (X > 99, np.uint8, 1, False),
+        (X / 255, np.float32, None, False),
     ],
 )
-def test_range_follows_from_dtype_and_values(x: Any, dtype: Any, scale: float) -> None:
+def test_type_and_shape_alone_say_what_numbers_are(x: Any, held: Any, largest: int | None, pixels: bool) -> None:
     dataset = made(x)
-    assert dataset.train.x.dtype == dtype
-    assert dataset.scale == scale
-    assert float(np.max(dataset.train.x)) * dataset.scale <= max(1, np.max(x) * scale)
+    assert dataset.train.x.dtype == held
+    assert dataset.numbers == Numbers(str(x.dtype), largest, pixels, declared=False)
+    np.testing.assert_array_equal(dataset.train.x.reshape(-1), x[split_off(40, 0)[0]].reshape(-1).astype(held))
 
 
 def test_tenth_is_split_off_by_seed() -> None:
@@ -124,6 +130,8 @@ def test_what_cannot_be_trained_on_is_explained(x: Any, y: Any, words: str) -> N
         (X[:, :5], Y, "x_train has examples of 6x5x3 but x_test of 5x5x3"),
         (X, Y + 1, "y_test has labels up to 4, but y_train has classes 0 to 3 only"),
         (X / 255, Y, "x_train holds uint8 but x_test float64: both must be of one range"),
+        (X.astype(np.uint16), Y, "x_train holds uint8 but x_test uint16: both must be of one range"),
+        (X.astype(np.int64), Y, "x_train holds uint8 but x_test int64: both must be of one range"),
         (X, Y[:3], "x_test has 40 examples but y_test has 3 labels"),
     ],
 )
@@ -135,11 +143,19 @@ def test_test_data_must_be_like_training_data(x: Any, y: Any, words: str) -> Non
 @pytest.mark.parametrize(
     ("x", "y", "words"),
     [
-        (X // 16, Y, "holds integers up to 15: scaled by 255 all the same"),
-        (X * 1.0, Y, "holds fractions up to 255: left as they are"),
+        (X // 16, Y, "holds numbers up to 15 only, in a type of up to 255"),
+        (X * 1.0, Y, "holds float64 numbers up to 255: left as they are, since only uint8 and uint16 of 1, 3 or 4"),
+        (X.astype(np.int64), Y, "holds int64 numbers up to 255: left as they are"),
+        (X[..., :2], Y, "holds uint8 numbers up to 255: left as they are"),
+        (X.reshape(40, -1), Y, "holds uint8 in no shape of images: left as they are (--scale 0-1 divides by its"),
         (X.transpose(0, 3, 1, 2), Y, "looks channels-first"),
         (X, np.where(Y == 0, 1, Y), "y_train has no example of 1 of its 4 classes, such as 0"),
     ],
 )
 def test_what_is_odd_is_said(x: Any, y: Any, words: str) -> None:
     assert any(words in note for note in made(x, y).notes)
+
+
+@pytest.mark.parametrize("x", [X[:, 0, :, 0] // 5, X > 99, X / 255, X])
+def test_what_is_usual_is_not_said(x: Any) -> None:
+    assert made(x, x_test=x, y_test=Y).notes == ()

@@ -9,6 +9,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
+from accel_engine.data.scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 
 
@@ -115,7 +116,7 @@ def test_cached_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keras.datasets.cifar10, "load_data", lambda: splits)
     dataset = data.load("cifar10", image_size=None, seed=0)
     assert dataset.validation is not None
-    assert (len(dataset.train), len(dataset.validation), dataset.scale) == (30, 20, 1 / 255)
+    assert (len(dataset.train), len(dataset.validation), dataset.numbers) == (30, 20, PIXELS)
     assert (dataset.shape, dataset.classes) == (data.CATALOGUE["cifar10"].shape, 10)
     assert dataset.class_names[3] == "cat"
     np.testing.assert_array_equal(dataset.train.y, np.arange(30) % 10)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.image_header import read_header
+from accel_engine.data.scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 
 ENCODERS = {
@@ -61,7 +62,7 @@ def test_classes_are_folders_and_a_tenth_is_split_off(pets: Path) -> None:
     dataset = load(pets)
     assert dataset.name == "pets"
     assert dataset.class_names == ("cat", "dog")
-    assert (dataset.shape, dataset.scale) == ((6, 5, 3), 1 / 255)
+    assert (dataset.shape, dataset.numbers) == ((6, 5, 3), PIXELS)
     assert dataset.validation is not None
     assert (len(dataset.train), len(dataset.validation)) == (18, 2)
     x, y = (np.concatenate([getattr(dataset.train, name), getattr(dataset.validation, name)]) for name in "xy")

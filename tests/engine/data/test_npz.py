@@ -23,7 +23,7 @@ def save(tmp_path: Path):
 
 
 def test_keras_form(save) -> None:
-    spec = save(x_train=X, y_train=Y, x_test=X[:6], y_test=Y[:6], extra=Y)
+    spec = save(x_train=X, y_train=Y, x_test=X[:6], y_test=Y[:6])
     dataset = data.load(spec, image_size=None, seed=0)
     assert (dataset.name, len(dataset.train), dataset.shape) == ("mine", 30, (9, 8, 1))
     assert dataset.validation is not None
@@ -38,7 +38,29 @@ def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
     assert dataset.validation is not None
     assert entry.shape == dataset.shape
     assert entry.classes == dataset.classes == 3
+    assert entry.numbers == dataset.numbers
     assert (entry.examples, entry.validation_examples) == (len(dataset.train), len(dataset.validation))
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({}, None),
+        ({"extra": Y, "about": Y}, "not used of the file: 'about', 'extra'"),
+        ({"sample_weight": Y}, "not used of the file: 'sample_weight'; every example has the same weight"),
+        ({"x_test": X}, "not used of the file: 'x_test'"),
+        ({"a\x1b]0;X\x07\u202e": Y}, r"not used of the file: 'a\x1b]0;X\x07\u202e'"),
+        (
+            {f"a{index}": Y for index in range(10)},
+            "not used of the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
+        ),
+    ],
+)
+def test_arrays_that_nothing_is_done_with_are_named(save, more: dict[str, Any], note: str | None) -> None:
+    spec = save(x=X, y=Y, **more)
+    told = () if note is None else (note,)
+    assert data.survey(data.find(spec), None).notes == told
+    assert tuple(said for said in data.load(spec, image_size=None, seed=0).notes if "not used" in said) == told
 
 
 def test_survey_leaves_the_catalogue_as_it_is() -> None:

@@ -8,7 +8,7 @@ import tensorflow as tf
 from accel_engine import models
 from accel_engine.errors import ModelError
 from accel_engine.models.build import build
-from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
+from accel_engine.models.traits import output_units, overrides_train_step, preprocessing, returns_logits
 
 
 def trainable(model: keras.Model) -> int:
@@ -57,7 +57,7 @@ def test_what_the_catalogue_says_is_so(name: str) -> None:
     with tf.Graph().as_default():  # declares weights and makes none, as for describing a plan
         model = build(name, shape, 7)
         assert not model.compiled
-        assert preprocesses(model) == entry.preprocesses
+        assert bool(preprocessing(model)) == entry.preprocesses
         assert output_units(model, shape) == 7
         assert not returns_logits(model)
         assert not overrides_train_step(model)

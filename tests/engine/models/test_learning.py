@@ -12,11 +12,11 @@ def fit(name: str, spec: str, epochs: int) -> list[float]:
     model = build(name, dataset.shape, dataset.classes)
     model.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
     history = model.fit(
-        dataset.train.x * dataset.scale,
+        dataset.train.x / 255,
         dataset.train.y,
         batch_size=64,
         epochs=epochs,
-        validation_data=(dataset.validation.x * dataset.scale, dataset.validation.y),
+        validation_data=(dataset.validation.x / 255, dataset.validation.y),
         verbose=0,
     )
     accuracies: list[float] = history.history["val_accuracy"]

@@ -25,6 +25,7 @@ OTHERS = {
     "local_workers": 2,
     "tpu": "local",
     "precision": "mixed_bfloat16",
+    "force": "on",
     "xla": "on",
     "batch_size": 32,
     "micro_batches": 2,
@@ -38,6 +39,7 @@ OTHERS = {
     "gradient_norm": "on",
     "tensorboard": "on",
     "image_size": "8x8",
+    "scale": "none",
     "name": "another",
 }
 """Another value for every field."""

@@ -41,7 +41,7 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
     dataset = data.load(plan.data, image_size=None, seed=plan.seed)
     assert dataset.validation is not None
     x, y = dataset.validation.x, dataset.validation.y
-    said = keras.models.load_model(trained.directory / "model.keras").predict(x * dataset.scale, verbose=0)
+    said = keras.models.load_model(trained.directory / "model.keras").predict(x / 255, verbose=0)
 
     expected = np.zeros((dataset.classes, dataset.classes), np.int64)
     np.add.at(expected, (y, said.argmax(axis=1)), 1)

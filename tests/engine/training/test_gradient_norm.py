@@ -53,7 +53,7 @@ def plain_norms(clip: float | None = None) -> list[float]:
     norms = []
     for (rows,) in epoch_order(PLAN.seed, 0, len(dataset.train), STEPS, 1, PLAN.batch_size):
         with tf.GradientTape() as tape:
-            outputs = model(dataset.train.x[rows].astype(np.float32) * np.float32(dataset.scale), training=True)
+            outputs = model(dataset.train.x[rows].astype(np.float32) * np.float32(1 / 255), training=True)
             value = loss(dataset.train.y[rows], outputs)
         gradients = tape.gradient(value, model.trainable_variables)
         norms.append(float(tf.sqrt(tf.add_n([tf.reduce_sum(gradient**2) for gradient in gradients]))))

@@ -104,7 +104,7 @@ class Plain:
         for epoch in range(plan.epochs):
             for (rows,) in epoch_order(plan.seed, epoch, len(dataset.train), STEPS, 1, plan.batch_size):
                 # Multiplied as the engine does: what a division rounds otherwise, convolutions make 1e-3 of.
-                x = dataset.train.x[rows].astype(np.float32) * np.float32(dataset.scale)
+                x = dataset.train.x[rows].astype(np.float32) * np.float32(1 / 255)
                 value, outputs = step(x, targets(dataset.train.y[rows]))
                 self.losses.append(float(value))
                 self.accuracies.append(np.mean(right(outputs.numpy(), dataset.train.y[rows])))
@@ -214,10 +214,10 @@ def test_a_loss_for_each_example_is_what_fit_makes_of_it(gym: Gym, models: str) 
     keras.utils.set_random_seed(plan.seed)
     model = build(plan.model, dataset.shape, dataset.classes)
     model.optimizer.learning_rate = plan.learning_rate
-    held_out = dataset.validation.x * np.float32(dataset.scale), dataset.validation.y
+    held_out = dataset.validation.x * np.float32(1 / 255), dataset.validation.y
     for epoch, (ended, validated) in enumerate(zip(trained.all(EpochEnded), trained.all(Validated), strict=True)):
         rows = epoch_order(plan.seed, epoch, len(dataset.train), STEPS // 5, 1, plan.batch_size).ravel()
-        x, y = dataset.train.x[rows] * np.float32(dataset.scale), dataset.train.y[rows]
+        x, y = dataset.train.x[rows] * np.float32(1 / 255), dataset.train.y[rows]
         history = model.fit(x, y, plan.batch_size, shuffle=False, validation_data=held_out, verbose=0).history
         assert ended.metrics["loss"] == pytest.approx(history["loss"][0], abs=1e-4)
         assert validated.metrics["loss"] == pytest.approx(history["val_loss"][0], abs=1e-4)

@@ -21,7 +21,7 @@ def test_validation_counts_every_example_once(gym: Gym) -> None:
     dataset = data.load(plan.data, image_size=None, seed=plan.seed)
     model = keras.models.load_model(trained.directory / "model.keras")
     model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-    loss, accuracy = model.evaluate(dataset.validation.x * dataset.scale, dataset.validation.y, verbose=0)
+    loss, accuracy = model.evaluate(dataset.validation.x / 255, dataset.validation.y, verbose=0)
     for metrics in (trained.only(Validated).metrics, shared.only(Validated).metrics):
         assert metrics["loss"] == pytest.approx(loss, rel=1e-4)
         assert metrics["accuracy"] == pytest.approx(accuracy, abs=1e-6)

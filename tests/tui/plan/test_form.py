@@ -54,6 +54,24 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).layout == Layout(("gpu:0", "gpu:1"))
 
 
+def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
+    filled = form.fill({"precision": "mixed_float16"}, (CPU,))
+    assert "far slower than float32 on a CPU" in filled.errors["precision"]
+    assert "use auto or mixed_bfloat16, or force on" in filled.errors["precision"]
+    assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
+    assert not form.fill({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
+
+
+def test_a_scale_that_the_data_does_not_allow_is_an_error_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((50, 8), np.float32), y=np.arange(50) % 5)
+    texts = {"model": "mlp", "data": str(path), "batch_size": "9", "scale": "0-1"}
+    assert "scale" not in form.fill(texts, (CPU,)).errors  # not known before the file was looked into
+    filled = form.fill(texts, (CPU,), data.survey(data.find(str(path)), None))
+    assert "the examples are float32" in filled.errors["scale"]
+    assert filled.layout is not None
+
+
 def test_before_the_machine_is_known_nothing_is_said_to_misfit() -> None:
     filled = form.fill({"strategy": "mirrored", "devices": "gpu:0"})
     assert not filled.errors

@@ -1,6 +1,10 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from accel_engine import installed
+from accel_engine import data, installed
 from accel_engine.devices.reading import Device
 from accel_engine.installed import Installation
 from accel_engine.launch import Description
@@ -37,6 +41,35 @@ def test_micro_batches_are_smaller() -> None:
 def test_micro_batches_that_do_not_divide_take_back_the_steps() -> None:
     told = said({"micro_batches": "5"})
     assert {told[name] for name in ("left out", "steps", "batch")} == {"—"}
+
+
+def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
+    def told(x: np.ndarray, scale: str = "auto", description: Description | None = COUNTED) -> tuple[str, str]:
+        path = tmp_path / "mine.npz"
+        np.savez(path, x=x, y=np.arange(len(x)) % 5, sample_weight=np.ones(len(x)))
+        texts = {
+            "model": "EfficientNetB0" if x.ndim == 4 else "mlp",
+            "data": str(path),
+            "batch_size": "9",
+            "scale": scale,
+        }
+        filled = form.fill(texts, CPU, data.survey(data.find(str(path)), None))
+        warned = [warning for warning in outlook.warnings(filled, description) if "not used" not in warning]
+        assert len(outlook.warnings(filled, description)) == len(warned) + 1
+        fact = next(fact for fact in outlook.facts(filled, description, "counting…") if fact.name == "scaling")
+        return fact.text, "".join(warned)
+
+    images, tokens = np.zeros((50, 32, 32, 3), np.uint8), np.zeros((50, 8), np.uint8)
+    assert said({})["scaling"] == said({}, None)["scaling"] == "pixels scaled by 1/255"
+    assert told(images, description=None) == ("counting…", "")
+    noted = "uint8 in the shape of images is taken as pixels: pixels scaled by 1/255 (scale none keeps them)"
+    assert told(images) == ("pixels scaled by 1/255", noted)
+    raw = replace(COUNTED, preprocessing="Rescaling")
+    assert told(images, description=raw) == ("raw pixels: the model's Rescaling takes them", "")
+    assert told(images, "none", None) == ("raw pixels", "")
+    assert told(tokens, description=None) == ("raw numbers", "")
+    assert told(tokens, "0-1") == ("numbers scaled by 1/255", "")
+    assert told(tokens.astype(np.float32), "0-1") == ("—", "")
 
 
 def test_until_the_model_is_counted_that_is_said() -> None:

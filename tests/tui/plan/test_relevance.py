@@ -38,6 +38,9 @@ MEMORY = {"memory_growth", "memory_limit"}
         ),
         (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling"}),
         (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling"}),
+        (Plan(precision="mixed_float16"), CPU, {"devices", "virtual_cpus", "force"}),
+        (Plan(precision="mixed_float16"), GPUS, {"devices", *MEMORY}),
+        (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {"devices", "virtual_cpus", "force"}),
         (Plan(memory_limit=4), None, {"devices", "virtual_cpus", "memory_limit"}),
     ],
 )
@@ -48,6 +51,14 @@ def test_what_means_something(plan: Plan, devices: tuple[Device, ...] | None, ot
 def test_an_image_size_is_for_a_folder(tmp_path: Path) -> None:
     assert relevant("image_size", Plan(data=str(tmp_path)), CPU)
     assert not relevant("image_size", Plan(data="mnist"), CPU)
+
+
+def test_a_scale_is_for_what_the_user_brings(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("")
+    assert not relevant("scale", Plan(), CPU)
+    assert relevant("scale", Plan(data=str(tmp_path)), CPU)
+    assert relevant("scale", Plan(model=f"{tmp_path / 'mine.py'}:build"), CPU)
+    assert relevant("scale", Plan(scale="none"), CPU)
 
 
 def test_what_means_nothing_counts_as_its_default() -> None:

@@ -46,8 +46,7 @@ class Log:
         lines: list[Line] = []
         for event in update.events:  # one by one: a line is worded as things stood then
             self.state = fold(self.state, Update(events=(event,)))
-            if text := worded(event, self.state):
-                lines.append((event.time, text))
+            lines += [(event.time, line) for line in worded(event, self.state).splitlines()]
         self.state = fold(self.state, Update(chunks=update.chunks))
         self._put(lines)
 

@@ -32,7 +32,7 @@ OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 
 
 def worded(event: Event, state: RunState) -> str:
-    """An event as a line; nothing for one that is not worth it.
+    """An event as a line, or two; nothing for one that is not worth it.
 
     Args:
         event: What happened.
@@ -59,7 +59,9 @@ def worded(event: Event, state: RunState) -> str:
             left_out = f", {event.dropped_examples:,} examples left out" if event.dropped_examples else ""
             steps = f" of {event.steps_per_epoch:,} steps" if event.steps_per_epoch else ""
             batch = f" of {event.global_batch}" if event.global_batch else ""
-            return f"{event.parameters:,} parameters; {event.epochs} epochs{steps}{batch}{left_out}; {event.optimizer}"
+            scaling = f"\n{event.scaling}" if event.scaling else ""
+            what = f"{event.parameters:,} parameters; {event.epochs} epochs{steps}{batch}{left_out}; {event.optimizer}"
+            return f"{what}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
         case Validated():

@@ -11,6 +11,7 @@ from typing import Any
 
 from accel_engine import data, estimate, models, strategies
 from accel_engine.data import DataEntry
+from accel_engine.data.scaling import choose_scaling
 from accel_engine.devices.reading import Device
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.estimate import Schedule
@@ -21,12 +22,13 @@ from accel_engine.strategies import Layout
 from accel_tui.plan.relevance import relevant, sensible
 from accel_tui.words import fields, units
 
-WHAT = ("model", "data", "image_size", "name")
+WHAT = ("model", "data", "image_size", "scale", "name")
 WHERE = (
     "strategy",
     "devices",
     "virtual_cpus",
     "precision",
+    "force",
     "xla",
     "reduction",
     "local_workers",
@@ -127,13 +129,18 @@ def fill(
         errors.setdefault(error.field, error.allowed)
     except UsageError as error:
         errors.setdefault("strategy", str(error))
+    try:
+        if entry.numbers is not None:
+            choose_scaling(plan.scale, entry.numbers)
+    except PlanError as error:
+        errors.setdefault(error.field, error.allowed)
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return Filled(plan, {name: _on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
+    return Filled(plan, {name: on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
 
 
-def _on_screen(reason: str) -> str:
+def on_screen(reason: str) -> str:
     """A reason that names fields as the form does, where it names the command's options: ``--virtual-cpus 2``."""
     return _FLAG.sub(lambda flag: fields.label(flag[1].replace("-", "_")), reason)
 
@@ -222,12 +229,13 @@ def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
     if not devices:
         return Choice(entry.name, entry.summary)
-    # Which devices it may use and how it sums is for the user to decide after the strategy; only what is there counts.
-    chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto"), devices)
+    # Which devices it may use, how it sums and in which numbers it computes is for the user to decide after the
+    # strategy; only what is there counts.
+    chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
     lacks = strategies.misfit(entry.name, chosen, devices)
     remedies = {name: value for name, value in _REMEDIES.items() if relevant(name, chosen, devices)}
     reason = strategies.misfit(entry.name, chosen.replace(**remedies), devices) if lacks else ""
-    return Choice(entry.name, _on_screen(reason or lacks) or entry.summary, not reason)
+    return Choice(entry.name, on_screen(reason or lacks) or entry.summary, not reason)
 
 
 def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[Choice, ...]:

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from accel_engine import estimate, strategies
+from accel_engine import estimate, models, strategies
+from accel_engine.data.scaling import Scaling, choose_scaling
 from accel_engine.launch import Description
+from accel_engine.models import ModelEntry
 from accel_engine.strategies import Layout
 from accel_tui.plan import form
 from accel_tui.plan.form import Filled
@@ -35,6 +37,7 @@ def facts(filled: Filled, description: Description | None, pending: str) -> tupl
     """
     return (
         *_unless(filled, _MODEL, _model(filled, description, pending)),
+        *_unless(filled, _MODEL | {"scale"}, _scaling(filled, description, pending)),
         *_unless(filled, _MODEL | _STEPS, _steps(filled)),
         *_unless(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
         *_unless(filled, {"precision", "strategy"}, _precision(filled)),
@@ -75,6 +78,9 @@ def warnings(filled: Filled, description: Description | None) -> tuple[str, ...]
     plan, laid_out = filled.plan, filled.schedule
     if description and description.problem:
         said.append(description.problem)
+    if (scaling := _chosen_scaling(filled, description)) and scaling.note:
+        said.append(form.on_screen(scaling.note))
+    said += filled.entry.notes
     if laid_out and (rest := plan.batch_size - laid_out.global_batch):
         said.append(
             f"{plan.batch_size} does not divide by {laid_out.replicas} replicas: a step takes "
@@ -98,6 +104,20 @@ def _model(filled: Filled, description: Description | None, pending: str) -> lis
     if shape is None or classes is None:
         return [parameters, Fact("input", "looking…", pending=True)]
     return [parameters, Fact("input", f"{units.shape(shape)} → {classes} classes")]
+
+
+def _scaling(filled: Filled, description: Description | None, pending: str) -> list[Fact]:
+    scaling = _chosen_scaling(filled, description)
+    return [Fact("scaling", scaling.words) if scaling else Fact("scaling", pending, pending=True)]
+
+
+def _chosen_scaling(filled: Filled, description: Description | None) -> Scaling | None:
+    """What is done to raw numbers; ``None`` while that is not known, or cannot be."""
+    numbers, model = filled.entry.numbers, models.find(filled.plan.model)
+    known = description is not None or (isinstance(model, ModelEntry) and not model.preprocesses)
+    if numbers is None or "scale" in filled.errors or (numbers.pixels and filled.plan.scale == "auto" and not known):
+        return None
+    return choose_scaling(filled.plan.scale, numbers, description.preprocessing if description else "")
 
 
 def _steps(filled: Filled) -> list[Fact]:

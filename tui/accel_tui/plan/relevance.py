@@ -5,8 +5,9 @@ A form shows no others, and they count as left at their default: what cannot be 
 
 from collections.abc import Callable, Mapping, Sequence
 
-from accel_engine import data, strategies
+from accel_engine import data, models, strategies
 from accel_engine.devices.reading import Device
+from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
 
 Devices = Sequence[Device] | None
@@ -61,9 +62,15 @@ def _on_gpus(name: str) -> Callable[[Plan, Devices], bool]:
     return rule
 
 
+def _brings_own(plan: Plan) -> bool:
+    """Whether the data or the model is the user's own: the catalogue's go together as they are."""
+    return data.find(plan.data).path is not None or isinstance(models.find(plan.model), UserModel)
+
+
 _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "devices": lambda plan, _: strategies.find(plan.strategy).kind != "tpu",  # it is used as a whole
     "virtual_cpus": _splits_cpu,
+    "force": lambda plan, devices: plan.precision == "mixed_float16" and _kind(plan, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),
     "reduction": lambda plan, _: len(strategies.find(plan.strategy).reductions) > 1,
@@ -71,5 +78,6 @@ _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "tpu": lambda plan, _: strategies.find(plan.strategy).kind == "tpu",
     "rate_scaling": lambda plan, _: strategies.find(plan.strategy).maximum_devices != 1,
     "image_size": lambda plan, _: data.find(plan.data).reader == "folder",
+    "scale": lambda plan, _: _brings_own(plan) or plan.scale != DEFAULTS["scale"],
 }
 """Of the fields that do not always mean something."""

@@ -71,6 +71,7 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     facts = [
         ("parameters", f"{built.parameters:,} in {built.layers} layers"),
         ("data", _data(built)),
+        ("scaling", built.scaling),
         ("classes", f"{built.classes:,}" if built.classes else ""),
         ("batch", batch),
         ("micro-batches", _micro_batches(state)),
@@ -80,7 +81,7 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
-        facts.insert(5, ("left out", f"{built.dropped_examples:,} examples an epoch"))
+        facts.insert(6, ("left out", f"{built.dropped_examples:,} examples an epoch"))
     return [(label, value) for label, value in facts if value]  # of a script's run some are not known
 
 

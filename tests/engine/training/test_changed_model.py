@@ -1,0 +1,57 @@
+"""A checkpoint fits models of other layers that have the same weights: a run does not go on with one unnoticed."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.events import Outcome, Warned
+from accel_engine.plan import Plan
+from accel_engine.run.schema import connect
+from accel_engine.training.prediction import predict
+from accel_engine.training.revalidation import revalidate
+
+from .conftest import Gym
+
+PLAN = Plan(model="cnn", epochs=1, batch_size=200, validation="off")
+
+SOURCE = """
+import keras
+from keras import layers
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Conv2D(4, 3), layers.{pooling}(), layers.Dense(classes)])
+"""
+
+
+def test_a_run_of_another_version_of_a_model_is_refused(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train(PLAN).directory
+    with closing(connect(directory)) as connection:
+        (head,) = connection.execute("SELECT head FROM inside WHERE name = 'layers'").fetchone()
+        table = json.loads(head)
+        (pooling,) = (layer for layer in table["layers"] if layer["kind"] == "GlobalMaxPooling2D")
+        pooling["kind"] = "GlobalAveragePooling2D"
+        connection.execute("UPDATE inside SET head = ? WHERE name = 'layers'", (json.dumps(table),))
+    change = "where it had GlobalAveragePooling2D it has GlobalMaxPooling2D"
+    ended = gym.train(PLAN.replace(epochs=2), run=directory).ended
+    assert ended.outcome is Outcome.FAILED
+    assert ended.reason == f"the run was trained with another version of model cnn: {change}; start a new run"
+    for ask in (lambda: predict(directory, [tmp_path / "any.png"], 1), lambda: revalidate(directory, print)):
+        with pytest.raises(RunError, match=change):
+            ask()
+
+
+def test_a_user_who_changed_the_model_is_warned(gym: Gym, tmp_path: Path) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text(SOURCE.format(pooling="GlobalAveragePooling2D"))
+    plan = PLAN.replace(model=f"{source}:build")
+    directory = gym.train(plan).directory
+    change = "where it had GlobalAveragePooling2D it has GlobalMaxPooling2D"
+    for pooling, warned in (("GlobalAveragePooling2D", False), ("GlobalMaxPooling2D", True)):
+        source.write_text(SOURCE.format(pooling=pooling))
+        plan = plan.replace(epochs=plan.epochs + 1)
+        more = gym.train(plan, run=directory)
+        assert more.ended.outcome is Outcome.FINISHED
+        assert any(change in said.message for said in more.all(Warned)) == warned
