@@ -90,6 +90,9 @@ CREATE TABLE IF NOT EXISTS inside (
 """
 """Makes the table of :mod:`accel_engine.run.inside`, where it is not there yet."""
 
+LEARNING_RATE = "learning_rate"
+"""The series of the learning rate that each step's update used."""
+
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 """The columns of ``chunk`` that are not series; every other column is one."""
 

@@ -20,7 +20,7 @@ from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.strategies import tpu_builder
-from accel_engine.training import placement
+from accel_engine.training import learning_rate, placement
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
 from accel_engine.training.layers import walk
@@ -100,10 +100,15 @@ class Assembly:
         return self.devices[0].startswith("TPU")
 
     @property
-    def learning_rate(self) -> float:
-        """The learning rate of the next step."""
-        rate = tf.convert_to_tensor(self.model.optimizer.learning_rate)
-        return float(f"{float(rate):.7g}")  # float32, so no more digits than it has
+    def optimizer(self) -> keras.Optimizer | None:
+        """What takes the steps; ``None`` where a ``train_step`` of the model's own has several optimizers."""
+        return learning_rate.optimizer_of_steps(self.model, own_train_step=self.own_train_step)
+
+    @property
+    def learning_rate(self) -> float | None:
+        """The learning rate of the next step; ``None`` where it is not known."""
+        # float32, so no more digits than it has
+        return None if self.optimizer is None else float(f"{float(learning_rate.read(self.optimizer)):.7g}")
 
 
 def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) -> Assembly:

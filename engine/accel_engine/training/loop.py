@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from accel_engine.devices.host import processors
 from accel_engine.errors import ModelError
-from accel_engine.run.schema import series_name
-from accel_engine.training import cpu_layers, layers
+from accel_engine.run.schema import LEARNING_RATE, series_name
+from accel_engine.training import cpu_layers, layers, learning_rate
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.gradients import global_norm
 from accel_engine.training.labels import Labels
@@ -98,7 +98,12 @@ class Loop:
             CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS, least=assembly.simultaneous_steps
         )
         self._names: tuple[str, ...] = ()
-        step = _step(assembly, way.parts)
+        step, optimizer = _step(assembly, way.parts), assembly.optimizer
+        # Only a train_step of the user's could set another rate in the middle of a chunk.
+        constant = optimizer is not None and learning_rate.is_constant(optimizer) and not assembly.own_train_step
+        self._constant_rate_of = optimizer if constant else None
+        if optimizer is not None and not constant:
+            step = _with_rate(step, optimizer)
         # A TPU's strategy has the whole step compiled anyway.
         self._step = graph_of(step, assembly, jit_compile=True) if way.xla and not assembly.on_tpu else step
         self._chunk = graph_of(self._run_chunk, assembly)
@@ -166,7 +171,12 @@ class Loop:
         # Marked outside: what takes the place of a layer's own call is that layer's, too.
         with cpu_layers.faster(self._assembly, xla=self.way.xla), layers.marked(self._assembly.model):
             _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), nothing))
-        return measured.stack()
+        series = measured.stack()
+        if self._constant_rate_of is None:
+            return series
+        self._names = (*self._names, LEARNING_RATE)
+        rate = learning_rate.read(self._constant_rate_of)  # once a chunk: at each step it would cost time
+        return tf.concat([series, tf.fill([count, 1], rate)], axis=1)
 
     def _replica_step(self, *arguments: Any) -> tf.Tensor:
         logs = self._step(*self._feed.examples(*arguments))
@@ -213,6 +223,17 @@ def _step(assembly: Assembly, parts: int) -> Step:
         return logs
 
     return step
+
+
+def _with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
+    """A step that also gives the learning rate that its update used, unless it gives one itself."""
+
+    def step_with_rate(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+        rate = learning_rate.read(optimizer)  # before the update, which increments the iterations of a schedule
+        logs = step(x, y)
+        return {**logs, LEARNING_RATE: logs.get(LEARNING_RATE, rate)}
+
+    return step_with_rate
 
 
 def _own_step(model: keras.Model, labels: Labels, scale: float) -> Step:

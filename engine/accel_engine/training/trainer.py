@@ -13,7 +13,6 @@ from accel_engine.devices.reading import Inventory
 from accel_engine.events import (
     DevicesFound,
     EpochEnded,
-    LearningRateChanged,
     Outcome,
     Phase,
     RunEnded,
@@ -41,7 +40,7 @@ from accel_engine.training.means import Means
 from accel_engine.training.obeying import Obeying
 from accel_engine.training.progress import Progress
 from accel_engine.training.saving import Saving
-from accel_engine.training.summary import summarize
+from accel_engine.training.summary import learning_rate_of, summarize
 from accel_engine.training.utilization import Utilization
 from accel_engine.training.validation import Validation
 from accel_engine.training.ways import Choice
@@ -308,6 +307,7 @@ class Trainer:
         )
         self._run.event(summarize(assembly))
         self._run.keep(intake_of(assembly.dataset), self._progress.step)
-        self._progress.say(LearningRateChanged, step=self._progress.step, learning_rate=assembly.learning_rate)
+        if (rate := learning_rate_of(assembly, self._progress.step)) is not None:
+            self._run.event(rate)
         for note in assembly.notes:
             self._progress.say(Warned, message=note)
