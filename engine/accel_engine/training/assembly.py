@@ -19,6 +19,8 @@ from accel_engine.models.build import build
 from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, preprocesses, returns_logits
 from accel_engine.plan import Plan
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import SeriesNames
 from accel_engine.strategies import tpu_builder
 from accel_engine.training import learning_rate, placement
 from accel_engine.training.feed import Feed, choose_feed
@@ -26,6 +28,9 @@ from accel_engine.training.labels import Labels, choose_loss, labels_for
 from accel_engine.training.layers import walk
 from accel_engine.training.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.offered import OfferedFeed
+
+MEASURED = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
+"""What is measured at a step, unless the model has a ``train_step`` of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Assembly:
         devices: TensorFlow's names of the logical devices that take steps; of a coordinator's workers, those of one.
         schedule: How the data becomes steps.
         cluster: The processes that train together; ``None`` for this one alone.
+        names: What series are called.
         notes: What the user should be told of it.
         unseeded: The state of the random numbers of layers that bring no generator; nothing where Keras hides it.
     """
@@ -61,6 +67,7 @@ class Assembly:
     devices: tuple[str, ...]
     schedule: Schedule
     cluster: Cluster | None
+    names: SeriesNames
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
 
@@ -194,6 +201,7 @@ def assemble(plan: Plan, devices: tuple[str, ...], device_memory: int | None) ->
         devices=devices,
         schedule=schedule,
         cluster=cluster,
+        names=SeriesNames(LEARNING_RATE) if own_train_step else SeriesNames(*MEASURED),
         notes=tuple(notes),
         unseeded=unseeded,
     )

@@ -18,11 +18,10 @@ import tensorflow as tf
 
 from accel_engine.devices.host import processors
 from accel_engine.errors import ModelError
-from accel_engine.run.schema import LEARNING_RATE, series_name
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.training import cpu_layers, layers, learning_rate
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.gradients import global_norm
-from accel_engine.training.labels import Labels
 from accel_engine.training.micro_batches import Learn, in_parts
 
 CHUNK_SECONDS = 0.05
@@ -192,7 +191,7 @@ def _step(assembly: Assembly, parts: int) -> Step:
     """One optimizer update on one replica: from raw examples and sparse labels to what it measured."""
     model, labels = assembly.model, assembly.labels
     if assembly.own_train_step:
-        return _own_step(model, labels, assembly.scale)
+        return _own_step(assembly)
     replicas = assembly.strategy.num_replicas_in_sync
     names = ("loss", "accuracy") if assembly.classifies else ("loss",)
 
@@ -236,15 +235,15 @@ def _with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
     return step_with_rate
 
 
-def _own_step(model: keras.Model, labels: Labels, scale: float) -> Step:
+def _own_step(assembly: Assembly) -> Step:
     """A model's own ``train_step``, with its metrics reset so that they are this step's, not running means."""
+    model, labels, names = assembly.model, assembly.labels, assembly.names
 
     def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
         for metric in model.metrics:
             metric.reset_state()
-        logs = model.train_step((scaled(x, scale), labels.encode(y)))
-        values = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, dict)}
-        scalars = {series_name(name): value for name, value in values.items() if value.shape.rank == 0}
+        logs = model.train_step((scaled(x, assembly.scale), labels.encode(y)))
+        scalars = names.scalars(keras.tree.map_structure(tf.convert_to_tensor, logs))
         if "loss" not in scalars:
             raise ModelError(f"the model's train_step returns {', '.join(scalars) or 'nothing'}, but no loss")
         return scalars

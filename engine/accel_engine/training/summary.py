@@ -48,7 +48,7 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
 
 def _series(assembly: Assembly) -> tuple[str, ...]:
     """Names of what is recorded at every step; a model's own ``train_step`` may give more."""
-    accuracy = ("accuracy",) if assembly.classifies else ()
+    accuracy = ("accuracy",) if assembly.classifies and not assembly.own_train_step else ()
     norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
     rate = () if assembly.optimizer is None else (LEARNING_RATE,)
     return ("loss", *accuracy, *norm, *rate)

@@ -230,6 +230,7 @@ class Trainer:
         else:
             self._loop = Loop(assembly, way, agree=self._agree)
         graph = self._loop.trace(self._order(0, self._steps_with(0)))
+        self._tell_names()
         self._utilization = Utilization(assembly, self._progress, self._hardware)
         self._run.keep(layers.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
         self._choice.tell_remembered()
@@ -264,7 +265,12 @@ class Trainer:
         seconds = time.perf_counter() - began
         self._run.keep(self._validation.examination.result(), progress.step)
         progress.say(Validated, epoch=progress.epochs, step=progress.step, metrics=metrics, seconds=seconds)
+        self._tell_names()
         return True
+
+    def _tell_names(self) -> None:
+        for remark in self._assembly.names.remarks():
+            self._progress.say(Warned, message=remark)
 
     def _record(self, measured: Measured) -> None:
         first = self._progress.step
