@@ -28,7 +28,7 @@ class SeriesNames:
         """Give every value that some metrics have by the name of its series.
 
         Args:
-            results: Arrays or tensors, or mappings of these, by the metric's name.
+            results: Numbers, arrays or tensors, or mappings of these, by the metric's name.
         """
         found = list(self._elements((), results))
         # A metric whose name needs no change keeps it, whichever comes first.
@@ -81,7 +81,7 @@ class SeriesNames:
 def _shape_of(value: Any) -> tuple[int, ...] | None:
     """The shape of an array or a tensor; ``None`` where a graph does not know all of it."""
     try:
-        shape = tuple(value.shape)
+        shape = tuple(getattr(value, "shape", ()))
     except ValueError:  # of a tensor whose rank is not known
         return None
     return None if None in shape else shape

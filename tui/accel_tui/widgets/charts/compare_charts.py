@@ -10,7 +10,9 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
+from accel_tui.run.learning_rate import rate_curve, rate_detail
 from accel_tui.run.window import Part, Window, part_of
 from accel_tui.runs.comparison import Side, series_of
 from accel_tui.widgets.chart.axes import significant, step_axis
@@ -184,7 +186,8 @@ class CompareCharts(ChartKeys):
                 chart.title = f"{_MARK} {title}" if marked else title
                 chart.format = figures.compact if name == RATE else significant
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
-                chart.lens, chart.end = self.lens, self._goes_to
+                chart.lens = self.lens.exact if name == LEARNING_RATE else self.lens
+                chart.end = self._goes_to
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
@@ -222,6 +225,8 @@ class CompareCharts(ChartKeys):
 def _series(place: int, side: Side, name: str) -> Series:
     """What a run has of a series; nothing, where it has none of that name."""
     state = side.state
+    if name == LEARNING_RATE:
+        return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
     points = points_of(state.validation.get(name, ()))
     detail = state.details.get(name, NOTHING)

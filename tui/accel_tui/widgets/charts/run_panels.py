@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
 from accel_tui.run.device_curves import READINGS
-from accel_tui.run.held import constant_between
+from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
 from accel_tui.run.marks import Kind, Track
 from accel_tui.run.state import Points, RunState
 from accel_tui.widgets.chart import scale
@@ -14,8 +15,6 @@ from accel_tui.widgets.chart.frame import COLOURS
 from accel_tui.widgets.chart.lens import X
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
-
-LEARNING_RATE = "learning_rate"
 
 _TITLES = {
     RATE: "steps/s",
@@ -69,13 +68,19 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
         state: The run's.
         readings: What was ever read of its devices.
     """
-    names = list(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves])) or ["loss", "accuracy"]
+    names = [name for name in series_names(state) if name != LEARNING_RATE] or ["loss", "accuracy"]
     # The first two have their ids by their places: what they are called is known only when the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
-    series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in names[2:]]
-    rate = [Panel("learning-rate", LEARNING_RATE)] if state.rates and LEARNING_RATE not in names else []
+    others = [*names[2:], *(name for name in state.validation if name not in names)]  # there may be points alone
+    series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
+    rate = [Panel("learning-rate", LEARNING_RATE)] if has_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
     return (*first, Panel("throughput", RATE), *series, *read[:1], *rate, *read[1:])
+
+
+def series_names(state: RunState) -> tuple[str, ...]:
+    """What is recorded at each step: what is known to come, and what has come."""
+    return tuple(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves]))
 
 
 def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
@@ -84,8 +89,8 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
         curves = state.readings.get(panel.name, {})
         devices = sorted(curves, key=_order)
         return tuple(Series(device, curves[device], style=_colour(place)) for place, device in enumerate(devices))
-    if panel.id == "learning-rate":
-        return (Series("learning rate", constant_between(state.rates, state.step, state.throughput.width)),)
+    if panel.name == LEARNING_RATE:
+        return (Series("learning rate", rate_curve(state), detail=rate_detail(state)),)
     detail = state.details.get(panel.name, NOTHING)
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
