@@ -1,6 +1,6 @@
 """The names of series: what a model calls its metrics, as names that a run's columns can have."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice, product
 from math import prod
 from typing import Any
@@ -76,6 +76,16 @@ class SeriesNames:
     def remark(self, remark: str) -> None:
         """Have it given once."""
         self._remarks.setdefault(remark, True)
+
+
+def elements(names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The series that are the values of one metric, by its name: of those numbered from 0 on, where there are two."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        metric, _, number = name.rpartition("_")
+        if number.isdecimal() and {f"{metric}_0", f"{metric}_1"} <= {*names}:
+            found[metric] = (*found.get(metric, ()), name)
+    return found
 
 
 def _shape_of(value: Any) -> tuple[int, ...] | None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accel_engine.run.schema import series_name
-from accel_engine.run.series import MOST_ELEMENTS, SeriesNames
+from accel_engine.run.series import MOST_ELEMENTS, SeriesNames, elements
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,8 @@ def test_an_element_and_a_metric_that_is_called_so_are_both_kept() -> None:
 
 def test_metrics_of_a_mapping_have_its_name_before_theirs() -> None:
     assert SeriesNames().scalars({"head": {"acc": np.float64(0.5)}}) == {"head_acc": 0.5}
+
+
+def test_the_values_of_one_metric_are_found_by_their_numbers() -> None:
+    names = ["loss", "f1_0", "f1_1", "f1_2", "top_5", "acc_2", "m_0_0", "m_0_1"]
+    assert elements(names) == {"f1": ("f1_0", "f1_1", "f1_2"), "m_0": ("m_0_0", "m_0_1")}

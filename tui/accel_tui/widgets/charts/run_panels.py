@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import elements
 from accel_engine.run.steps import RATE
 from accel_tui.run.device_curves import READINGS
 from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
@@ -73,9 +74,11 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
     others = [*names[2:], *(name for name in state.validation if name not in names)]  # there may be points alone
     series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
+    parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
+    single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
     rate = [Panel("learning-rate", LEARNING_RATE)] if has_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
-    return (*first, Panel("throughput", RATE), *series, *read[:1], *rate, *read[1:])
+    return (*first, Panel("throughput", RATE), *single, *read[:1], *rate, *read[1:], *of_many)
 
 
 def series_names(state: RunState) -> tuple[str, ...]:
@@ -96,7 +99,10 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation.get(panel.name, ()))
-    return (training, Series("validation", points=points, style="secondary")) if points else (training,)
+    if not points:
+        return (training,)
+    validation = Series("validation", points=points, style="secondary")
+    return (training, validation) if panel.name in state.curves else (validation,)
 
 
 @lru_cache(maxsize=16)
