@@ -87,13 +87,10 @@ def test_series_of_all_runs_are_found() -> None:
     assert series_of([side("a", state=state) for state in states]) == ["loss", "mae", "top"]
 
 
-def test_what_only_validations_have_and_the_learning_rate_are_series_too() -> None:
+def test_what_only_some_runs_or_only_validations_have_is_found() -> None:
     states = [
         RunState(built=model_built(series=("loss", "learning_rate")), curves={"loss": Curve(), "d_loss": Curve()}),
         RunState(curves={"loss": Curve(), "learning_rate": Curve()}, validation={"f1_score": ((1, 0.5),)}),
-        RunState(rates=((0, 0.1),)),
     ]
-    sides = [side("a", state=state) for state in states]
-    assert series_of(sides) == ["loss", "d_loss", "f1_score", "learning_rate"]
-    assert series_of(sides[2:]) == ["loss", "learning_rate"]
+    assert series_of([side("a", state=state) for state in states]) == ["loss", "d_loss", "f1_score"]
     assert series_of([]) == ["loss"]

@@ -9,7 +9,6 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.run.learning_rate import has_rate
 from accel_tui.run.state import RunState
 from accel_tui.words import fields, figures, names
 
@@ -129,12 +128,11 @@ def compare(sides: Sequence[Side]) -> Comparison:
 
 
 def series_of(sides: Sequence[Side]) -> list[str]:
-    """The series of all runs in the order in which the runs name them, then what only validations have."""
+    """What was measured of all runs: at steps, in the order in which the runs name it, then in validations only."""
     told = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
     found = [name for side in sides for name in side.state.curves]
     tried = [name for side in sides for name in side.state.validation]
-    names = [name for name in dict.fromkeys([*told, *found, *tried]) if name != LEARNING_RATE] or ["loss"]
-    return [*names, LEARNING_RATE] if any(has_rate(side.state) for side in sides) else names
+    return [name for name in dict.fromkeys([*told, *found, *tried]) if name != LEARNING_RATE] or ["loss"]
 
 
 def _results(sides: Sequence[Side]) -> Iterable[Row]:

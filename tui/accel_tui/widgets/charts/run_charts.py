@@ -134,7 +134,7 @@ class RunCharts(ChartKeys, RunView):
             if panel.of_devices or panel.id == "throughput":
                 chart.format = figures.compact
             elif panel.name == LEARNING_RATE:
-                chart.format = "{:.4g}".format
+                chart.format = figures.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
         if fresh:
             self._grid.mount_all(self._made[panel.id] for panel in fresh)

@@ -88,7 +88,7 @@ def _learning_rate(state: RunState) -> str:
     """That of the latest step, and what it follows."""
     if state.learning_rate is None:
         return ""
-    return ", ".join(filter(None, (f"{state.learning_rate:.4g}", state.schedule)))
+    return ", ".join(filter(None, (figures.learning_rate(state.learning_rate), state.schedule)))
 
 
 def _data(built: ModelBuilt) -> str:
