@@ -68,10 +68,12 @@ class LearningRateChanged(Event):
 
     Attributes:
         step: The first step taken with it, counted from 0.
+        schedule: The class of the schedule that it follows from there on; empty where it stays as it is.
     """
 
     step: int
     learning_rate: float
+    schedule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
 from accel_engine.run.home import runs_directory
 from accel_engine.run.parts import Membership, read_membership
-from accel_engine.run.schema import DATABASE, connect, series_columns
+from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
 
 _Stamp = tuple[int, int, int, int]  # when a run's database and what is to go into it were written, and their sizes
@@ -208,7 +208,7 @@ def _last_words(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
 
 def _last_means(connection: sqlite3.Connection) -> dict[str, float]:
     """The means of the last chunk; nothing of a series without a finite value."""
-    names = series_columns(connection)
+    names = [name for name in series_columns(connection) if name != LEARNING_RATE]
     columns = ", ".join(f'"{name}"' for name in names)
     row = connection.execute(f"SELECT {columns} FROM chunk ORDER BY id DESC LIMIT 1").fetchone() if names else None
     means: dict[str, float] = {}

@@ -90,8 +90,14 @@ CREATE TABLE IF NOT EXISTS inside (
 """
 """Makes the table of :mod:`accel_engine.run.inside`, where it is not there yet."""
 
+LEARNING_RATE = "learning_rate"
+"""The series of the learning rate that each step's update used."""
+
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 """The columns of ``chunk`` that are not series; every other column is one."""
+
+_NO_SERIES = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
+"""What stands beside series in files, tables and JSON lines, so that no series can have its name."""
 
 
 def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
@@ -149,9 +155,9 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def series_name(name: str) -> str:
-    """Bring a metric's name to one that a column can have: ``Acc@1`` is ``acc_1``, ``count`` is ``metric_count``."""
+    """Bring a metric's name to one that a series can have: ``Acc@1`` is ``acc_1``, ``time`` is ``metric_time``."""
     plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
-    return f"metric_{plain}" if plain in FIXED_CHUNK_COLUMNS or not plain or plain[0].isdigit() else plain
+    return f"metric_{plain}" if plain in _NO_SERIES or not plain or plain[0].isdigit() else plain
 
 
 def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:

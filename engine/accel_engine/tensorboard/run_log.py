@@ -9,16 +9,17 @@ import numpy as np
 from accel_engine.devices.reading import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.run.samples import SampleUnpacker
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.source import Piece, Source, standing
 from accel_engine.tensorboard.event_file import EventFile, remove
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
 """The sub-directories: every step; validation, under the same tags; what devices read, at the steps taken by then."""
 
-RATE_TAG, LEARNING_RATE_TAG = "steps_per_second", "learning_rate"
+RATE_TAG = "steps_per_second"
 
 OWN = "step/"
-"""Before the name of a series that is called as one of these two, of a ``train_step`` of the user's."""
+"""Before the name of a series that is called so, of a ``train_step`` of the user's."""
 
 
 class RunLog:
@@ -39,6 +40,7 @@ class RunLog:
         for part in PARTS:
             remove(directory / part)
         self._unpacker = SampleUnpacker()
+        self._changes: list[tuple[float, int, float]] = []  # time, step and rate, for steps that are not written yet
         self._event, self._chunk, self._sample, self._step = 0, 0, 0, 0
 
     def extend(self) -> None:
@@ -74,11 +76,27 @@ class RunLog:
     def _add_steps(self, piece: Piece) -> None:
         file = self._file(TRAIN)
         for name, values in piece.series.items():
-            tag = OWN + name if name in (RATE_TAG, LEARNING_RATE_TAG) else name
+            if name == LEARNING_RATE:
+                continue
+            tag = OWN + name if name == RATE_TAG else name
             file.add(tag, piece.times, piece.steps, values.astype(np.float32))
+        self._add_learning_rates(piece)
         rates = piece.rates
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
         file.add(RATE_TAG, piece.times[changed], piece.steps[changed], rates[changed].astype(np.float32))
+
+    def _add_learning_rates(self, piece: Piece) -> None:
+        """Write the rate of every step; at steps of an older program, only where it changed."""
+        rates = piece.series.get(LEARNING_RATE, np.full(len(piece.steps), np.nan))
+        known = np.isfinite(rates)
+        last = piece.steps[-1] if len(piece.steps) else -1
+        for time, step, rate in self._changes:
+            if step <= last and not known[np.searchsorted(piece.steps, step)]:
+                self._add(TRAIN, LEARNING_RATE, time, step, rate)
+        self._changes = [change for change in self._changes if change[1] > last]
+        if known.any():
+            values = rates[known].astype(np.float32)
+            self._file(TRAIN).add(LEARNING_RATE, piece.times[known], piece.steps[known], values)
 
     def _add_events(self) -> None:
         events = list(self._source.events(self._event, RunStarted, Validated, LearningRateChanged))
@@ -88,8 +106,10 @@ class RunLog:
                 case Validated(step=step, metrics=metrics):
                     for name, value in metrics.items():
                         self._add(VALIDATION, name, event.time, step, value)
+                case RunStarted(first_step=first):
+                    self._changes = [change for change in self._changes if change[1] <= first]
                 case LearningRateChanged(step=step, learning_rate=rate):
-                    self._add(TRAIN, LEARNING_RATE_TAG, event.time, step, rate)
+                    self._changes.append((event.time, step, rate))
 
     def _add(self, part: str, tag: str, time: float, step: int, value: float) -> None:
         self._file(part).add(tag, np.array([time]), np.array([step]), np.array([value], np.float32))

@@ -21,14 +21,19 @@ from accel_engine.models.entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.inside import Inside
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import SeriesNames
 from accel_engine.strategies import tpu_builder
-from accel_engine.training import placement
+from accel_engine.training import learning_rate, placement
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.labels import Labels, choose_loss, labels_for
 from accel_engine.training.layers import changed_layer, walk
 from accel_engine.training.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.offered import OfferedFeed
 from accel_engine.training.scaling import decide_scaling
+
+MEASURED = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
+"""What is measured at a step, unless the model has a ``train_step`` of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class Assembly:
         devices: TensorFlow's names of the logical devices that take steps; of a coordinator's workers, those of one.
         schedule: How the data becomes steps.
         cluster: The processes that train together; ``None`` for this one alone.
+        names: What series are called.
         notes: What the user should be told of it.
         unseeded: The state of the random numbers of layers that bring no generator; nothing where Keras hides it.
     """
@@ -64,6 +70,7 @@ class Assembly:
     devices: tuple[str, ...]
     schedule: Schedule
     cluster: Cluster | None
+    names: SeriesNames
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
 
@@ -108,10 +115,15 @@ class Assembly:
         return self.devices[0].startswith("TPU")
 
     @property
-    def learning_rate(self) -> float:
-        """The learning rate of the next step."""
-        rate = tf.convert_to_tensor(self.model.optimizer.learning_rate)
-        return float(f"{float(rate):.7g}")  # float32, so no more digits than it has
+    def optimizer(self) -> keras.Optimizer | None:
+        """What takes the steps; ``None`` where a ``train_step`` of the model's own has several optimizers."""
+        return learning_rate.optimizer_of_steps(self.model, own_train_step=self.own_train_step)
+
+    @property
+    def learning_rate(self) -> float | None:
+        """The learning rate of the next step; ``None`` where it is not known."""
+        # float32, so no more digits than it has
+        return None if self.optimizer is None else float(f"{float(learning_rate.read(self.optimizer)):.7g}")
 
 
 def assemble(
@@ -203,6 +215,7 @@ def assemble(
         devices=devices,
         schedule=schedule,
         cluster=cluster,
+        names=SeriesNames(LEARNING_RATE) if own_train_step else SeriesNames(*MEASURED),
         notes=tuple(notes),
         unseeded=unseeded,
     )

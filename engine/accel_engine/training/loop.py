@@ -18,11 +18,10 @@ import tensorflow as tf
 
 from accel_engine.devices.host import processors
 from accel_engine.errors import ModelError
-from accel_engine.run.schema import series_name
-from accel_engine.training import cpu_layers, layers
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.training import cpu_layers, layers, learning_rate
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.gradients import global_norm
-from accel_engine.training.labels import Labels
 from accel_engine.training.micro_batches import Learn, in_parts
 
 CHUNK_SECONDS = 0.05
@@ -98,7 +97,12 @@ class Loop:
             CHUNK_SECONDS if assembly.alone else SHARED_CHUNK_SECONDS, least=assembly.simultaneous_steps
         )
         self._names: tuple[str, ...] = ()
-        step = _step(assembly, way.parts)
+        step, optimizer = _step(assembly, way.parts), assembly.optimizer
+        # Only a train_step of the user's could set another rate in the middle of a chunk.
+        constant = optimizer is not None and learning_rate.is_constant(optimizer) and not assembly.own_train_step
+        self._constant_rate_of = optimizer if constant else None
+        if optimizer is not None and not constant:
+            step = _with_rate(step, optimizer)
         # A TPU's strategy has the whole step compiled anyway.
         self._step = graph_of(step, assembly, jit_compile=True) if way.xla and not assembly.on_tpu else step
         self._chunk = graph_of(self._run_chunk, assembly)
@@ -166,7 +170,12 @@ class Loop:
         # Marked outside: what takes the place of a layer's own call is that layer's, too.
         with cpu_layers.faster(self._assembly, xla=self.way.xla), layers.marked(self._assembly.model):
             _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), nothing))
-        return measured.stack()
+        series = measured.stack()
+        if self._constant_rate_of is None:
+            return series
+        self._names = (*self._names, LEARNING_RATE)
+        rate = learning_rate.read(self._constant_rate_of)  # once a chunk: at each step it would cost time
+        return tf.concat([series, tf.fill([count, 1], rate)], axis=1)
 
     def _replica_step(self, *arguments: Any) -> tf.Tensor:
         logs = self._step(*self._feed.examples(*arguments))
@@ -182,7 +191,7 @@ def _step(assembly: Assembly, parts: int) -> Step:
     """One optimizer update on one replica: from raw examples and sparse labels to what it measured."""
     model, labels = assembly.model, assembly.labels
     if assembly.own_train_step:
-        return _own_step(model, labels, assembly.scale)
+        return _own_step(assembly)
     replicas = assembly.strategy.num_replicas_in_sync
     names = ("loss", "accuracy") if assembly.classifies else ("loss",)
 
@@ -215,15 +224,26 @@ def _step(assembly: Assembly, parts: int) -> Step:
     return step
 
 
-def _own_step(model: keras.Model, labels: Labels, scale: float) -> Step:
+def _with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
+    """A step that also gives the learning rate that its update used, unless it gives one itself."""
+
+    def step_with_rate(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+        rate = learning_rate.read(optimizer)  # before the update, which increments the iterations of a schedule
+        logs = step(x, y)
+        return {**logs, LEARNING_RATE: logs.get(LEARNING_RATE, rate)}
+
+    return step_with_rate
+
+
+def _own_step(assembly: Assembly) -> Step:
     """A model's own ``train_step``, with its metrics reset so that they are this step's, not running means."""
+    model, labels, names = assembly.model, assembly.labels, assembly.names
 
     def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
         for metric in model.metrics:
             metric.reset_state()
-        logs = model.train_step((scaled(x, scale), labels.encode(y)))
-        values = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, dict)}
-        scalars = {series_name(name): value for name, value in values.items() if value.shape.rank == 0}
+        logs = model.train_step((scaled(x, assembly.scale), labels.encode(y)))
+        scalars = names.scalars(keras.tree.map_structure(tf.convert_to_tensor, logs))
         if "loss" not in scalars:
             raise ModelError(f"the model's train_step returns {', '.join(scalars) or 'nothing'}, but no loss")
         return scalars

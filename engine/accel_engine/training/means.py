@@ -5,9 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.run.schema import LEARNING_RATE
+
 
 class Means:
-    """Means of every series over the steps of an epoch.
+    """Means of every series over the steps of an epoch, but for the learning rate, which is no measurement.
 
     Attributes:
         seconds: How long the steps took.
@@ -21,6 +23,8 @@ class Means:
     def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float) -> None:
         """Take in a chunk's steps."""
         for name, values in series.items():
+            if name == LEARNING_RATE:
+                continue
             self._sums[name] = self._sums.get(name, 0.0) + float(values.sum(dtype=np.float64))
             self._counts[name] = self._counts.get(name, 0) + len(values)
         self.seconds += seconds

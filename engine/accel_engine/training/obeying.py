@@ -100,8 +100,13 @@ class Obeying:
         if rate is None or not 0 < rate < math.inf:
             self._answer(command, obeyed=False, answer="a learning rate must be a number above 0")
             return
+        optimizer = self._assembly.optimizer
+        if optimizer is None:
+            answer = "the model's train_step has optimizers of its own, whose learning rates only it can set"
+            self._answer(command, obeyed=False, answer=answer)
+            return
         try:
-            self._assembly.model.optimizer.learning_rate = rate
+            optimizer.learning_rate = rate
         except (AttributeError, TypeError, ValueError) as error:
             self._answer(command, obeyed=False, answer=f"the optimizer refuses it: {' '.join(str(error).split())}")
             return

@@ -66,6 +66,6 @@ class Saving:
             self._progress.say(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
 
     @property
-    def _reached(self) -> tuple[int, float]:
+    def _reached(self) -> tuple[int, float | None]:
         """What tells two checkpoints apart: steps change all else, and a command the learning rate."""
         return self._progress.step, self._assembly.learning_rate

@@ -4,9 +4,11 @@ import time
 
 import numpy as np
 
-from accel_engine.events import ModelBuilt
+from accel_engine.events import LearningRateChanged, ModelBuilt
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.training.assembly import Assembly, optimizer_name
 from accel_engine.training.labels import loss_name
+from accel_engine.training.learning_rate import schedule_name
 
 
 def summarize(assembly: Assembly) -> ModelBuilt:
@@ -37,8 +39,17 @@ def summarize(assembly: Assembly) -> ModelBuilt:
     )
 
 
+def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | None:
+    """The event that says which learning rate a step begins with; ``None`` where that is not known."""
+    optimizer, rate = assembly.optimizer, assembly.learning_rate
+    if optimizer is None or rate is None:
+        return None
+    return LearningRateChanged(time=time.time(), step=step, learning_rate=rate, schedule=schedule_name(optimizer))
+
+
 def _series(assembly: Assembly) -> tuple[str, ...]:
     """Names of what is recorded at every step; a model's own ``train_step`` may give more."""
-    accuracy = ("accuracy",) if assembly.classifies else ()
+    accuracy = ("accuracy",) if assembly.classifies and not assembly.own_train_step else ()
     norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
-    return ("loss", *accuracy, *norm)
+    rate = () if assembly.optimizer is None else (LEARNING_RATE,)
+    return ("loss", *accuracy, *norm, *rate)

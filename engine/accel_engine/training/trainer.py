@@ -13,7 +13,6 @@ from accel_engine.devices.reading import Inventory
 from accel_engine.events import (
     DevicesFound,
     EpochEnded,
-    LearningRateChanged,
     Outcome,
     Phase,
     RunEnded,
@@ -42,7 +41,7 @@ from accel_engine.training.means import Means
 from accel_engine.training.obeying import Obeying
 from accel_engine.training.progress import Progress
 from accel_engine.training.saving import Saving
-from accel_engine.training.summary import summarize
+from accel_engine.training.summary import learning_rate_of, summarize
 from accel_engine.training.utilization import Utilization
 from accel_engine.training.validation import Validation
 from accel_engine.training.ways import Choice
@@ -233,6 +232,7 @@ class Trainer:
         else:
             self._loop = Loop(assembly, way, agree=self._agree)
         graph = self._loop.trace(self._order(0, self._steps_with(0)))
+        self._tell_names()
         self._utilization = Utilization(assembly, self._progress, self._hardware)
         self._run.keep(layers.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
         self._choice.tell_remembered()
@@ -267,7 +267,12 @@ class Trainer:
         seconds = time.perf_counter() - began
         self._run.keep(self._validation.examination.result(), progress.step)
         progress.say(Validated, epoch=progress.epochs, step=progress.step, metrics=metrics, seconds=seconds)
+        self._tell_names()
         return True
+
+    def _tell_names(self) -> None:
+        for remark in self._assembly.names.remarks():
+            self._progress.say(Warned, message=remark)
 
     def _record(self, measured: Measured) -> None:
         first = self._progress.step
@@ -310,6 +315,7 @@ class Trainer:
         )
         self._run.event(summarize(assembly))
         self._run.keep(intake_of(assembly.dataset, assembly.scale), self._progress.step)
-        self._progress.say(LearningRateChanged, step=self._progress.step, learning_rate=assembly.learning_rate)
+        if (rate := learning_rate_of(assembly, self._progress.step)) is not None:
+            self._run.event(rate)
         for note in assembly.notes:
             self._progress.say(Warned, message=note)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -25,6 +26,13 @@ LARGEST_BATCH = 256
 
 GROWTH = 4
 """How many times more of them than in training: no activations are kept for gradients, so they fit."""
+
+_ACCURACIES = (
+    keras.metrics.BinaryAccuracy,
+    keras.metrics.CategoricalAccuracy,
+    keras.metrics.SparseCategoricalAccuracy,
+)
+"""What Keras makes of ``metrics=["accuracy"]``."""
 
 
 class Validation:
@@ -175,7 +183,20 @@ class Validation:
 
     def _own_metrics(self) -> dict[str, float]:
         """What the metrics that the model brings have come to."""
-        if not (self._has_own_metrics or self._assembly.own_train_step):
+        assembly = self._assembly
+        if not (self._has_own_metrics or assembly.own_train_step):
             return {}
-        results = self._assembly.model.get_metrics_result()
-        return {name: float(value) for name, value in results.items() if np.ndim(value) == 0}
+        results = dict(assembly.model.get_metrics_result())
+        if not assembly.own_train_step and assembly.classifies and "accuracy" in results and not self._has_accuracy:
+            results["model_accuracy"] = results.pop("accuracy")
+            assembly.names.remark(
+                "the model's own metric accuracy is recorded as model_accuracy: accuracy is the share that is right"
+            )
+        values = assembly.names.scalars(keras.tree.map_structure(np.asarray, results))
+        return {name: float(value) for name, value in values.items()}
+
+    @property
+    def _has_accuracy(self) -> bool:
+        """Whether what the model calls accuracy is Keras' own, which is what the run calls so."""
+        metrics = [metric for each in self._assembly.model.metrics for metric in getattr(each, "metrics", [each])]
+        return any(isinstance(metric, _ACCURACIES) for metric in metrics if metric.name == "accuracy")

@@ -75,6 +75,10 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_goes_on(
     ]
     assert changed[0].learning_rate == changed[1].learning_rate == 0.5
     assert changed[0].step == changed[1].step
+    for one in (directory, worker):
+        before, after = np.split(read(one, "learning_rate")[1], [changed[0].step])
+        assert set(before) == {np.float32(0.001)}
+        assert set(after) == {np.float32(0.5)}
     assert last(directory).outcome is Outcome.STOPPED
     steps = last(directory).steps
     assert steps == last(worker).steps == latest_checkpoint(directory) == latest_checkpoint(worker)

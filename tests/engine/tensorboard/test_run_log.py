@@ -71,15 +71,40 @@ def test_every_step_and_every_validation_is_there(writer: RunWriter, log: RunLog
     assert not (tmp_path / "events" / "devices").exists()
 
 
-def test_a_series_of_the_users_that_is_called_as_one_of_every_run_has_a_tag_of_its_own(
+def test_a_series_of_the_users_that_is_called_as_the_pace_has_a_tag_of_its_own(
     writer: RunWriter, log: RunLog, tmp_path: Path
 ) -> None:
-    writer.event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5))
-    writer.chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "learning_rate": [0.25, 0.125]})
+    writer.chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "steps_per_second": [0.25, 0.125]})
     log.extend()
     found = scalars(tmp_path / "events" / "train")
-    assert found["learning_rate"] == [(0, 0.5)]
-    assert found["step/learning_rate"] == [(0, 0.25), (1, 0.125)]
+    assert found["steps_per_second"] == [(0, 2.0)]
+    assert found["step/steps_per_second"] == [(0, 0.25), (1, 0.125)]
+
+
+def test_the_learning_rate_of_each_step_is_there_once(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
+    writer.event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5, schedule="ExponentialDecay"))
+    log.extend()
+    writer.chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
+    log.extend()
+    writer.event(LearningRateChanged(time=1001.0, step=2, learning_rate=0.125))
+    writer.chunk(2, 1001.0, 1002.0, {"loss": [1.0], "learning_rate": [0.125]})
+    log.extend()
+    assert scalars(tmp_path / "events" / "train")["learning_rate"] == [(0, 0.5), (1, 0.25), (2, 0.125)]
+
+
+def test_of_steps_of_an_older_program_the_changes_of_the_learning_rate_are_there(
+    writer: RunWriter, log: RunLog, tmp_path: Path
+) -> None:
+    for step, rate in ((0, 0.5), (10, 0.25), (20, 0.125)):  # the last is forgotten before a step is taken with it
+        writer.event(LearningRateChanged(time=1000.0, step=step, learning_rate=rate))
+    train(writer, 0, 20)
+    log.extend()
+    begin(writer, first_step=15)
+    writer.event(LearningRateChanged(time=1003.0, step=15, learning_rate=0.25))
+    writer.chunk(15, 1003.0, 1004.0, {"loss": np.ones(10), "learning_rate": np.full(10, 0.25)})
+    log.extend()
+    found = scalars(tmp_path / "events" / "train")["learning_rate"]
+    assert found == [(0, 0.5), (10, 0.25), *((step, 0.25) for step in range(15, 25))]
 
 
 def test_what_comes_later_is_added(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_norms_are_those_of_a_plain_loop(gym: Gym, changes: dict[str, object], t
     trained = gym.train(PLAN.replace(**changes))
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
-    assert trained.only(ModelBuilt).series == ("loss", "accuracy", "gradient_norm")
+    assert trained.only(ModelBuilt).series == ("loss", "accuracy", "gradient_norm", "learning_rate")
     np.testing.assert_allclose(trained.series["gradient_norm"], plain_norms(), rtol=tolerance)
 
 
@@ -97,7 +97,7 @@ def test_the_norm_is_that_before_clipping(gym: Gym, tmp_path: Path) -> None:
 
 
 def test_nothing_of_it_is_computed_unless_asked(gym: Gym) -> None:
-    assert set(gym.train(PLAN.replace(gradient_norm="off")).series) == {"loss", "accuracy"}
+    assert set(gym.train(PLAN.replace(gradient_norm="off")).series) == {"loss", "accuracy", "learning_rate"}
 
 
 def test_a_model_with_a_train_step_of_its_own_is_refused_with_the_reason(gym: Gym, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_models_own_train_step_is_respected(gym: Gym, own_models: str, replica
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert set(trained.series["loss"]) == {7.0}
-    assert set(trained.series) == {"loss", "mine", "top_1", "metric_count"}
+    assert set(trained.series) == {"loss", "mine", "top_1", "metric_count", "learning_rate"}
     assert trained.series["mine"][-1] < trained.series["mine"][0]
     assert math.isfinite(trained.all(Validated)[-1].metrics["loss"])
 

@@ -9,6 +9,7 @@ from accel_engine.run import Labels, RunInfo, RunSummary, Status
 from accel_tui.run.curve import Curve
 from accel_tui.run.state import RunState
 from accel_tui.runs.comparison import Side, compare, series_of
+from tui.example_events import model_built
 
 
 def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> Side:
@@ -83,5 +84,13 @@ def test_devices_of_one_kind_are_counted() -> None:
 
 def test_series_of_all_runs_are_found() -> None:
     states = [RunState(curves={"loss": Curve(), "mae": Curve()}), RunState(curves={"loss": Curve(), "top": Curve()})]
-    assert series_of(side("a", state=state) for state in states) == ["loss", "mae", "top"]
+    assert series_of([side("a", state=state) for state in states]) == ["loss", "mae", "top"]
+
+
+def test_what_only_some_runs_or_only_validations_have_is_found() -> None:
+    states = [
+        RunState(built=model_built(series=("loss", "learning_rate")), curves={"loss": Curve(), "d_loss": Curve()}),
+        RunState(curves={"loss": Curve(), "learning_rate": Curve()}, validation={"f1_score": ((1, 0.5),)}),
+    ]
+    assert series_of([side("a", state=state) for state in states]) == ["loss", "d_loss", "f1_score"]
     assert series_of([]) == ["loss"]

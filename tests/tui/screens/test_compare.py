@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from accel_engine.events import Validated
 from accel_engine.plan import Plan
+from accel_engine.run.steps import RATE
 from accel_tui.screens import compare
 from accel_tui.screens.compare import CompareScreen
 from accel_tui.screens.runs import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.charts.compare_charts import CompareCharts
 from accel_tui.widgets.runs.compare_table import CompareTable
 from tui.fake_engine import FakeEngine
@@ -61,7 +64,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
         assert all(any(letter in line for line in plot) for letter in "ab"), "told apart without colours too"
         assert loss.series[0].style != loss.series[1].style
         assert [len(series.points) for series in loss.series] == [1, 1]
-        assert 2 <= len(charts(pilot)) <= 3
+        assert 2 <= len(charts(pilot)) <= 4
         table = pilot.app.screen.query_one(CompareTable)
         assert table.region.bottom <= size[1] - 1
         if size is not SMALL:
@@ -94,8 +97,24 @@ async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> No
         assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["mae", "steps/s"]
         await until(pilot, lambda: [each.curve.count for each in charts(pilot)[0].series] == [0, 2], "the curves")
         await pilot.press("a")
-        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["loss", "accuracy"]
+        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["learning rate", "loss"]
     other.close()
+
+
+async def test_rates_and_metrics_of_validations_are_compared_whichever_program_wrote_the_run(home: Path) -> None:
+    older, newer = trained(Plan(name="older")), FakeEngine(Plan(name="newer"))
+    newer.begin()
+    newer.writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
+    newer.say(Validated, epoch=1, step=2, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
+    async with StubApp().run_test(size=HUGE) as pilot:
+        await open_comparison(pilot, older.directory, newer.directory)
+        names = ["loss", "accuracy", "f1_score", RATE, "learning_rate"]
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names == names, "all series")
+        await shows(pilot, "f1 score ● b 0.75", "learning rate ━━ a 0.001  ━━ b 0.25")
+        await pilot.press("m", "o", "y")
+        rate, loss = charts(pilot)[4], charts(pilot)[0]
+        assert (rate.lens, loss.lens) == (Lens(log=True), Lens(log=True, smoothing=0.6, clip=True))
+    newer.close()
 
 
 async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
@@ -174,7 +193,7 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
         loss, told = charts(pilot)[0], pilot.app.screen.query_one(CompareCharts)
         await until(pilot, lambda: [each.curve.count for each in loss.series] == [100, 20], "the curves")
         await pilot.press("x")
-        await shows(pilot, "epoch 0")
+        await shows(pilot, "epoch  0")
         assert loss.scale
         assert loss.series[0].curve.count * 2 == pytest.approx(loss.series[1].curve.count, rel=1e-2)
         await pilot.press("x", "plus", "v")

@@ -9,7 +9,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from accel_engine.devices.reading import Reading, Sample
-from accel_engine.events import LearningRateChanged
+from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run.steps import RATE
 from accel_tui.run.window import Window
@@ -17,6 +17,7 @@ from accel_tui.screens.choose_charts import ChooseChartsScreen
 from accel_tui.screens.run import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.ground import plot_of
+from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.charts.chart_bar import ChartBar
 from accel_tui.widgets.charts.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
@@ -289,6 +290,35 @@ async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> N
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5)
         engine.chunk(np.arange(2000, 2010))
         await shows(pilot, "learning rate ━━ 0.5")
+
+
+async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "step 2,000")
+        charts_of(pilot).chosen = ("learning-rate", "loss")
+        engine.say(LearningRateChanged, step=2000, learning_rate=0.5, schedule="LinearDecay")
+        series = {"loss": np.ones(50), "learning_rate": np.linspace(0.5, 0.25, 50)}
+        engine.writer.chunk(2000, engine.now, engine.now + 1, series)
+        await shows(pilot, "learning rate ━━ 0.25", "0.25, LinearDecay")
+        rate = chart_of(pilot, "learning-rate")
+        assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)
+        assert rate.series[0].curve.at(2000) == (0.5, 0.5, 0.5)
+        await pilot.press("m", "o", "y")
+        assert (rate.lens, chart_of(pilot).lens) == (Lens(log=True), Lens(log=True, smoothing=0.6, clip=True))
+        await pilot.press("y", "plus", "plus", "plus", "plus", "plus", "end")
+        await until(pilot, lambda: rate.window and rate.series[0].detail.count == 0, "a part that is known exactly")
+
+
+async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engine: FakeEngine) -> None:
+    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "step 2,000")
+        engine.say(Validated, epoch=1, step=2000, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
+        await until(pilot, lambda: "f1 score" in [panel.title for panel in charts_of(pilot)._panels], "its chart")
+        await pilot.press("a")
+        await shows(pilot, "[ ] f1 score")
+        await pilot.press("escape")
+        charts_of(pilot).chosen = ("series-f1_score",)
+        await shows(pilot, "f1 score ● 0.7500")
 
 
 async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: FakeEngine) -> None:

@@ -8,6 +8,7 @@ from typing import TextIO
 
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
+from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.cli.durations import duration
 from accel_tui.cli.wording import epoch_of, means, worded
 from accel_tui.look.glyphs import has_unicode
@@ -126,7 +127,8 @@ class Bar(Log):
 def progress(state: RunState, width: float = math.inf) -> str:
     """How far a run is, in at most about 70 columns, and the use of the devices if there is room for that too."""
     parts = [epoch_of(state.current_epoch or 1, state)]
-    parts.append(means({name: curve.last for name, curve in list(state.curves.items())[:2]}))
+    measured = [(name, curve.last) for name, curve in state.curves.items() if name != LEARNING_RATE]
+    parts.append(means(dict(measured[:2])))
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
     elif state.rate:

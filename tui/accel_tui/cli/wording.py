@@ -26,6 +26,7 @@ from accel_tui.cli.durations import duration
 from accel_tui.run.state import RunState
 from accel_tui.run.workers import means_of, whereabouts
 from accel_tui.words import figures, units
+from accel_tui.words.metrics import ranges
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, in which nothing else is heard."""
@@ -69,7 +70,8 @@ def worded(event: Event, state: RunState) -> str:
             trained = f"{means(own.metrics)}  " if own else ""
             return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
         case LearningRateChanged():
-            return f"learning rate {event.learning_rate:g} from step {event.step:,} on"
+            onwards = f", then as {event.schedule} has it" if event.schedule else " on"
+            return f"learning rate {event.learning_rate:g} from step {event.step:,}{onwards}"
         case XlaTried():
             source = ", as an earlier run found" if event.remembered else ""
             way = "with" if event.xla else "without"
@@ -103,8 +105,9 @@ def epoch_of(epoch: int, state: RunState) -> str:
 
 def means(metrics: Mapping[str, float]) -> str:
     """``loss 0.2310  accuracy 0.931``: the loss first, so that a word before it is read as said of it."""
-    ordered = sorted(metrics.items(), key=lambda item: item[0] != "loss")  # Keras' own logs are in another order
-    return "  ".join(f"{name.replace('_', ' ')} {number(value, name)}" for name, value in ordered)
+    ordered = sorted(ranges(metrics), key=lambda item: item[0] != "loss")  # Keras' own logs are in another order
+    words = [(name, " to ".join(number(value, name) for value in values)) for name, values in ordered]
+    return "  ".join(f"{name.replace('_', ' ')} {values}" for name, values in words)
 
 
 def number(value: float, name: str = "") -> str:

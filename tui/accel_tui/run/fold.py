@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from types import SimpleNamespace
 
@@ -29,9 +30,12 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, Update
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import SeriesNames
 from accel_engine.run.steps import RATE, TIME
 from accel_engine.run.summary import Stretch
 from accel_tui.run.curve import Curve, Floats, extended
+from accel_tui.run.learning_rate import latest_rate
 from accel_tui.run.marks import extended as with_marks
 from accel_tui.run.marks import mark_of, resumed
 from accel_tui.run.meter import record
@@ -128,7 +132,7 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
             draft.epoch = event
         case Validated():
             draft.validated = event
-            for name, value in event.metrics.items():
+            for name, value in zip(_series_of(tuple(event.metrics)), event.metrics.values(), strict=True):
                 points = draft.validation.get(name, ())
                 if not isinstance(points, list):
                     points = draft.validation[name] = [*points]
@@ -138,6 +142,7 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
         case LearningRateChanged():
             earlier = tuple(point for point in draft.rates if point[0] < event.step)
             draft.learning_rate, draft.rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
+            draft.schedule = event.schedule
         case XlaTried():
             draft.xla = event
         case MicroBatchesTried():
@@ -150,6 +155,12 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
                 draft.halted = _HALTS[event.command]
         case RunEnded():
             draft.ended = event
+
+
+@lru_cache(maxsize=16)
+def _series_of(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of series for those of metrics, which are not the same where an older program wrote the run."""
+    return tuple(SeriesNames().scalars(dict.fromkeys(metrics, 0.0)))
 
 
 def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
@@ -169,7 +180,8 @@ def _after_stretch(state: RunState, stretch: Stretch) -> RunState:
     curves = curves_of(stretch)
     throughput = curves.pop(RATE, Curve())
     ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
-    return replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
+    state = replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
+    return replace(state, learning_rate=latest_rate(state, curves.get(LEARNING_RATE)))
 
 
 def curves_of(stretch: Stretch) -> dict[str, Curve]:
@@ -190,7 +202,7 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
     before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.ended_at]
     *curves, throughput, ended_at = extended([_filled(curve, first) for curve in before], values)
-    return replace(
+    state = replace(
         state,
         step=chunks[-1].first_step + chunks[-1].count,
         curves={**state.curves, **dict(zip(names, curves, strict=True))},
@@ -198,6 +210,8 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
         ended_at=ended_at,
         pace=pace,
     )
+    rate = latest_rate(state, state.curves.get(LEARNING_RATE))
+    return state if rate == state.learning_rate else replace(state, learning_rate=rate)
 
 
 def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:

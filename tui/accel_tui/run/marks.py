@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import isclose
 
 from accel_engine.events import (
     CheckpointSaved,
@@ -15,6 +16,8 @@ from accel_engine.events import (
     Validated,
     XlaTried,
 )
+
+_SAME = 1e-6  # float32 tells apart no less, and is rounded where replicas' rates are averaged
 
 MOST = 1024
 """How many places of a kind are kept: more than a terminal is wide."""
@@ -91,7 +94,9 @@ def mark_of(event: Event, rate: float | None) -> tuple[Kind, int] | None:
             return Kind.VALIDATION, step
         case CheckpointSaved(step=step):
             return Kind.CHECKPOINT, step
-        case LearningRateChanged(step=step, learning_rate=new) if rate is not None and new != rate:
+        case LearningRateChanged(step=step, learning_rate=new, schedule="") if rate and not isclose(
+            new, rate, rel_tol=_SAME
+        ):
             return (Kind.RATE_DOWN if new < rate else Kind.RATE_UP), step
         case XlaTried(step=step, remembered=False):
             return Kind.XLA, step

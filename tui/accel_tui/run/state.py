@@ -56,7 +56,8 @@ class RunState:
         xla: What trying XLA has shown; ``None`` while it was not tried.
         micro_batches: The same of micro-batches.
         work: What a step computes and the devices could; ``None`` before that was counted.
-        learning_rate: That of the next step, or ``None`` where the optimizer's own is in use.
+        learning_rate: That of the latest step, or what was set since; ``None`` where it is not known.
+        schedule: The class of the schedule that it follows; empty where it stays as it is.
         checkpoint: The last one.
         validated: The last validation.
         notices: The latest warnings and answers, newest last.
@@ -90,6 +91,7 @@ class RunState:
     micro_batches: MicroBatchesTried | None = None
     work: WorkCounted | None = None
     learning_rate: float | None = None
+    schedule: str = ""
     checkpoint: CheckpointSaved | None = None
     validated: Validated | None = None
     notices: tuple[Notice, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
+from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.run.state import RunState
 from accel_tui.words import fields, figures, names
 
@@ -125,13 +126,12 @@ def compare(sides: Sequence[Side]) -> Comparison:
     return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(alike) - len(equal))
 
 
-def series_of(sides: Iterable[Side]) -> list[str]:
-    """The per-step series of all runs, in the order in which the runs name them."""
-    return list(dict.fromkeys(name for side in sides for name in _series(side.state))) or ["loss"]
-
-
-def _series(state: RunState) -> Iterable[str]:
-    return state.built.series if state.built else state.curves
+def series_of(sides: Sequence[Side]) -> list[str]:
+    """What was measured of all runs: at steps, in the order in which the runs name it, then in validations only."""
+    told = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
+    found = [name for side in sides for name in side.state.curves]
+    tried = [name for side in sides for name in side.state.validation]
+    return [name for name in dict.fromkeys([*told, *found, *tried]) if name != LEARNING_RATE] or ["loss"]
 
 
 def _results(sides: Sequence[Side]) -> Iterable[Row]:

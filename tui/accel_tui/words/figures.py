@@ -45,6 +45,11 @@ def compact(number: float) -> str:
     return f"{number:.{3 - whole}f}{prefixes[-1]}"
 
 
+def learning_rate(value: float) -> str:
+    """A learning rate in four digits: ``0.0005``, ``3e-06``."""
+    return f"{value:.4g}"
+
+
 def metric(value: float) -> str:
     """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-05``."""
     if 0 < abs(value) < 1e-3:

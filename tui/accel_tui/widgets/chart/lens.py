@@ -1,6 +1,6 @@
 """How curves are looked at: one frozen value, the same for all charts of a screen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 X = Literal["step", "epoch", "time"]
@@ -25,6 +25,11 @@ class Lens:
     smoothing: float = 0.0
     clip: bool = False
     x: X = "step"
+
+    @property
+    def exact(self) -> "Lens":
+        """The same for values that are set and not measured: none of them is noise, and none is too far away."""
+        return replace(self, smoothing=0.0, clip=False)
 
     @property
     def words(self) -> str:

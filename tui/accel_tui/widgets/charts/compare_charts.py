@@ -10,7 +10,9 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
+from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
 from accel_tui.run.window import Part, Window, part_of
 from accel_tui.runs.comparison import Side, series_of
 from accel_tui.widgets.chart.axes import significant, step_axis
@@ -28,6 +30,7 @@ from accel_tui.words import figures
 _FEWEST = 2  # charts that are shown wherever they can be read
 _MOST = 6
 _MARK = "▸"
+_FORMATS = {RATE: figures.compact, LEARNING_RATE: figures.learning_rate}
 _STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent is the first's
 
 
@@ -124,8 +127,9 @@ class CompareCharts(ChartKeys):
 
     @property
     def names(self) -> list[str]:
-        """The series that there are, and the throughput."""
-        return [*series_of(self.sides), RATE]
+        """The series that there are, the throughput, and the learning rate."""
+        known = any(has_rate(side.state) for side in self.sides)
+        return [*series_of(self.sides), RATE, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
@@ -182,9 +186,10 @@ class CompareCharts(ChartKeys):
                 marked = self.has_focus and chart.id == self.marked and shown > 1
                 title = name.replace("_", " ")
                 chart.title = f"{_MARK} {title}" if marked else title
-                chart.format = figures.compact if name == RATE else significant
+                chart.format = _FORMATS.get(name, significant)
                 chart.empty = "no step was taken" if self.sides else "reading the runs"
-                chart.lens, chart.end = self.lens, self._goes_to
+                chart.lens = self.lens.exact if name == LEARNING_RATE else self.lens
+                chart.end = self._goes_to
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
@@ -222,6 +227,8 @@ class CompareCharts(ChartKeys):
 def _series(place: int, side: Side, name: str) -> Series:
     """What a run has of a series; nothing, where it has none of that name."""
     state = side.state
+    if name == LEARNING_RATE:
+        return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
     points = points_of(state.validation.get(name, ()))
     detail = state.details.get(name, NOTHING)

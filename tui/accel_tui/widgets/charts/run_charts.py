@@ -11,6 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 
+from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.run import window
 from accel_tui.run.state import RunState
 from accel_tui.run.window import Part, part_of
@@ -101,7 +102,7 @@ class RunCharts(ChartKeys, RunView):
         before, self.state = self.state, state
         if state.meters is not before.meters:
             self._read |= readings_of(state)
-        charted = (state.built, tuple(state.curves), bool(state.rates), self._read, state.over)
+        charted = (state.built, tuple(state.curves), tuple(state.validation), bool(state.rates), self._read, state.over)
         if charted != self._charted:
             self._charted = charted
             self._panels = panels_of(state, self._read)
@@ -132,8 +133,8 @@ class RunCharts(ChartKeys, RunView):
             chart = self._made[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
                 chart.format = figures.compact
-            elif panel.id == "learning-rate":
-                chart.format = "{:.4g}".format
+            elif panel.name == LEARNING_RATE:
+                chart.format = figures.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
         if fresh:
             self._grid.mount_all(self._made[panel.id] for panel in fresh)
@@ -200,7 +201,10 @@ class RunCharts(ChartKeys, RunView):
             chart = self._made[panel.id]
             if fresh:
                 chart.scale, chart.marks, chart.lens = around
-            if chart.series and panel.id == "learning-rate" and seldom == self._seldom:
+                if panel.name == LEARNING_RATE:
+                    chart.lens = self.lens.exact
+            told = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
+            if chart.series and told and seldom == self._seldom:
                 continue  # a line that only gets longer
             chart.series = series_of(self.state, panel)
         self._seldom = seldom

@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import elements
 from accel_engine.run.steps import RATE
 from accel_tui.run.device_curves import READINGS
-from accel_tui.run.held import constant_between
+from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
 from accel_tui.run.marks import Kind, Track
 from accel_tui.run.state import Points, RunState
 from accel_tui.widgets.chart import scale
@@ -14,8 +16,6 @@ from accel_tui.widgets.chart.frame import COLOURS
 from accel_tui.widgets.chart.lens import X
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
-
-LEARNING_RATE = "learning_rate"
 
 _TITLES = {
     RATE: "steps/s",
@@ -69,13 +69,21 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
         state: The run's.
         readings: What was ever read of its devices.
     """
-    names = list(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves])) or ["loss", "accuracy"]
+    names = [name for name in series_names(state) if name != LEARNING_RATE] or ["loss", "accuracy"]
     # The first two have their ids by their places: what they are called is known only when the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
-    series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in names[2:]]
-    rate = [Panel("learning-rate", LEARNING_RATE)] if state.rates and LEARNING_RATE not in names else []
+    others = [*names[2:], *(name for name in state.validation if name not in names)]  # there may be points alone
+    series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
+    parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
+    single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
+    rate = [Panel("learning-rate", LEARNING_RATE)] if has_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
-    return (*first, Panel("throughput", RATE), *series, *read[:1], *rate, *read[1:])
+    return (*first, Panel("throughput", RATE), *single, *read[:1], *rate, *read[1:], *of_many)
+
+
+def series_names(state: RunState) -> tuple[str, ...]:
+    """What is recorded at each step: what is known to come, and what has come."""
+    return tuple(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves]))
 
 
 def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
@@ -84,14 +92,17 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
         curves = state.readings.get(panel.name, {})
         devices = sorted(curves, key=_order)
         return tuple(Series(device, curves[device], style=_colour(place)) for place, device in enumerate(devices))
-    if panel.id == "learning-rate":
-        return (Series("learning rate", constant_between(state.rates, state.step, state.throughput.width)),)
+    if panel.name == LEARNING_RATE:
+        return (Series("learning rate", rate_curve(state), detail=rate_detail(state)),)
     detail = state.details.get(panel.name, NOTHING)
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation.get(panel.name, ()))
-    return (training, Series("validation", points=points, style="secondary")) if points else (training,)
+    if not points:
+        return (training,)
+    validation = Series("validation", points=points, style="secondary")
+    return (training, validation) if panel.name in state.curves else (validation,)
 
 
 @lru_cache(maxsize=16)

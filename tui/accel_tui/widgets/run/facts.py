@@ -29,7 +29,7 @@ class RunFacts(RunText):
         """What is told."""
         tried = (state.xla, state.micro_batches)
         rare = (state.info, state.built, *tried, state.work, state.devices, state.met, state.checkpoint)
-        return *rare, state.learning_rate
+        return *rare, _learning_rate(state)
 
     def words(self, state: RunState) -> Content:
         """A line for each fact that is known."""
@@ -40,8 +40,8 @@ class RunFacts(RunText):
             facts += _model(built, state)
         if state.work:
             facts += _work(state.work)
-        if state.learning_rate is not None:
-            facts.append(("learning rate", f"{state.learning_rate:.4g}"))
+        if rate := _learning_rate(state):
+            facts.append(("learning rate", rate))
         if state.devices:
             facts += _devices(state, state.devices)
         if met := state.met:
@@ -83,6 +83,13 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     if built.dropped_examples:
         facts.insert(6, ("left out", f"{built.dropped_examples:,} examples an epoch"))
     return [(label, value) for label, value in facts if value]  # of a script's run some are not known
+
+
+def _learning_rate(state: RunState) -> str:
+    """That of the latest step, and what it follows."""
+    if state.learning_rate is None:
+        return ""
+    return ", ".join(filter(None, (figures.learning_rate(state.learning_rate), state.schedule)))
 
 
 def _data(built: ModelBuilt) -> str:

@@ -10,6 +10,7 @@ from accel_tui.run.hardware import host_memory_used
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.text import RunText
 from accel_tui.words import figures, units
+from accel_tui.words.metrics import ranges
 
 _VALIDATION = "validation_"
 
@@ -86,10 +87,11 @@ class RunOutcome(RunText):
 
 def results(metrics: Mapping[str, float]) -> str:
     """Means in a line: ``loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861``."""
-    training = [name for name in metrics if not name.startswith(_VALIDATION)]
-    validation = [name for name in metrics if name.startswith(_VALIDATION)]
+    words = {name: " to ".join(map(figures.metric, values)) for name, values in ranges(metrics)}
+    training = [name for name in words if not name.startswith(_VALIDATION)]
+    validation = [name for name in words if name.startswith(_VALIDATION)]
     parts = [
-        word + ", ".join(f"{_name(name)} {figures.metric(metrics[name])}" for name in names)
+        word + ", ".join(f"{_name(name)} {words[name]}" for name in names)
         for word, names in (("", training), ("validation ", validation))
         if names
     ]

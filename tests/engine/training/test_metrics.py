@@ -1,0 +1,145 @@
+"""The metrics that users' models bring: each is recorded, under one name everywhere."""
+
+from pathlib import Path
+
+import keras
+import pytest
+
+from accel_engine import data
+from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
+from accel_engine.plan import Plan
+from accel_engine.run.series import MOST_ELEMENTS
+
+from .conftest import Gym
+
+PLAN = Plan(epochs=1, batch_size=256)
+"""Five steps."""
+
+MODELS = """
+import keras
+from keras import layers, metrics
+
+def compiled(input_shape, outputs, loss, measured):
+    model = keras.Sequential([keras.Input(input_shape), layers.Flatten(),
+                              layers.Dense(outputs, activation="softmax" if outputs > 1 else "sigmoid")])
+    model.compile("adam", loss, metrics=measured)
+    return model
+
+def one_output(input_shape):
+    return compiled(input_shape, 1, "binary_crossentropy", [metrics.F1Score(threshold=0.5)])
+
+def many_classes(input_shape, classes):
+    measured = [metrics.F1Score(name="F1-score"), metrics.TopKCategoricalAccuracy(5, name="top5-acc")]
+    return compiled(input_shape, classes, "categorical_crossentropy", measured)
+
+def alike(input_shape, classes):
+    measured = [metrics.TopKCategoricalAccuracy(k, name=name) for k, name in ((1, "top@1"), (5, "Top-1"), (9, "top_1"))]
+    return compiled(input_shape, classes, "categorical_crossentropy", measured)
+
+def accuracy(y, p):
+    return 7.0 + 0.0 * p[:, 0]
+
+def foreign_accuracy(input_shape, classes):
+    return compiled(input_shape, classes, "categorical_crossentropy", [accuracy])
+
+def keras_accuracy(input_shape, classes):
+    return compiled(input_shape, classes, "sparse_categorical_crossentropy", ["accuracy"])
+
+class Own(keras.Model):
+    def train_step(self, data):
+        super().train_step(data)
+        return {"loss": keras.ops.ones((1, 1)), "parts": keras.ops.arange(3.0), "D_loss": keras.ops.ones(()),
+                "d_loss": 2.0, "nested": {"x": 3.0}, "many": keras.ops.zeros(1000)}
+
+def own(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    model = Own(inputs, layers.Dense(classes, activation="softmax")(layers.Flatten()(inputs)))
+    model.compile("adam", "sparse_categorical_crossentropy",
+                  metrics=[keras.metrics.SparseCategoricalAccuracy(name="Acc@1")])
+    return model
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> str:
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    return str(path)
+
+
+def test_an_f1_score_of_one_output_is_one_number(gym: Gym, models: str) -> None:
+    plan = PLAN.replace(model=f"{models}:one_output", data="synthetic:6x6x1:2:700")
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+    model = keras.models.load_model(trained.directory / "model.keras")
+    (expected,) = model.evaluate(
+        dataset.validation.x * dataset.scale, dataset.validation.y[:, None], verbose=0, return_dict=True
+    )["f1_score"]
+    assert trained.only(Validated).metrics["f1_score"] == pytest.approx(float(expected), abs=1e-6)
+    assert not trained.all(Warned)
+
+
+def test_a_score_for_each_class_is_a_series_for_each(gym: Gym, models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{models}:many_classes"))
+
+    metrics = trained.only(Validated).metrics
+    assert set(metrics) == {"loss", "accuracy", "top5_acc", *(f"f1_score_{place}" for place in range(10))}
+    assert metrics["accuracy"] <= metrics["top5_acc"] <= 1
+    assert trained.ended.metrics["validation_top5_acc"] == metrics["top5_acc"]
+
+
+def test_metrics_that_would_have_one_name_are_all_kept_and_that_is_said(gym: Gym, models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{models}:alike"))
+
+    metrics = trained.only(Validated).metrics
+    assert metrics["top_1_2"] <= metrics["top_1_3"] <= metrics["top_1"]
+    assert metrics["top_1_2"] == pytest.approx(metrics["accuracy"])
+    messages = [event.message for event in trained.all(Warned)]
+    assert messages == [
+        "the metric top@1 is recorded as top_1_2: another one is top_1",
+        "the metric Top-1 is recorded as top_1_3: another one is top_1",
+    ]
+
+
+def test_another_metric_that_is_called_accuracy_is_kept_beside_it(gym: Gym, models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{models}:foreign_accuracy"))
+
+    metrics = trained.only(Validated).metrics
+    assert metrics["model_accuracy"] == 7.0
+    assert metrics["accuracy"] <= 1.0
+    assert "recorded as model_accuracy" in trained.only(Warned).message
+
+
+def test_the_accuracy_of_keras_is_the_accuracy(gym: Gym, models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{models}:keras_accuracy"))
+
+    assert set(trained.only(Validated).metrics) == {"loss", "accuracy"}
+    assert not trained.all(Warned)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_nothing_that_a_train_step_gives_is_left_out_without_a_word(gym: Gym, models: str, replicas: int) -> None:
+    strategy = "mirrored" if replicas == 2 else "default"
+    trained = gym.train(PLAN.replace(model=f"{models}:own", strategy=strategy, virtual_cpus=replicas))
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    series = {name: values[0] for name, values in trained.series.items() if not name.startswith("many_")}
+    rate = series.pop("learning_rate")
+    assert rate == pytest.approx(0.001)
+    assert series == {
+        "loss": 1,
+        "parts_0": 0,
+        "parts_1": 1,
+        "parts_2": 2,
+        "d_loss_2": 1,
+        "d_loss": 2,
+        "nested_x": 3,
+    }
+    assert sum(name.startswith("many_") for name in trained.series) == MOST_ELEMENTS
+    messages = [event.message for event in trained.all(Warned)]
+    assert f"the metric many has 1,000 values: the first {MOST_ELEMENTS} are recorded" in messages
+    assert "the metric D_loss is recorded as d_loss_2: another one is d_loss" in messages
+    assert set(trained.only(Validated).metrics) == {"loss", "acc_1"}
+    assert trained.only(ModelBuilt).series == ("loss", "learning_rate")
