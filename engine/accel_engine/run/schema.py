@@ -93,6 +93,8 @@ CREATE TABLE IF NOT EXISTS inside (
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 """The columns of ``chunk`` that are not series; every other column is one."""
 
+_SERIES = re.compile(r"[A-Za-z_]\w*")
+
 
 def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a run's database.
@@ -154,10 +156,15 @@ def series_name(name: str) -> str:
     return f"metric_{plain}" if plain in FIXED_CHUNK_COLUMNS or not plain or plain[0].isdigit() else plain
 
 
+def is_series(column: str) -> bool:
+    """Whether a column of ``chunk`` can be a series: of a file from elsewhere, one may have any name."""
+    return column not in FIXED_CHUNK_COLUMNS and bool(_SERIES.fullmatch(column))
+
+
 def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Names of the per-step series that the run records."""
     columns = [row[1] for row in connection.execute("PRAGMA table_info(chunk)")]
-    return tuple(name for name in columns if name not in FIXED_CHUNK_COLUMNS)
+    return tuple(filter(is_series, columns))
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -1,7 +1,6 @@
 """Writing everything that a run's engine says."""
 
 import os
-import re
 import socket
 import sqlite3
 import threading
@@ -15,7 +14,7 @@ from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.run.commands import Command
 from accel_engine.run.making import process_start, put, refuse_taken
 from accel_engine.run.samples import SamplePacker
-from accel_engine.run.schema import INSIDE, SPANS, SUMMARY, connect, series_columns, transaction
+from accel_engine.run.schema import INSIDE, SPANS, SUMMARY, connect, is_series, series_columns, transaction
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
     import numpy as np
@@ -25,8 +24,6 @@ if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
 
 PATIENCE_SECONDS = 60.0
 """How long an engine waits while somebody else holds the file locked, before its run fails."""
-
-_SERIES_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class RunWriter:
@@ -208,7 +205,7 @@ class RunWriter:
             self._step = step
 
     def _add_series(self, name: str) -> None:
-        if not _SERIES_NAME.fullmatch(name):
+        if not is_series(name):
             raise ValueError(f"{name!r} cannot name a series")
         self._connection.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
         self._series = (*self._series, name)

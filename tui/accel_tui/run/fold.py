@@ -31,6 +31,7 @@ from accel_engine.events import (
 from accel_engine.run import Chunk, Update
 from accel_engine.run.steps import RATE, TIME
 from accel_engine.run.summary import Stretch
+from accel_engine.text import printable_fields
 from accel_tui.run.curve import Curve, Floats, extended
 from accel_tui.run.marks import extended as with_marks
 from accel_tui.run.marks import mark_of, resumed
@@ -44,8 +45,8 @@ _HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # w
 
 
 def fold(state: RunState, update: Update) -> RunState:
-    """Give the state of a run after it has said this too."""
-    state = _after_events(state, update.events)
+    """Give the state of a run after it has said this too, with all text in it fit for a terminal."""
+    state = _after_events(state, printable_fields(update.events))
     if update.stretch:
         state = _after_stretch(state, update.stretch)
     for chunks in _contiguous(update.chunks):
