@@ -75,7 +75,7 @@ def printable_fields(value: T) -> T:
         before = [(name, getattr(value, name)) for name in names]
         changed = {name: new for name, old in before if (new := printable_fields(old)) is not old}
         return replace(value, **changed) if changed else value  # type: ignore[type-var]
-    return value if cleaned == value else cleaned
+    return value if cleaned is value or cleaned == value else cleaned
 
 
 @lru_cache(maxsize=256)
