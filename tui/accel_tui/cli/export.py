@@ -1,5 +1,6 @@
 """``accel-tui export``: a run in a form that other programs read."""
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -65,11 +66,12 @@ def export(run: str, form: str, output: str | None, table: str | None, force: bo
     write(path)
 
 
-class _Shown:
+class _Shown(io.TextIOBase):
     """A terminal in place of a file: the data is for programs, and is cleaned only where a person looks at it."""
 
-    def write(self, text: str) -> None:
+    def write(self, text: str) -> int:
         write(text, end="")
+        return len(text)
 
 
 def _name(directory: Path, form: str, table: str) -> str:
