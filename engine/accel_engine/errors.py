@@ -36,7 +36,7 @@ class PlanError(UsageError):
         super().__init__(f"{field} = {value!r}: {allowed}")
         self.field = field
         self.value = value
-        self.allowed = allowed
+        self.allowed = printable(allowed)
 
 
 class ModelError(AccelError):
