@@ -16,6 +16,7 @@ from accel_engine.doctor import Check, failed, passed, warned
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader
 from accel_engine.run.schema import connect
+from accel_engine.text import printable
 from accel_tui.cli import main, terminal_checks
 from accel_tui.cli.progress import Bar
 from accel_tui.cli.root import COMMANDS
@@ -187,11 +188,16 @@ def test_training_tells_what_the_user_s_model_raised_without(
     assert "1b]52;c" in written or view == "--detach"
 
 
-def test_a_name_stays_as_it_was_typed(engines: Engines, run_command: Run) -> None:
+def test_a_name_stays_as_it_was_typed_and_a_run_is_found_by_what_is_shown_of_it(
+    engines: Engines, run_command: Run
+) -> None:
     run_command(f"train --name {shlex.quote(HOSTILE)}")
     (line,) = run_command("runs --json").lines
     assert json.loads(line)["name"] == HOSTILE
-    assert run_command(f"runs --filter {shlex.quote('name:H')} --json").lines
+    engines.wait(120)
+    assert run_command(shlex.join(["rename", printable(HOSTILE), "fine"])).status == 0
+    (line,) = run_command("runs --json").lines
+    assert json.loads(line)["name"] == "fine"
 
 
 def test_data_for_other_programs_is_as_it_was_said(run: FakeEngine, run_command: Run) -> None:
