@@ -1,5 +1,7 @@
 """Errors whose text is meant for the person at the terminal."""
 
+from accel_engine.text import printable
+
 
 class AccelError(Exception):
     """Something that the user can read and act upon; shown as one message, never as a traceback.
@@ -9,6 +11,10 @@ class AccelError(Exception):
     """
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        """What it says, in which names, values and other errors may be quoted, fit for the terminal."""
+        return printable(super().__str__())
 
 
 class UsageError(AccelError):
@@ -30,7 +36,7 @@ class PlanError(UsageError):
         super().__init__(f"{field} = {value!r}: {allowed}")
         self.field = field
         self.value = value
-        self.allowed = allowed
+        self.allowed = printable(allowed)
 
 
 class ModelError(AccelError):

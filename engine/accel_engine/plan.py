@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import shlex
 import tomllib
 from collections.abc import Container, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -15,6 +14,7 @@ from accel_engine import data, models, strategies
 from accel_engine.data.scaling import SCALES
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.spec import AUTO, Spec
+from accel_engine.text import shell_command
 
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
@@ -203,7 +203,7 @@ class Plan:
         for name, value in self.to_mapping().items():
             if name in changed or name in always:
                 words += [flag(name), _text(value)]
-        return shlex.join(words)
+        return shell_command(words)
 
     @property
     def policy(self) -> str:

@@ -10,6 +10,7 @@ from textual import on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Resize
+from textual.notifications import SeverityLevel
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.theme import Theme
@@ -19,6 +20,7 @@ from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError
 from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
+from accel_engine.text import printable, printable_line
 from accel_tui import messages
 from accel_tui.commands import KeyCommands
 from accel_tui.engines import EngineApp
@@ -161,6 +163,21 @@ class AccelApp(LeavingApp, EngineApp):
     def _worker_failed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
             self.notify(f"{event.worker.group}: {event.worker.error}", title="This should not happen", severity="error")
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Tell something in a corner of the screen; never as markup, whoever tells it."""
+        del markup
+        super().notify(
+            printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
+        )
 
     def action_help(self) -> None:
         """Explain the keys."""

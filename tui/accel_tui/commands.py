@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.markup import escape
 
+from accel_engine.text import printable_line
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.words import fields
 
@@ -24,16 +26,21 @@ class ListedCommands(Provider):
     async def discover(self) -> Hits:
         """All of it."""
         for title, about, call in self.commands():
-            yield DiscoveryHit(title, call, help=about)
+            yield DiscoveryHit(_literal(title), call, help=_literal(about))
 
     async def search(self, query: str) -> Hits:
         """What fits the query by its title, and after that, what is told of it in these words."""
         matcher, wanted = self.matcher(query), query.lower().split()
         for title, about, call in self.commands():
             if (score := matcher.match(title)) > 0:
-                yield Hit(score, matcher.highlight(title), call, help=about)
+                yield Hit(score, matcher.highlight(_literal(title)), call, help=_literal(about))
             elif all(word in about.lower() for word in wanted):
-                yield Hit(_BY_WORDS, title, call, help=about)
+                yield Hit(_BY_WORDS, _literal(title), call, help=_literal(about))
+
+
+def _literal(text: str) -> str:
+    """Text that shows as it is where the palette takes markup: a run may be called ``[@click=app.quit]``."""
+    return escape(printable_line(text))
 
 
 class KeyCommands(ListedCommands):

@@ -11,6 +11,7 @@ from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
+from accel_engine.text import printable
 from accel_tui import messages
 from accel_tui.sampling import MakeSampler, SamplingApp
 from accel_tui.words.engine_words import engine_words
@@ -79,7 +80,7 @@ class EngineApp(SamplingApp):
 
     @on(messages.EngineChanged)
     def _show_engine(self, event: messages.EngineChanged) -> None:
-        self.engine_words = engine_words(self._engine) if self._engine else event.problem
+        self.engine_words = printable(engine_words(self._engine) if self._engine else event.problem)
         self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
 
     def start_run(self, plan: Plan) -> None:
@@ -117,7 +118,7 @@ class EngineApp(SamplingApp):
         except AccelError as error:
             self.post_message(messages.StartFailed(str(error), engine))
         except Exception as error:  # a process could not be started, say: the next start may go well
-            self.post_message(messages.StartFailed(f"{type(error).__name__}: {error}", engine))
+            self.post_message(messages.StartFailed(printable(f"{type(error).__name__}: {error}"), engine))
             raise
 
     @on(messages.RunHandedOver)

@@ -9,6 +9,7 @@ from textual.types import CSSPathType
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Inventory, Sample
+from accel_engine.text import printable_fields
 from accel_tui import messages
 from accel_tui.run.meter import Meter, record
 from accel_tui.terminal.painting import PaintingApp
@@ -61,7 +62,7 @@ class SamplingApp(PaintingApp):
 
     @on(messages.DevicesFound)
     def _take_inventory(self, event: messages.DevicesFound) -> None:
-        self.inventory = event.inventory
+        self.inventory = printable_fields(event.inventory)
 
     @on(messages.DevicesRead)
     def _take_samples(self, event: messages.DevicesRead) -> None:

@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import linecache
-import re
 import sys
 import textwrap
 import traceback
@@ -19,6 +18,7 @@ import tensorflow as tf
 from accel_engine.errors import ModelError
 from accel_engine.models import UserModel
 from accel_engine.registry import suggestion
+from accel_engine.text import printable
 
 _OUT_OF_MEMORY = (MemoryError, tf.errors.ResourceExhaustedError)
 """What is no fault of the user's code, and is explained elsewhere."""
@@ -53,7 +53,7 @@ def reason(error: BaseException) -> str:
 
 def one_line(text: str) -> str:
     """A message shortened to one line: Keras' own have several, some of them in bold."""
-    return textwrap.shorten(re.sub(r"\x1b\[[0-9;]*m", "", text), 500)
+    return textwrap.shorten(printable(text), 500)
 
 
 @contextmanager

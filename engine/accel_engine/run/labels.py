@@ -15,6 +15,7 @@ from typing import Any
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run.schema import connect, transaction
+from accel_engine.text import printable
 
 NAME_LENGTH = 80
 """The most characters of a name."""
@@ -138,8 +139,8 @@ def retag(directory: Path, changes: Iterable[str]) -> Labels:
 
 
 def _line(text: str, what: str, longest: int) -> str:
-    """One line without control characters."""
-    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    """One line, as it will be shown."""
+    line = " ".join(printable(text).split())
     if len(line) > longest:
         raise UsageError(f"{what} has at most {longest} characters; this one has {len(line)}")
     return line

@@ -19,6 +19,7 @@ from accel_engine.run.home import runs_directory
 from accel_engine.run.parts import Membership, read_membership
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
+from accel_engine.text import printable_line
 
 _Stamp = tuple[int, int, int, int]  # when a run's database and what is to go into it were written, and their sizes
 
@@ -115,8 +116,8 @@ def find(reference: str) -> Path:
     """Find the run that is meant.
 
     Args:
-        reference: A run's id, its name (of several the newest), the unique beginning of an id, ``last`` for
-            the newest, or a run's directory.
+        reference: A run's id, its name, also as it is shown (of several the newest), the unique beginning of an id,
+            ``last`` for the newest, or a run's directory.
 
     Raises:
         UsageError: There is none, or more than one.
@@ -134,7 +135,7 @@ def find(reference: str) -> Path:
     if reference == "last":
         ids = {run.id for run in runs}  # a part of a run that is here too is not what anybody means
         return next(run for run in runs if run.membership is None or run.membership.run not in ids).directory
-    named = [run for run in runs if run.info and run.info.name == reference]
+    named = [run for run in runs if run.info and reference in (run.info.name, printable_line(run.info.name))]
     prefixed = [run for run in runs if run.id.startswith(reference)]
     for matches in (named[:1], prefixed):
         if len(matches) == 1:

@@ -99,6 +99,8 @@ FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 _NO_SERIES = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
 """What stands beside series in files, tables and JSON lines, so that no series can have its name."""
 
+_SERIES = re.compile(r"[A-Za-z_]\w*")
+
 
 def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a run's database.
@@ -160,10 +162,15 @@ def series_name(name: str) -> str:
     return f"metric_{plain}" if plain in _NO_SERIES or not plain or plain[0].isdigit() else plain
 
 
+def is_series(column: str) -> bool:
+    """Whether a column of ``chunk`` can be a series: of a file from elsewhere, one may have any name."""
+    return column not in FIXED_CHUNK_COLUMNS and bool(_SERIES.fullmatch(column))
+
+
 def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Names of the per-step series that the run records."""
     columns = [row[1] for row in connection.execute("PRAGMA table_info(chunk)")]
-    return tuple(name for name in columns if name not in FIXED_CHUNK_COLUMNS)
+    return tuple(filter(is_series, columns))
 
 
 def _version(connection: sqlite3.Connection) -> int:

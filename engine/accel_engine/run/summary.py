@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_engine.run.buckets import BUCKET, Buckets, empty, fold, merge
-from accel_engine.run.schema import SPANS
+from accel_engine.run.schema import SPANS, series_columns
 from accel_engine.run.steps import RATE, TIME, read_steps
 
 ROW = 64
@@ -109,11 +109,10 @@ def _rows(
     series: dict[str, Buckets] = {}
     start = first - first % SPANS[level]
     size = -(-(last - start) // SPANS[level]) * ROW
-    names = () if wanted is None else (*wanted, RATE, TIME)
-    among = f" AND series IN ({', '.join('?' * len(names))})" if names else ""
+    names = (*(series_columns(connection) if wanted is None else wanted), RATE, TIME)
     for step, name, packed in connection.execute(
         "SELECT first_step, series, buckets FROM summary "
-        f"WHERE level = ? AND first_step >= ? AND first_step < ?{among}",
+        f"WHERE level = ? AND first_step >= ? AND first_step < ? AND series IN ({', '.join('?' * len(names))})",
         (level, start, last, *names),
     ):
         if name not in series:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from accel_engine.devices.reading import Sample
 from accel_engine.events import Event
+from accel_engine.run.schema import is_series
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to list runs or to ask something of one takes none
     import numpy as np
@@ -65,5 +66,9 @@ def chunk_of(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
         count,
         started,
         ended,
-        {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
+        {
+            name: np.frombuffer(blob, dtype="<f4")
+            for name, blob in zip(names, columns, strict=True)
+            if blob is not None and is_series(name)
+        },
     )

@@ -1,7 +1,6 @@
 """Writing everything that a run's engine says."""
 
 import os
-import re
 import socket
 import sqlite3
 import threading
@@ -20,7 +19,16 @@ from accel_engine.run.making import put, refuse_commands
 from accel_engine.run.ownership import taken
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.samples import SamplePacker
-from accel_engine.run.schema import INSIDE, SCHEMA_VERSION, SPANS, SUMMARY, connect, series_columns, transaction
+from accel_engine.run.schema import (
+    INSIDE,
+    SCHEMA_VERSION,
+    SPANS,
+    SUMMARY,
+    connect,
+    is_series,
+    series_columns,
+    transaction,
+)
 from accel_engine.run.status import Status, read_info
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
@@ -31,8 +39,6 @@ if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
 
 PATIENCE_SECONDS = 60.0
 """How long an engine waits while somebody else holds the database locked, or for the one before it to end."""
-
-_SERIES_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class RunWriter:
@@ -262,7 +268,7 @@ class RunWriter:
             self._step = step
 
     def _add_series(self, name: str) -> None:
-        if not _SERIES_NAME.fullmatch(name):
+        if not is_series(name):
             raise ValueError(f"{name!r} cannot name a series")
         self._connection.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
         self._series = (*self._series, name)

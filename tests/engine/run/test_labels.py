@@ -69,6 +69,11 @@ def test_too_long_a_name_or_note_is_refused(directory: Path) -> None:
         annotate(directory, "n" * 2001)
 
 
+def test_what_cannot_be_seen_is_written_out_in_a_name_and_a_note(directory: Path) -> None:
+    assert rename(directory, "a\x1b[2J\tb\u202e").name == r"a\x1b[2J b\u202e"
+    assert annotate(directory, "👩\u200d💻 \x1b[1mbold\x1b[0m").note == "👩\u200d💻 bold"
+
+
 def test_what_is_no_run_takes_no_labels(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="holds no run"):
         rename(tmp_path, "x")

@@ -13,6 +13,7 @@ from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS, answer, who
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import DATABASE, connect
+from accel_engine.run.steps import RATE, TIME
 
 
 def test_nothing_new_is_an_empty_update(reader: RunReader) -> None:
@@ -175,3 +176,18 @@ def test_what_is_passed_over_is_not_read(directory: Path, writer: RunWriter, rea
     update = reader.poll()
     assert [chunk.first_step for chunk in update.chunks] == [1]
     assert [event.time for event in update.events] == [2.0]
+
+
+def test_a_column_that_no_engine_could_have_made_is_no_series(directory: Path, writer: RunWriter) -> None:
+    for first in range(0, 3 * (1 << 12), 1 << 10):
+        writer.chunk(first, 0.0, 1.0, {"loss": [1.0] * (1 << 10)})
+    with closing(connect(directory)) as connection:
+        connection.execute('ALTER TABLE chunk ADD COLUMN "a\x1b[2J" BLOB')
+        connection.execute('UPDATE chunk SET "a\x1b[2J" = loss')
+        connection.execute(
+            "INSERT INTO summary SELECT level, first_step, 'a\x1b[2J', buckets FROM summary WHERE series = 'loss'"
+        )
+    with closing(RunReader(directory)) as reader:
+        assert {name for chunk in reader.poll().chunks for name in chunk.series} == {"loss"}
+        assert reader.stretch(0, 3 << 12, 1 << 10).series.keys() == {"loss", RATE, TIME}
+        assert reader.stretch(0, 3 << 12, 1).series.keys() == {"loss", RATE, TIME}

@@ -54,7 +54,7 @@ def test_a_terminal_that_says_nothing_of_itself_is_told_as_it_is_settled(
 
 
 def test_no_word_ends_a_control_sequence_or_begins_one() -> None:
-    assert plain("a\x07b\x1b]0;c\n") == "a b ]0;c "
+    assert plain("a\x07b\x1b]0;c\n") == r"a\x07b\x1b]0;c "
     assert notification("a;b", "c;d", {"TERM": "foot"}) == "\x1b]777;notify;a,b;c,d\x07"
 
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (the last stop: nobody at a terminal should meet a traceback)
         if os.environ.get("ACCEL_TUI_DEBUG"):
-            traceback.print_exc()
+            say(traceback.format_exc())
             return 1
         say(
             f"unexpected {type(error).__name__}: {error}\n"

@@ -12,6 +12,7 @@ from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
 from accel_engine.plan import Plan
+from accel_tui.cli.speech import write
 from accel_tui.cli.table import table
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
@@ -34,8 +35,8 @@ def models(as_json: bool) -> None:
         _print_json(_public(entry) | {"takes": entry.takes} for entry in entries)
         return
     rows = [(entry.name, f"{entry.summary}. Takes {entry.takes}.") for entry in entries]
-    click.echo(table(("MODEL", "WHAT IT IS"), rows))
-    click.echo("\nAnd your own: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
+    write(table(("MODEL", "WHAT IT IS"), rows))
+    write("\nAnd your own: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
 
 
 @_command("data", "accel-tui train --data synthetic:64x64x3:100")
@@ -60,8 +61,8 @@ def data(as_json: bool) -> None:
         )
         for entry in entries
     ]
-    click.echo(table(("DATA", "SHAPE", "CLASSES", "EXAMPLES", "WHAT IT IS"), rows))
-    click.echo("\nAnd your own: FILE.npz, or a folder with a folder of images for each class")
+    write(table(("DATA", "SHAPE", "CLASSES", "EXAMPLES", "WHAT IT IS"), rows))
+    write("\nAnd your own: FILE.npz, or a folder with a folder of images for each class")
 
 
 @_command("strategies", "accel-tui train --strategy mirrored --virtual-cpus 2")
@@ -86,7 +87,7 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
         else (entry.name, "yes", f"{entry.summary}.")
         for entry in entries
     ]
-    click.echo(table(("STRATEGY", "FITS", "WHAT IT IS FOR"), rows))
+    write(table(("STRATEGY", "FITS", "WHAT IT IS FOR"), rows))
 
 
 def _public(entry: Any) -> dict[str, Any]:
@@ -96,4 +97,4 @@ def _public(entry: Any) -> dict[str, Any]:
 
 def _print_json(objects: Iterable[dict[str, Any]]) -> None:
     for item in objects:
-        click.echo(json.dumps(item))
+        write(json.dumps(item))

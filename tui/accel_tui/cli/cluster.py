@@ -1,13 +1,14 @@
 """``accel-tui cluster``: what to run on each of several machines that train together, or running this one's part."""
 
 import os
-import shlex
 
 import click
 
 from accel_engine.cluster import Cluster
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
+from accel_engine.text import shell_command
+from accel_tui.cli.speech import write
 from accel_tui.cli.train import train
 
 EPILOG = """\b
@@ -89,8 +90,9 @@ def cluster(
         return status
     for part, address in zip(parts, everyone, strict=True):
         leads = ", the chief" * (part.chief and not servers)
-        click.echo(f"# {part.name}{leads}, on {address.rpartition(':')[0]}")
-        click.echo(f"TF_CONFIG={shlex.quote(part.to_tf_config())} {shlex.join(['accel-tui', 'train', *words])}\n")
+        write(f"# {part.name}{leads}, on {address.rpartition(':')[0]}")
+        config = shell_command([part.to_tf_config()])
+        write(f"TF_CONFIG={config} {shell_command(['accel-tui', 'train', *words])}\n")
     return 0
 
 

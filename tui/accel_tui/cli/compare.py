@@ -11,6 +11,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
+from accel_tui.cli.speech import write
 from accel_tui.cli.table import shortened, table
 from accel_tui.run.curve import CAPACITY
 from accel_tui.run.fold import fold
@@ -41,13 +42,13 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         raise UsageError(f"{same}name two runs or more to compare")
     found = lay_out([_side(directory) for directory in directories])
     if as_json:
-        click.echo(json.dumps(_wire(found), default=list))
+        write(json.dumps(_wire(found), default=list))
         return
     titles = [shortened(side.title, TITLE_WIDTH) for side in found.sides]
-    click.echo(table(("", *titles), [_line(row) for row in (*found.plan, *found.results)]))
+    write(table(("", *titles), [_line(row) for row in (*found.plan, *found.results)]))
     if not found.plan:
-        click.echo("\nTheir plans do not differ.")
-    click.echo(f"\n{found.words}")
+        write("\nTheir plans do not differ.")
+    write(f"\n{found.words}")
 
 
 def _side(directory: Path) -> Side:

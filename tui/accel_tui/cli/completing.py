@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from accel_engine.text import printable_line
+
 Found = Iterable[tuple[str, str]]
 """What there is, and what it is."""
 
@@ -20,12 +22,19 @@ def attach(parameter: click.Parameter) -> None:
         too = parameter.name in _FILES_TOO
 
         def complete(ctx: click.Context, typed: str) -> list[CompletionItem]:  # noqa: ARG001 (click's signature)
-            found = [CompletionItem(value, help=about) for value, about in find() if value.startswith(typed)]
+            found = _items(pair for pair in find() if pair[0].startswith(typed))
             if not found and find is _runs:
-                found = [CompletionItem(value, help=about) for value, about in _named(typed)]
+                found = _items(_named(typed))
             return [CompletionItem(typed, type="file")] if too and not found else found
 
         parameter.shell_complete = complete  # type: ignore[method-assign, assignment]
+
+
+def _items(found: Found) -> list[CompletionItem]:
+    """What a shell is given to show and to put in: nothing that the terminal would obey."""
+    return [
+        CompletionItem(value, help=printable_line(about)) for value, about in found if value == printable_line(value)
+    ]
 
 
 def _known(name: str) -> Callable[[], Found] | None:

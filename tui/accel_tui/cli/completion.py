@@ -3,6 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
+from accel_tui.cli.speech import write
+
 PROGRAM = "accel-tui"
 
 INSTALL = {
@@ -37,5 +39,5 @@ def completion(shell: str) -> None:
     assert kind is not None  # noqa: S101 (click knows all three)
     script = kind(root, {}, PROGRAM, COMPLETE).source().strip()
     # What is said of a command may have commas, at which click's script for fish would cut it.
-    click.echo(script.replace('string split ","', 'string split --max 1 ","'))
-    click.echo(f"# Put this where {shell} looks for it: {INSTALL[shell]}")  # last: zsh asks the first line whose it is
+    write(script.replace('string split ","', 'string split --max 1 ","'))
+    write(f"# Put this where {shell} looks for it: {INSTALL[shell]}")  # last: zsh asks the first line whose it is

@@ -12,6 +12,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find, request
 from accel_engine.run.commands import answer
+from accel_tui.cli.speech import write
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""
@@ -86,7 +87,7 @@ def _ask(directory: Path, name: str, argument: float | None = None, *, wait: boo
     """Ask a run's engine for something and print its answer; the status for the shell."""
     number = request(directory, name, argument)
     if not wait:
-        click.echo(f"asked run {directory.name} to {name.replace('_', ' ')}")
+        write(f"asked run {directory.name} to {name.replace('_', ' ')}")
         return 0
     deadline = time.monotonic() + PATIENCE
     while (reply := answer(directory, number)) is None:
@@ -102,7 +103,7 @@ def _ask(directory: Path, name: str, argument: float | None = None, *, wait: boo
     obeyed, words = reply
     if not obeyed:
         raise RunError(f"run {directory.name} did not {name.replace('_', ' ')}: {words}")
-    click.echo(f"{directory.name}: {words}")
+    write(f"{directory.name}: {words}")
     return 0
 
 

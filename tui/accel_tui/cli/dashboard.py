@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from accel_engine.errors import AccelError, UsageError
+from accel_engine.text import printable
 from accel_tui.cli.speech import say
 from accel_tui.terminal.first_frame import FirstFrame
 
@@ -99,7 +100,7 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
 def _farewell(status: int, words: str) -> int:
     """Pass on what the dashboard said last; of a crash, a line and where the rest is."""
     if status == 0 or os.environ.get("ACCEL_TUI_DEBUG"):
-        sys.stderr.write(words)
+        sys.stderr.write(printable(words))
         return status
     from accel_engine.run.home import home  # with all that runs are made of, slow to import
 

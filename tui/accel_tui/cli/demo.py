@@ -24,6 +24,7 @@ from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.labels import retag
 from accel_tui.cli.progress import Bar, Line
+from accel_tui.cli.speech import write
 from accel_tui.cli.wording import number
 from accel_tui.look.glyphs import has_unicode
 from accel_tui.plan import demonstration
@@ -75,7 +76,7 @@ def demo(seconds: float, as_json: bool) -> int:
         raise EngineMissingError(problem)
     devices = detect().devices
     acts = demonstration.acts(devices)
-    show = _nothing if as_json else click.echo
+    show = _nothing if as_json else write
     for line in _announcement(devices, acts, seconds):
         show(line)
     results: list[Result] = []
@@ -95,10 +96,10 @@ def demo(seconds: float, as_json: bool) -> int:
             show(f"{title}: {_said(result)}")
     if as_json:
         for entry in _wire(results):
-            click.echo(json.dumps(entry))
+            write(json.dumps(entry))
     else:
         for line in _ending(acts, results, "interrupted" if interrupted.is_set() else f"{seconds:g} s were too few"):
-            click.echo(line)
+            write(line)
     return INTERRUPTED if interrupted.is_set() else int(not any(result.rate for result in results))
 
 

@@ -14,6 +14,7 @@ import click
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Device, Inventory, Part, Reading, Sample
+from accel_tui.cli.speech import write
 from accel_tui.cli.table import table
 from accel_tui.words import units
 
@@ -62,16 +63,16 @@ def devices(as_json: bool, watching: bool) -> None:
 
 def _show(inventory: Inventory, samples: Sequence[Sample], *, as_json: bool) -> None:
     if not as_json:
-        click.echo(_render(inventory, samples))
+        write(_render(inventory, samples))
         return
     readings = {sample.device: sample for sample in samples}
     for device in inventory.devices:
         known = {"id": device.id, "kind": device.kind, "name": device.name, "memory": device.memory}
         known |= {"cores": device.cores, "address": device.address}
         sample = readings.get(device.id)
-        click.echo(json.dumps(known | {"readings": _wire_readings(sample) if sample else {}}))
+        write(json.dumps(known | {"readings": _wire_readings(sample) if sample else {}}))
     for absence in inventory.absences:
-        click.echo(json.dumps({"id": None, "kind": absence.kind, "problem": absence.reason}))
+        write(json.dumps({"id": None, "kind": absence.kind, "problem": absence.reason}))
 
 
 def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]", *, as_json: bool) -> None:
@@ -80,10 +81,10 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
         if as_json:
             for sample in samples:
                 line = {"event": "sample", "time": sample.time, "device": sample.device}
-                click.echo(json.dumps(line | {"readings": _wire_readings(sample)}))
+                write(json.dumps(line | {"readings": _wire_readings(sample)}))
         else:
             text = _render(inventory, samples)
-            click.echo(HOME_AND_CLEAR + _fitted(text) if in_place else text)
+            write(_fitted(text) if in_place else text, control=HOME_AND_CLEAR * in_place)
 
 
 def _fitted(text: str) -> str:

@@ -13,7 +13,9 @@ import click
 from accel_engine.doctor import Check, Report, Verdict, checks, examine
 from accel_engine.errors import UsageError
 from accel_engine.registry import suggestion
+from accel_engine.text import printable_fields
 from accel_tui.cli import terminal_checks
+from accel_tui.cli.speech import write
 from accel_tui.cli.table import NARROWEST
 from accel_tui.look.glyphs import has_unicode
 
@@ -83,7 +85,7 @@ class _Json:
         for report in reports:
             finding = report.finding
             line = {"check": report.check, **asdict(finding), "seconds": round(report.seconds, 3)}
-            click.echo(json.dumps(line))
+            write(json.dumps(line))
             sys.stdout.flush()
             yield report
 
@@ -113,25 +115,26 @@ class _Text:
             yield report
         parts = ((Verdict.FAIL, "failed"), (Verdict.WARN, "warned"), (Verdict.PASS, "passed"))
         counts = ", ".join(f"{verdicts[verdict]} {words}" for verdict, words in parts if verdicts[verdict])
-        click.echo(f"\n{counts}")
+        write(f"\n{counts}")
 
     def _wait(self, name: str) -> None:
         """Say which check is waited for, in the place where its line will be."""
         if self._in_place:
-            click.echo(f"  {name} ...", nl=False)
+            write(f"  {name} ...", end="")
             sys.stdout.flush()
 
     def _put(self, report: Report) -> None:
-        finding = report.finding
+        finding = printable_fields(report.finding)
         in_unicode, in_ascii, colour = MARKS[finding.verdict]
         mark = in_unicode if self._has_unicode else in_ascii
         lead = " " * (self._column + 4)
         found = _wrapped(finding.found, max(self._width - len(lead), NARROWEST)) or [""]
-        first = f"{self._coloured(mark, colour)} {report.check:{self._column}}  {found[0]}"
+        first = f" {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("why", finding.why) + self._indented("do", finding.advice)
         erase = "\r\x1b[K" if self._in_place else ""
-        click.echo(erase + "\n".join(lines if self._has_unicode else map(_plain, lines)))
+        text = "\n".join(lines if self._has_unicode else map(_plain, lines))
+        write(text, control=erase + self._coloured(mark, colour))
         sys.stdout.flush()
 
     def _indented(self, label: str, text: str) -> list[str]:

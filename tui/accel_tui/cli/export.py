@@ -1,16 +1,18 @@
 """``accel-tui export``: a run in a form that other programs read."""
 
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
+from accel_tui.cli.speech import write
 
 EPILOG = """\b
 Forms:
@@ -53,7 +55,7 @@ def export(run: str, form: str, output: str | None, table: str | None, force: bo
     if output == STANDARD_OUTPUT:
         if form not in ("csv", "json"):
             raise click.UsageError(f"{form} does not go to standard output: name a PATH")
-        _write(form, table, directory, sys.stdout)
+        _write(form, table, directory, cast(TextIO, _Shown()) if sys.stdout.isatty() else sys.stdout)
         return
     path = Path(output or _name(directory, form, table))
     _check(path, is_directory=form == "tensorboard", force=force)
@@ -61,7 +63,15 @@ def export(run: str, form: str, output: str | None, table: str | None, force: bo
         _write_to(path, form, table, directory)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
-    click.echo(path)
+    write(path)
+
+
+class _Shown(io.TextIOBase):
+    """A terminal in place of a file: the data is for programs, and is cleaned only where a person looks at it."""
+
+    def write(self, text: str) -> int:
+        write(text, end="")
+        return len(text)
 
 
 def _name(directory: Path, form: str, table: str) -> str:

@@ -7,6 +7,7 @@ import click
 from accel_engine.run import find
 from accel_engine.run.labels import annotate, retag
 from accel_engine.run.labels import rename as give_name
+from accel_tui.cli.speech import write
 
 
 @click.command(epilog="\b\nExample:\n  accel-tui rename k3fp 'best so far'")
@@ -16,7 +17,7 @@ def rename(run: str, name: str) -> None:
     """Call RUN by another NAME; its id stays. An empty NAME gives it its plan's again."""
     directory = find(run)
     now = give_name(directory, name).name
-    click.echo(f"{directory.name} is called {now!r}" if now else f"{directory.name} is called what its plan calls it")
+    write(f"{directory.name} is called {now!r}" if now else f"{directory.name} is called what its plan calls it")
 
 
 @click.command(epilog="\b\nExample:\n  accel-tui note last with the cleaned labels")
@@ -26,7 +27,7 @@ def note(run: str, text: tuple[str, ...]) -> None:
     """Note TEXT of RUN, in place of what was noted before. An empty TEXT takes the note away."""
     directory = find(run)
     now = annotate(directory, " ".join(text)).note
-    click.echo(f"noted of {directory.name}: {now}" if now else f"nothing is noted of {directory.name} any more")
+    write(f"noted of {directory.name}: {now}" if now else f"nothing is noted of {directory.name} any more")
 
 
 # Else click would take -b for an option.
@@ -40,4 +41,4 @@ def tag(run: str, changes: tuple[str, ...]) -> None:
     """Tag RUN, to find it by: +TAG adds a tag, -TAG takes one away."""
     directory: Path = find(run)
     now = retag(directory, changes).tags
-    click.echo(f"{directory.name} is tagged {' '.join(now)}" if now else f"{directory.name} has no tags")
+    write(f"{directory.name} is tagged {' '.join(now)}" if now else f"{directory.name} has no tags")

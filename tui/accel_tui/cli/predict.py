@@ -10,7 +10,7 @@ from accel_engine.errors import UsageError
 from accel_engine.prediction import Prediction
 from accel_engine.prediction import predict as ask
 from accel_engine.run import find
-from accel_tui.cli.speech import say
+from accel_tui.cli.speech import say, write
 from accel_tui.cli.table import table
 
 EPILOG = """\b
@@ -41,12 +41,12 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
     told = [prediction for prediction in said.images if not prediction.problem]
     if as_json:
         for prediction in said.images:
-            click.echo(json.dumps({"run": directory.name, "step": said.step, **_wire(prediction)}))
+            write(json.dumps({"run": directory.name, "step": said.step, **_wire(prediction)}))
     elif told:
-        click.echo(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in told for row in _rows(each)]))
+        write(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in told for row in _rows(each)]))
         noted = [f"{prediction.image}: {'; '.join(prediction.notes)}" for prediction in told if prediction.notes]
         if noted:
-            click.echo("\n".join(["", *noted]))
+            write("\n".join(["", *noted]))
     for prediction in said.images:
         if prediction.problem:
             say(prediction.problem)

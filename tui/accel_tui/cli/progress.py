@@ -9,6 +9,7 @@ from typing import TextIO
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
 from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.text import printable_line
 from accel_tui.cli.durations import duration
 from accel_tui.cli.wording import epoch_of, means, worded
 from accel_tui.look.glyphs import has_unicode
@@ -47,13 +48,13 @@ class Log:
         lines: list[Line] = []
         for event in update.events:  # one by one: a line is worded as things stood then
             self.state = fold(self.state, Update(events=(event,)))
-            lines += [(event.time, line) for line in worded(event, self.state).splitlines()]
+            lines += [(event.time, printable_line(line)) for line in worded(event, self.state).splitlines()]
         self.state = fold(self.state, Update(chunks=update.chunks))
         self._put(lines)
 
     def lost(self, info: RunInfo, steps: int) -> None:
         """Say that nothing more will come."""
-        self._put([(time.time(), f"run {info.id} was lost after step {steps:,}")])
+        self._put([(time.time(), printable_line(f"run {info.id} was lost after step {steps:,}"))])
 
     def clear(self) -> None:
         """Leave room for a message to the user."""
@@ -135,7 +136,7 @@ def progress(state: RunState, width: float = math.inf) -> str:
         parts.append(f"{figures.compact(state.rate)}/s")
         if state.remaining is not None:
             parts.append(f"{duration(state.remaining)} left")
-    words = "  ".join(filter(None, parts))
+    words = printable_line("  ".join(filter(None, parts)))
     use = f"  {units.percent(state.mfu)} of peak" if state.mfu is not None and _is_training(state) else ""
     return words + use if len(words + use) <= width else words
 

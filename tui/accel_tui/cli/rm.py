@@ -7,7 +7,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
 from accel_engine.run.removal import contents, remove
-from accel_tui.cli.speech import say
+from accel_tui.cli.speech import say, write
 from accel_tui.words import units
 
 EPILOG = """\b
@@ -37,7 +37,7 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
             )
             if number
         ]
-        click.echo(f"{directory.name}  {units.size(each.size)}" + "".join(f", {part}" for part in parts))
+        write(f"{directory.name}  {units.size(each.size)}" + "".join(f", {part}" for part in parts))
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError("there is nobody to ask: give --yes to delete them")

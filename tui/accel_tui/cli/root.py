@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accel_engine.registry import load, suggestion
+from accel_tui.cli.speech import write
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -164,7 +165,7 @@ def _tell_versions(context: click.Context, _: click.Parameter, wanted: bool) -> 
     if wanted:
         from accel_tui.cli.version import versions
 
-        click.echo(versions())
+        write(versions())
         context.exit()
 
 

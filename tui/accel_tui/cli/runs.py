@@ -10,6 +10,7 @@ import click
 
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_tui.cli.durations import ago, duration
+from accel_tui.cli.speech import write
 from accel_tui.cli.table import shortened, table
 from accel_tui.cli.wording import number
 from accel_tui.runs.columns import TITLES, Order, ordered, title_of
@@ -50,20 +51,20 @@ def runs(words: str, column: str, reverse: bool, as_json: bool) -> None:
     found = ordered((run for run in everything if fits(run, terms)), Order(COLUMNS[column], turned=reverse))
     if as_json:
         for run in found:
-            click.echo(json.dumps(_wire(run)))
+            write(json.dumps(_wire(run)))
         return
     if everything and not found:
-        click.echo(f"None of {len(everything)} runs fits {words!r}.")
+        write(f"None of {len(everything)} runs fits {words!r}.")
         return
     if not found:
-        click.echo(f"There are no runs yet in {runs_directory()}. Make one: accel-tui train")
+        write(f"There are no runs yet in {runs_directory()}. Make one: accel-tui train")
         return
-    click.echo(table(HEADER, [_row(run) for run in found]))
+    write(table(HEADER, [_row(run) for run in found]))
     for run in found:
         if run.problem:
-            click.echo(f"\n{run.problem}")
+            write(f"\n{run.problem}")
         if run.membership:
-            click.echo(f"\n{run.id} is {run.membership}")
+            write(f"\n{run.id} is {run.membership}")
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import ipaddress
 import click
 
 from accel_engine.errors import UsageError
-from accel_tui.cli.speech import say
+from accel_tui.cli.speech import say, write
 
 EPILOG = """\b
 Examples:
@@ -58,7 +58,7 @@ def serve(host: str, port: int) -> int:
         )
     from accel_tui.cli import serving  # imports a web server, which no other command needs
 
-    serving.serve(host, port, lambda url: click.echo(f"open {url}\nCtrl-C ends it."))
+    serving.serve(host, port, lambda url: write(f"open {url}\nCtrl-C ends it."))
     return 0
 
 

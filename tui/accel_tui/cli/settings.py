@@ -11,6 +11,7 @@ from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.spec import AUTO
+from accel_tui.cli.speech import write
 from accel_tui.cli.table import table
 from accel_tui.settings import places
 from accel_tui.settings import settings as user
@@ -54,22 +55,22 @@ def settings() -> None:
 @settings.command("path")
 def path_() -> None:
     """Print where the file is, or would be."""
-    click.echo(places.settings_path())
+    write(places.settings_path())
 
 
 @settings.command()
 def show() -> None:
     """Show what holds, and where each of it comes from."""
     chosen = _checked()
-    click.echo(chosen.source.path)
-    click.echo(table(("SETTING", "VALUE", "FROM"), list(_rows(chosen))))
+    write(chosen.source.path)
+    write(table(("SETTING", "VALUE", "FROM"), list(_rows(chosen))))
 
 
 @settings.command()
 def check() -> None:
     """Look whether the file is right; the status is 2 when it is not."""
     chosen = _checked()
-    click.echo(f"{chosen.source.path}: " + ("no mistakes" if chosen.source.lines else "nothing is set"))
+    write(f"{chosen.source.path}: " + ("no mistakes" if chosen.source.lines else "nothing is set"))
 
 
 @settings.command()
@@ -86,7 +87,7 @@ def init() -> None:
         raise UsageError(f"{place} is there already, and stays as it is") from None
     except OSError as error:
         raise UsageError(f"cannot write {place}: {error.strerror}") from error
-    click.echo(place)
+    write(place)
 
 
 def template(keys: "dict[str, Any]") -> str:

@@ -4,6 +4,8 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
+from accel_engine.text import printable_line
+
 GAP = "  "
 
 NARROWEST = 12
@@ -20,6 +22,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
         rows: As many texts each.
         width: In columns of the terminal; its own, or 80 where there is none, when left out.
     """
+    header, rows = list(map(printable_line, header)), [list(map(printable_line, row)) for row in rows]
     width = width or shutil.get_terminal_size((80, 24)).columns
     widths = [max(len(row[index]) for row in (header, *rows)) for index in range(len(header))]
     lead = sum(widths[:-1]) + len(GAP) * (len(widths) - 1)
@@ -34,5 +37,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
 
 
 def shortened(text: str, width: int) -> str:
-    """The text, or its beginning with an ellipsis when it is wider than ``width``."""
+    """The text in a printable line, or its beginning with an ellipsis when it is wider than ``width``."""
+    text = printable_line(text)
     return text if len(text) <= width else text[: width - 1] + "\u2026"

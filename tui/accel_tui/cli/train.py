@@ -18,7 +18,7 @@ from accel_engine.run.parts import resumable
 from accel_engine.spec import AUTO, Spec
 from accel_tui.cli.following import follow
 from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.speech import say
+from accel_tui.cli.speech import say, write
 from accel_tui.cli.views import view_for
 from accel_tui.settings.settings import load
 
@@ -113,7 +113,7 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
         reopen(directory, plan)
     if detach:
         launch.start(directory)
-        click.echo(directory.name)
+        write(directory.name)
         return 0
     return _train_here(directory, as_json=as_json, plain=plain)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from accel_engine.run import RunReader, Update
 from accel_engine.run.samples import SampleUnpacker
+from accel_engine.text import printable
 from accel_tui.run.curve import Curve
 from accel_tui.run.held import Trace
 
@@ -71,7 +72,7 @@ class DeviceCurvesReader:
             for name, reading in self._unpacker.unpack(at, device, text).readings.items():
                 if reading.value is not None:
                     value = reading.value / (_GIB if reading.unit == "B" else 1)
-                    found.setdefault((name, device), []).append((at, value))
+                    found.setdefault((name, printable(device)), []).append((at, value))
             self._last = number
         for key, values in found.items():
             self._traces.setdefault(key, Trace()).extend(*zip(*values, strict=True))

@@ -34,6 +34,7 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series import SeriesNames
 from accel_engine.run.steps import RATE, TIME
 from accel_engine.run.summary import Stretch
+from accel_engine.text import printable_fields
 from accel_tui.run.curve import Curve, Floats, extended
 from accel_tui.run.learning_rate import latest_rate
 from accel_tui.run.marks import extended as with_marks
@@ -48,8 +49,8 @@ _HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # w
 
 
 def fold(state: RunState, update: Update) -> RunState:
-    """Give the state of a run after it has said this too."""
-    state = _after_events(state, update.events)
+    """Give the state of a run after it has said this too, with all text in it fit for a terminal."""
+    state = _after_events(state, printable_fields(update.events))
     if update.stretch:
         state = _after_stretch(state, update.stretch)
     for chunks in _contiguous(update.chunks):

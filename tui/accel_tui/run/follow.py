@@ -9,6 +9,7 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.strategies import CATALOGUE
+from accel_engine.text import printable_fields
 from accel_tui.run.curve import CAPACITY, Curve
 from accel_tui.run.device_curves import DeviceCurvesReader
 from accel_tui.run.fold import curves_of, fold
@@ -108,7 +109,7 @@ class Follower:
                 turned = (after.started, after.ended) != (state.started, state.ended)
                 if turned or time.monotonic() - looked >= STATUS_SECONDS:
                     looked = time.monotonic()
-                    info = reader.info()
+                    info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
                     if _of_many(info) and (workers := self._workers.look()) is not after.workers:

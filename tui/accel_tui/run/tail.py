@@ -7,6 +7,7 @@ from typing import BinaryIO, NamedTuple
 
 from accel_engine.run.home import LOG
 from accel_engine.run.parts import parts_of
+from accel_engine.text import printable_line
 
 REACH = 256 * 1024
 """How far back from the end a file is read at first, in bytes."""
@@ -14,15 +15,15 @@ REACH = 256 * 1024
 OTHERS_REACH = 16 * 1024
 """Likewise of another worker's log, so that the run's own is not lost among them."""
 
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]")
-"""Escape sequences and control characters, which would be obeyed by the terminal."""
+_SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x07")
+"""What progress bars colour and move the cursor with, titles, links and bells: left out, as they say nothing."""
 
 
 class Line(NamedTuple):
     """A line of a log."""
 
     text: str
-    """Without its end and without control characters."""
+    """Without its end, and printable."""
 
     at: int | None = None
     """The byte of the run's own log that it begins at; ``None`` for a line of another worker."""
@@ -44,7 +45,7 @@ class Tail:
         self._at = 0
 
     def read(self) -> list[Line]:
-        """The whole lines that are new since the last call, without control characters.
+        """The whole lines that are new since the last call.
 
         Of a line that was overwritten with carriage returns, as progress bars are, only the last
         form is given. A file that has become shorter is read from its beginning.
@@ -133,4 +134,4 @@ def _lines(data: bytes, at: int) -> list[Line]:
 
 def _plain(line: bytes) -> str:
     text = line.rstrip(b"\r").rpartition(b"\r")[2].decode(errors="replace")
-    return _CONTROL.sub("", text.expandtabs())
+    return printable_line(_SEQUENCES.sub("", text))

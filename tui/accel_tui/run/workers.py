@@ -10,6 +10,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, RunStarted, WorkersMet
 from accel_engine.run import RunReader
 from accel_engine.run.parts import parts_of
+from accel_engine.text import printable_fields
 from accel_tui.run.fold import fold
 from accel_tui.run.state import RunState
 from accel_tui.words.names import CHIEF, COORDINATOR
@@ -67,7 +68,7 @@ class WorkersFollower:
         if turned or after.info is None or time.monotonic() - self._asked[name] >= STATUS_SECONDS:
             self._asked[name] = time.monotonic()
             with suppress(RunError):
-                info = self._readers[name].info()
+                info = printable_fields(self._readers[name].info())
                 after = after if info == after.info else replace(after, info=info)
         return after
 

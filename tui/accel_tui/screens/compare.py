@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from accel_engine.run import RunSummary
 from accel_engine.run.listing import summarize
+from accel_engine.text import printable_fields
 from accel_tui.run.follow import Follower
 from accel_tui.runs.comparison import Side, compare
 from accel_tui.widgets.charts.compare_charts import CompareCharts
@@ -108,7 +109,7 @@ class CompareScreen(Screen[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
     def _summarize(self) -> None:
-        self.post_message(self.Summarized(tuple(summarize(directory) for directory in self._directories)))
+        self.post_message(self.Summarized(tuple(printable_fields(summarize(each)) for each in self._directories)))
 
     def _read_anew(self) -> None:
         if any(run.status and run.status.live for run in self._runs) and not is_covered(self):

@@ -17,6 +17,7 @@ from accel_engine.asking import Question
 from accel_engine.errors import AccelError, RunError
 from accel_engine.run import RunReader, request
 from accel_engine.run.inside import Inside, read, stamp
+from accel_engine.text import printable_fields
 from accel_tui.terminal.spots import SpotScreen
 from accel_tui.widgets.inside.confusion import ConfusionMap
 from accel_tui.widgets.inside.gallery import Gallery
@@ -233,7 +234,7 @@ class InsideScreen(SpotScreen):
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
             now = stamp(self.directory)
-            self.post_message(self.Looked(live, now, read(self.directory) if now != known else None))
+            self.post_message(self.Looked(live, now, printable_fields(read(self.directory)) if now != known else None))
         except RunError as error:
             self.post_message(self.Looked(False, (), None, str(error)))
 

@@ -19,6 +19,7 @@ from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
 from accel_engine.events import CommandAnswered, Outcome, Warned
+from accel_engine.text import printable
 from accel_tui.run.follow import Follower
 from accel_tui.run.hardware import inventory_of, meters_of
 from accel_tui.run.state import RunState
@@ -189,7 +190,7 @@ class RunScreen(SteeringScreen):
     @on(Worker.StateChanged)
     def _tell_failure(self, event: Worker.StateChanged) -> None:
         if event.worker.group == "follow" and event.state is WorkerState.ERROR:
-            self.problem = f"run {self.directory.name} cannot be followed: {event.worker.error}"
+            self.problem = printable(f"run {self.directory.name} cannot be followed: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""

@@ -19,6 +19,7 @@ from accel_engine.errors import AccelError
 from accel_engine.run import Labels, RunSummary, Status, runs_directory
 from accel_engine.run.labels import relabel, retag
 from accel_engine.run.removal import Contents, contents, remove
+from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.commands import Command, SearchedCommands
 from accel_tui.plan.starting import RESUMABLE
 from accel_tui.runs.comparison import MOST
@@ -166,7 +167,8 @@ class RunsScreen(Screen[None]):
         info = runs[0].info
         if info is None:
             return
-        question = Question([run.id for run in runs], info.labels, str(info.values.get("name") or ""))
+        shown = printable_fields(info)
+        question = Question([printable_line(run.id) for run in runs], shown.labels, str(shown.values.get("name") or ""))
 
         def label(change: Change | None) -> None:
             if isinstance(change, Labels):
@@ -194,7 +196,8 @@ class RunsScreen(Screen[None]):
                 self._write(*(partial(remove, run.directory) for run in event.runs))
 
         title = event.runs[0].info.title if len(event.runs) == 1 and event.runs[0].info else f"{len(event.runs)} runs"
-        self.app.push_screen(AskScreen(f"Delete {title}?", _going(event.runs, event.contents), (KEEP, DELETE)), delete)
+        question, detail = printable(f"Delete {title}?"), printable(_going(event.runs, event.contents))
+        self.app.push_screen(AskScreen(question, detail, (KEEP, DELETE)), delete)
 
     @work(thread=True, exit_on_error=False, group="write")
     def _write(self, *acts: Callable[[], object]) -> None:
@@ -240,7 +243,7 @@ class RunsScreen(Screen[None]):
         """Say when there is none, and which was lost meanwhile."""
         self.set_class(not event.runs, "-empty")
         self.query_one("#empty", Static).update(
-            f"No runs yet in {runs_directory()}.\n\nPress p to make a plan, then s to start it."
+            f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p to make a plan, then s to start it."
         )
         for run in event.runs:
             before = self._statuses.get(run.id)

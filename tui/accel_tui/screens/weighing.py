@@ -13,6 +13,7 @@ from accel_engine.data import DataEntry
 from accel_engine.errors import AccelError
 from accel_engine.launch import Description, WarmEngine
 from accel_engine.plan import Plan
+from accel_engine.text import printable_fields
 from accel_tui.plan import outlook
 from accel_tui.plan.form import Filled
 from accel_tui.terminal.spots import SpotScreen
@@ -80,9 +81,9 @@ class WeighingScreen(SpotScreen):
         known = self._described
         description = known[1] if known and known[0] == _subject(self._weighed.plan) else None
         pending = "counting…" if self.ready_engine else "once TensorFlow is there"
-        self.outlook.choices = outlook.choices(self._weighed)
-        self.outlook.facts = outlook.facts(self._weighed, description, pending)
-        self.outlook.warnings = outlook.warnings(self._weighed, description)
+        self.outlook.choices = printable_fields(outlook.choices(self._weighed))
+        self.outlook.facts = printable_fields(outlook.facts(self._weighed, description, pending))
+        self.outlook.warnings = printable_fields(outlook.warnings(self._weighed, description))
 
     def _ask(self) -> None:
         """Look into the user's data, and have the model counted, unless that is known already."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from accel_engine.events import Outcome
+from accel_engine.text import printable_line
 from accel_tui.look.glyphs import to_ascii
 from accel_tui.settings.settings import Settings
 from accel_tui.words import figures
@@ -146,4 +147,4 @@ def worth_a_call(state: "RunState") -> bool:
 
 def plain(words: str) -> str:
     """Words without what would end or change a control sequence."""
-    return "".join(character if character.isprintable() else " " for character in words)[:200]
+    return printable_line(words)[:200]

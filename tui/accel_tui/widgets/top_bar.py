@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from accel_engine import __version__
+from accel_engine.text import printable_line
 
 
 class TopBar(Widget):
@@ -31,6 +32,8 @@ class TopBar(Widget):
     def render(self) -> Content:
         """Program and place on the left, host and version on the right."""
         left = Content.assemble(("accel-tui", "bold $accent"), ("  " + self._place, "bold"))
-        right = Content.assemble((socket.gethostname(), "$text-muted"), ("  " + __version__, "$text-disabled"))
+        right = Content.assemble(
+            (printable_line(socket.gethostname()), "$text-muted"), ("  " + __version__, "$text-disabled")
+        )
         gap = self.size.width - left.cell_length - right.cell_length
         return Content.assemble(left, " " * gap, right) if gap > 1 else left

@@ -58,7 +58,8 @@ class DevicePanel(SpotWidget):
 
     def watch_meters(self) -> None:
         """Show what is new, and explain in the tooltip what could not be read."""
-        self.tooltip = "\n".join(explanations(self.meters)) or None
+        reasons = "\n".join(explanations(self.meters))
+        self.tooltip = Content(reasons) if reasons else None
         before, fitted = self._lines, self._fits
         self._make()
         if self._fits != fitted:

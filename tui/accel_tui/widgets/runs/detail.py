@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from accel_engine.run import RunInfo, RunSummary, Status
+from accel_engine.text import printable, printable_fields
 
 
 class RunDetail(Static):
@@ -24,13 +25,13 @@ class RunDetail(Static):
 
     def tell(self, run: RunSummary | None) -> None:
         """Tell of this run."""
-        self.update(_detail(run))
+        self.update(_detail(printable_fields(run)))
 
 
 def _detail(run: RunSummary | None) -> Content:
     if run is None:
         return Content("")
-    where = Content.styled(str(run.directory), "$text-disabled")
+    where = Content.styled(printable(str(run.directory)), "$text-disabled")
     if run.info is None:
         return Content("\n").join([Content.styled(run.problem, "$text-warning"), where])
     info, plan = run.info, run.info.plan

@@ -7,6 +7,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from accel_engine.text import printable_line
 from accel_tui.runs.columns import Column, Order, fitting
 
 GAP = 2
@@ -81,8 +82,7 @@ class RunLines:
 
 def cell(text: str, width: int, *, right: bool) -> str:
     """The text in so many cells; where it is too long, its beginning and an ellipsis."""
-    if not text.isprintable():
-        text = "".join(character if character.isprintable() else " " for character in text)
+    text = printable_line(text)
     if cell_len(text) > width:
         return set_cell_size(text, width - 1) + "…"
     space = " " * (width - cell_len(text))

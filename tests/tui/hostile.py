@@ -1,0 +1,134 @@
+"""A run with text in every field that would take over the terminal of whoever looks at it."""
+
+import json
+import re
+import time
+import types
+from collections.abc import Iterator
+from contextlib import closing
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from accel_engine.devices.reading import Part, Reading, Sample
+from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
+from accel_engine.plan import SPECS
+from accel_engine.run.inside import Examined, Intake, Judged, Layer, LayerTable
+from accel_engine.run.schema import connect
+from accel_engine.text import is_seen
+from tui.fake_engine import FakeEngine
+
+HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[/]\u2028\x08\r\x1b[31m\U000e0041"
+"""A title, the screen cleared, the clipboard, text from right to left, markup that acts, a line of its own, tags."""
+
+_KEYS = {
+    "workers": ("name", "address", "host", "run"),
+    "devices": ("name", "kind", "description", "device"),
+    "metrics": ("loss", "accuracy", HOSTILE),
+    "plan": ("model", "data", "strategy", HOSTILE),
+    "versions": ("tensorflow", HOSTILE),
+}
+"""What mappings in events have."""
+
+
+def value_of(kind: Any, name: str = "") -> Any:
+    """A value of a type, with hostile text wherever it has room for text."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is types.UnionType:
+        return value_of(inner[0], name)
+    if origin is tuple:
+        return (value_of(inner[0], name),) * 2
+    if origin is dict:
+        return {key: value_of(inner[1]) for key in _KEYS[name]}
+    if kind in (str, Any):
+        return HOSTILE
+    if issubclass(kind, Enum):
+        return next(iter(kind))
+    if name == "time":
+        return time.time()
+    return {int: 1, float: 0.5, bool: True}[kind]
+
+
+def events() -> Iterator[Event]:
+    """One event of each kind that there is."""
+    for kind in KINDS.values():
+        yield event_of(kind)
+
+
+def event_of(kind: type[Event], **values: Any) -> Event:
+    """An event with hostile text in every field that can have text, but for some values."""
+    hints = get_type_hints(kind)
+    return kind(**{name: value_of(hints[name], name) for name in kind.__dataclass_fields__} | values)
+
+
+def make_run(*, ended: bool = True, plan: bool = True) -> FakeEngine:
+    """Write a run.
+
+    Args:
+        ended: Whether its engine has failed; else it is this process and may say more.
+        plan: Whether texts of the plan are hostile too, so that nobody could train it.
+    """
+    engine = FakeEngine().begin().build().train(150)
+    engine.writer.event(event_of(RunStarted, first_step=0))
+    for event in events():
+        if not isinstance(event, RunStarted | RunEnded):
+            engine.writer.event(event)
+    engine.build().train(50)
+    engine.enter(Phase.TRAINING, HOSTILE)
+    for kind in (HOSTILE, "cpu:0"):
+        _sample(engine, kind)
+    _look_inside(engine)
+    (engine.directory / "log.txt").write_bytes((HOSTILE.encode() + b"\nERROR " + HOSTILE.encode() + b"\xff\n") * 3)
+    _label(engine.directory, plan=plan)
+    if ended:
+        engine.writer.event(event_of(RunEnded, outcome=Outcome.FAILED))
+        engine.close()
+    return engine
+
+
+def _sample(engine: FakeEngine, device: str) -> None:
+    parts = (Part(HOSTILE, HOSTILE, 1, 2),)
+    names = ("processes", "instances", "throttling")
+    readings = {
+        **{name: Reading.missing(HOSTILE, HOSTILE) for name in ("utilization", "memory_used", "power", HOSTILE)},
+        **{name: Reading.counted(parts) for name in names},
+        "temperature": Reading(3.0, HOSTILE),
+    }
+    engine.writer.samples([Sample(engine.now, device, readings)])
+
+
+def _look_inside(engine: FakeEngine) -> None:
+    counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
+    names = (HOSTILE, f"b{HOSTILE}")
+    worst = (Judged(0, 1, 0, 0.9, 0.1),)
+    engine.writer.keep(Examined(7, names, counts, worst, pictures, HOSTILE), 150)
+    engine.writer.keep(LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0)
+    engine.writer.keep(Intake((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
+
+
+def _label(directory: Path, *, plan: bool) -> None:
+    """Write what people and other programs have said of the run, past all checks."""
+    with closing(connect(directory)) as connection:
+        values = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()[0])
+        values["name"] = HOSTILE
+        if plan:
+            texts = [name for name, spec in SPECS.items() if spec.type is str and not spec.choices]
+            values |= dict.fromkeys(texts, HOSTILE) | {"devices": [HOSTILE], "strategy": "default"}
+        meta = {"plan": json.dumps(values), "name": HOSTILE, "note": HOSTILE, "tags": json.dumps([HOSTILE])}
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        connection.execute(f'ALTER TABLE chunk ADD COLUMN "{HOSTILE}" BLOB')
+        connection.execute(f'UPDATE chunk SET "{HOSTILE}" = loss')
+        connection.execute("UPDATE command SET who = ?, name = ?, answer = ?", (HOSTILE,) * 3)
+
+
+def obeyed(text: str, own: str = r"\n") -> list[str]:
+    """What a terminal would obey, or not show, in what was sent to it.
+
+    Args:
+        text: What was sent.
+        own: A regular expression of the control sequences that are the program's own.
+    """
+    rest = re.sub(own, "", text)
+    return [rest[max(0, place - 20) : place + 20] for place, each in enumerate(rest) if not is_seen(each)]
