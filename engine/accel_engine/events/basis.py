@@ -67,7 +67,7 @@ class DevicesFound(Event):
 class ModelBuilt(Event):
     """Model, data and strategy stand; what the plan came to.
 
-    Of what a script of the user's trains, ``None`` is what is not known; told again when more is.
+    Of what a script of the user's trains, ``None`` and an empty text are what is not known; told again when more is.
 
     Attributes:
         parameters: Number of weights, trainable or not.
@@ -92,9 +92,9 @@ class ModelBuilt(Event):
             ``own`` when the user's script feeds it.
     """
 
-    parameters: int
-    trainable: int
-    layers: int
+    parameters: int | None
+    trainable: int | None
+    layers: int | None
     input_shape: tuple[int, ...] | None
     classes: int | None
     examples: int | None
@@ -109,7 +109,7 @@ class ModelBuilt(Event):
     loss: str
     series: tuple[str, ...]
     precision: str
-    xla: bool
+    xla: bool | None
     feed: str
 
 
