@@ -48,7 +48,7 @@ def warn(message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     except Exception:  # noqa: BLE001 (the warning itself as an exception, or a fault of the user's own showwarning)
         with suppress(Exception):
-            print(f"warning: {message}", file=sys.stderr)
+            sys.stderr.write(f"warning: {message}\n")
 
 
 def describe(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """The learning rate of every step that a script's optimizers take."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import keras
@@ -168,7 +169,7 @@ def _rate(optimizer: Any) -> float:
 def _between(points: list[tuple[int, float | None]], steps: int) -> Values:
     """The rates of all steps from some, which are in order; missing between two that differ."""
     rates = np.full(steps, np.nan)
-    for (first, rate), (last, after) in zip(points, points[1:], strict=False):
+    for (first, rate), (last, after) in pairwise(points):
         if rate is not None:
             known_until = last if rate == after else first + 1
             rates[max(0, first) : known_until] = rate
