@@ -67,33 +67,41 @@ class Backlog:
         self._items: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._put_values = 0
         self._taken_values = 0
-        self._lost = 0
+        self._gap = 0
         self.lost_steps = 0
         self.lost_items = 0
 
-    def put(self, item: Item) -> bool:
-        """Add an item; tell whether there was room. There always is for what ends a run."""
-        if isinstance(item, RunEnded | Exception | None):
-            if self._lost:
-                lost, self._lost = self._lost, 0
-                self._items.put(Steps(0.0, item.time if isinstance(item, RunEnded) else 0.0, 0, {}, lost))
-            self._items.put(item)
-            return True
-        steps = item if isinstance(item, Steps) else None
-        size = steps.count * len(steps.series) if steps else 0
-        if self._items.qsize() >= MOST_ITEMS or self._put_values - self._taken_values + size > MOST_VALUES:
-            if steps:
-                self._lost += steps.count
-                self.lost_steps += steps.count
-            else:
-                self.lost_items += 1
-            return False
-        if steps and self._lost:
-            lost, self._lost = self._lost, 0
-            item = replace(steps, lost=lost)
-        self._put_values += size
+    @property
+    def lost(self) -> int:
+        """All that there was no room for."""
+        return self.lost_steps + self.lost_items
+
+    def ends(self, item: Item) -> bool:
+        """Whether an item ends the run; there is always room for that."""
+        return item is None or isinstance(item, RunEnded | Exception)
+
+    def has_room(self, item: Item) -> bool:
+        """Whether an item may be put in."""
+        values = self._put_values - self._taken_values + _values(item)
+        return self._items.qsize() < MOST_ITEMS and values <= MOST_VALUES
+
+    def put(self, item: Item) -> None:
+        """Add an item; before one that ends the run, or that has steps, it is noted which steps were lost."""
+        if isinstance(item, Steps):
+            item, self._gap = replace(item, lost=self._gap), 0
+        elif self._gap and self.ends(item):
+            self._items.put(Steps(0.0, 0.0, 0, {}, self._gap))
+            self._gap = 0
+        self._put_values += _values(item)
         self._items.put(item)
-        return True
+
+    def lose(self, item: Item) -> None:
+        """Count an item that there was no room for."""
+        if isinstance(item, Steps):
+            self._gap += item.count
+            self.lost_steps += item.count
+        else:
+            self.lost_items += 1
 
     def get(self, timeout: float) -> Item:
         """Take the oldest item.
@@ -102,6 +110,9 @@ class Backlog:
             queue.Empty: None came in so many seconds.
         """
         item = self._items.get(timeout=timeout)
-        if isinstance(item, Steps):
-            self._taken_values += item.count * len(item.series)
+        self._taken_values += _values(item)
         return item
+
+
+def _values(item: Item) -> int:
+    return item.count * len(item.series) if isinstance(item, Steps) else 0

@@ -108,14 +108,17 @@ class Scribe:
         """Have something written; after what ends the run, and where writing has failed, nothing more is."""
         if not self.writing:
             return
-        kept = self._backlog.put(said)
-        lost = self._backlog.lost_steps + self._backlog.lost_items
-        if kept and lost > self._told_of_loss:
-            self._told_of_loss = lost
-            steps, items = self._backlog.lost_steps, self._backlog.lost_items
-            words = f"{steps:,} steps and {items:,} other records were lost: the disk did not keep up with training"
-            self._backlog.put(Warned(time=time.time(), message=words))
-        elif not kept and not self._warned_of_loss:
+        backlog = self._backlog
+        fits = backlog.ends(said) or backlog.has_room(said)
+        if fits and backlog.lost > self._told_of_loss:
+            self._told_of_loss = backlog.lost
+            words = f"{backlog.lost_steps:,} steps and {backlog.lost_items:,} other records were lost"
+            backlog.put(Warned(time=time.time(), message=f"{words}: the disk did not keep up with training"))
+        if fits:
+            backlog.put(said)
+            return
+        backlog.lose(said)
+        if not self._warned_of_loss:
             self._warned_of_loss = True
             warn("the disk does not keep up: training goes on, and what it does now is missing in its run")
 
@@ -221,13 +224,11 @@ class Scribe:
                     writer.samples(samples)
 
     def _write_steps(self, writer: RunWriter, steps: Steps) -> None:
-        left = steps.lost
-        while left:  # that they were taken is known, and nothing else
-            count = min(left, LOST_AT_ONCE)
-            ended = max(self._ended, (steps.started or steps.ended) if count == left else self._ended)
-            writer.chunk(self.steps, self._ended or ended, ended, {self._first_series: np.full(count, np.nan)})
+        for first in range(0, steps.lost, LOST_AT_ONCE):  # that they were taken is known, and nothing else
+            count = min(steps.lost - first, LOST_AT_ONCE)
+            began = self._ended or steps.started
+            writer.chunk(self.steps, began, max(began, steps.started), {self._first_series: np.full(count, np.nan)})
             self.steps += count
-            left -= count
         if not steps.count:
             return
         series: dict[str, Values] = {}

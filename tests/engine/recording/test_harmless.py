@@ -3,6 +3,7 @@
 import errno
 import importlib
 import inspect
+import os
 import pkgutil
 import shutil
 import sqlite3
@@ -24,7 +25,7 @@ import accel_engine.recording
 from accel_engine import RunRecorder
 from accel_engine.devices import Sampler
 from accel_engine.errors import RunError
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.recording import fit as fitting
 from accel_engine.recording import obeying, recorder, scribe
 from accel_engine.run import RunWriter, Status, request
@@ -445,7 +446,8 @@ def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
 
 
 def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
-    mine = scribe.Scribe(lambda: Path(), None, Mailbox(), lambda _: None)  # type: ignore[arg-type]
+    started = RunStarted(time=0.0, run="", name="", plan={}, first_step=0, pid=os.getpid(), host="", versions={})
+    mine = scribe.Scribe(Path, started, Mailbox(), lambda _: None)
     mine.writing = True
     mine._process += 1
 
