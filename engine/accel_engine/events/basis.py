@@ -67,7 +67,7 @@ class DevicesFound(Event):
 class ModelBuilt(Event):
     """Model, data and strategy stand; what the plan came to.
 
-    Of what a script of the user's trains, ``None`` is what is not known; told again when more is.
+    Of what a script of the user's trains, ``None`` and an empty text are what is not known; told again when more is.
 
     Attributes:
         parameters: Number of weights, trainable or not.
@@ -94,9 +94,9 @@ class ModelBuilt(Event):
             where that is not known.
     """
 
-    parameters: int
-    trainable: int
-    layers: int
+    parameters: int | None
+    trainable: int | None
+    layers: int | None
     input_shape: tuple[int, ...] | None
     classes: int | None
     examples: int | None
@@ -111,7 +111,7 @@ class ModelBuilt(Event):
     loss: str
     series: tuple[str, ...]
     precision: str
-    xla: bool
+    xla: bool | None
     feed: str
     scaling: str = ""
 

@@ -1,4 +1,4 @@
-"""What a script trains, as far as its model tells."""
+"""What a script trains, as far as its model tells: what it does not tell is unknown, and never a reason to fail."""
 
 import time
 from typing import Any
@@ -6,11 +6,19 @@ from typing import Any
 import numpy as np
 
 from accel_engine.events import ModelBuilt
+from accel_engine.recording.guarding import known
+from accel_engine.recording.learning_rates import optimizers_in_use
+
+
+def name(model: Any) -> str:
+    """The model's name, or that of its class."""
+    found = known(lambda: model.name)
+    return found if isinstance(found, str) and found else type(model).__name__
 
 
 def strategy(model: Any) -> str:
     """The class of ``tf.distribute`` that the model is under; ``default`` where that is none of the user's choice."""
-    found = getattr(model, "distribute_strategy", None)  # Keras has it with TensorFlow only
+    found = known(lambda: model.distribute_strategy)  # Keras has it with TensorFlow only
     name = type(found).__name__
     return "default" if found is None or name == "_DefaultDistributionStrategy" else name
 
@@ -19,20 +27,19 @@ def built(model: Any, *, epochs: int, steps: int | None, batch: int | None, seri
     """The event that says what is trained.
 
     Args:
-        model: Built and compiled.
+        model: Compiled; it may not be built, as one with a ``train_step`` and no ``call`` never is.
         epochs: Of the whole run.
         steps: Of an epoch.
         batch: Examples of a step.
         series: Names of what is recorded.
     """
-    replicas = getattr(getattr(model, "distribute_strategy", None), "num_replicas_in_sync", 1)
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)  # without what scales the loss
+    replicas = known(lambda: int(model.distribute_strategy.num_replicas_in_sync)) or 1
     return ModelBuilt(
         time=time.time(),
-        parameters=model.count_params(),
-        trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
-        layers=len(model.layers),
-        input_shape=_input_shape(model),
+        parameters=known(lambda: _count(model, model.weights)),
+        trainable=known(lambda: _count(model, model.trainable_weights)),
+        layers=known(lambda: len(model.layers)),
+        input_shape=known(lambda: _input_shape(model)),
         classes=None,
         examples=None,
         validation_examples=None,
@@ -42,20 +49,37 @@ def built(model: Any, *, epochs: int, steps: int | None, batch: int | None, seri
         per_replica_batch=batch // replicas if batch else None,
         dropped_examples=0,
         replicas=replicas,
-        optimizer=type(optimizer).__name__,
-        loss=_loss(model.loss),
+        optimizer=known(lambda: _optimizer(model)) or "",
+        loss=known(lambda: _loss(model.loss)) or "",
         series=series,
-        precision=model.dtype_policy.name,
-        xla=bool(model.jit_compile),
+        precision=known(lambda: str(model.dtype_policy.name)) or "",
+        xla=known(lambda: bool(model.jit_compile)),
         feed="own",
     )
 
 
+def _count(model: Any, weights: Any) -> int | None:
+    """Numbers in some weights; ``None`` while the model, or a layer that it holds, may get more of them.
+
+    A model with no ``call`` of its own is never built, but the models that it holds are.
+    """
+    whole = all(layer.built for layer in model.layers) and (model.built or model.layers)
+    return sum(int(np.prod(weight.shape)) for weight in weights) if whole else None
+
+
 def _input_shape(model: Any) -> tuple[int, ...] | None:
-    shape = getattr(model, "input_shape", None)
+    shape = model.input_shape
     if isinstance(shape, tuple) and shape and all(isinstance(side, int) for side in shape[1:]):
         return shape[1:]
     return None
+
+
+def _optimizer(model: Any) -> str:
+    """The class of the optimizer in use; of several each with its attribute: ``Adam (d_optimizer)``."""
+    found = {name: type(optimizer).__name__ for name, optimizer in optimizers_in_use(model).items()}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return ", ".join(f"{kind} ({name})" for name, kind in found.items())
 
 
 def _loss(loss: Any) -> str:

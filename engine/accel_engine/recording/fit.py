@@ -12,6 +12,7 @@ import numpy as np
 from accel_engine.events import (
     EpochEnded,
     LearningRateChanged,
+    ModelBuilt,
     Outcome,
     Phase,
     PhaseChanged,
@@ -21,19 +22,20 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.launch import versions
-from accel_engine.recording import describing
-from accel_engine.recording.batches import RUNNING, Batches, Values
-from accel_engine.recording.gauges import learning_rate
+from accel_engine.recording import describing, logs
+from accel_engine.recording.backlog import Steps
+from accel_engine.recording.batches import RUNNING, Batches
+from accel_engine.recording.fit_calls import outcome_of
+from accel_engine.recording.guarding import known, warn
+from accel_engine.recording.learning_rates import LearningRates, Rates
 from accel_engine.recording.obeying import Obeying
-from accel_engine.recording.scribe import Scribe, Steps
+from accel_engine.recording.recovery import Values
+from accel_engine.recording.scribe import Scribe
 from accel_engine.recording.script import Watch
 from accel_engine.training.control import Mailbox
 
 LOOK_SECONDS = 0.5
 """How often metrics are read, commands obeyed and steps handed over to be written."""
-
-VALIDATION = "val_"
-"""What Keras puts before what validation measured."""
 
 
 class Fit:
@@ -41,14 +43,16 @@ class Fit:
 
     Args:
         model: Gives what is in training, as the callback has it: with JAX, asking brings its variables up to date.
-        directory: The run's.
+        make: Gives the run's directory, and makes it where there is none; called in another thread.
         values: What is known of a plan's fields.
         epochs: That ``fit`` goes up to, by Keras' count.
         steps: Of an epoch; ``None`` where Keras does not know yet.
         before: The one before it in the same run.
+        observed: Whether :meth:`end_by_exception` is called where an exception ends ``fit``.
 
     Attributes:
         batches: What Keras tells of each batch.
+        rates: The learning rates of the steps.
         due: When to look next, by ``time.monotonic()``.
         step: Steps taken in the run.
         epochs: Epochs ended in the run.
@@ -58,31 +62,38 @@ class Fit:
     def __init__(
         self,
         model: Callable[[], Any],
-        directory: Path,
+        make: Callable[[], Path],
         values: dict[str, Any],
         epochs: int,
         steps: int | None,
         before: "Fit | None",
+        *,
+        observed: bool,
     ) -> None:
         self._model = model
-        self.batches = Batches(model().steps_per_execution)
+        self.batches = Batches(known(lambda: int(model().steps_per_execution)) or 1, steps)
+        self.rates = LearningRates(model())
         self.due = 0.0
         self.step: int = before.written if before else 0
         self.epochs: int = before.epochs if before else 0
         self.metrics: dict[str, float] = dict(before.metrics) if before else {}
         self._last_epoch, self._total = epochs, 0
         self._steps = steps
-        self._series: tuple[str, ...] = ()
+        self._first = self.step
+        self._built: ModelBuilt | None = None
+        self._traced: tuple[float, float] | None = None
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._warned: set[str] = set()
+        self._seconds: float | None = None
         self._validation_seconds = 0.0
+        self._rate_due = True
         self._was_left = False
         self._began = self._since = self._epoch_began = time.time()
-        self._watch = Watch()
+        self._watch = None if observed else Watch()
         mailbox = Mailbox()
         started = RunStarted(
             time=self._began,
-            run=directory.name,
+            run="",
             name=values["name"],
             plan=values,
             first_step=self.step,
@@ -90,14 +101,14 @@ class Fit:
             host=socket.gethostname(),
             versions=versions(),
         )
-        self._scribe = Scribe(directory, started, mailbox, self._left)
-        self._obeying = Obeying(mailbox, self._scribe.tell)
+        self._scribe = Scribe(make, started, mailbox, self._left)
+        self._obeying = Obeying(mailbox, self._scribe)
 
     def begin(self) -> None:
         """Begin the run, or go on with it.
 
         Raises:
-            RunError: It cannot be written.
+            Exception: It cannot be written.
         """
         self._scribe.begin()
         self._enter(Phase.TRACING)
@@ -111,19 +122,30 @@ class Fit:
         """Begin an epoch, counted from 0 by Keras."""
         self._total = self._total or self.epochs + self._last_epoch - epoch
         self.batches.begin_epoch()
+        self.rates.begin_epoch()
         self._first = self.step
-        self._seconds: float | None = None
+        self._seconds = None
         self._since = self._epoch_began = time.time()
         self._rate_due = True
+
+    def begin_batch(self) -> None:
+        """Read the learning rate before a batch; called where :attr:`rates` has it due."""
+        self.rates.read(self._model(), self.batches.waiting)
 
     def look(self, *, over: bool = False) -> None:
         """Hand the latest steps over, and do what was asked.
 
         Args:
             over: Whether the epoch's last batch was told.
+
+        Raises:
+            Exception: The run can be written no more.
         """
+        self._scribe.check()
         if self._record(over=over):
+            rate = self._obeying.learning_rate
             self._obeying.obey(self._model(), self.step)
+            self.rates.due = self.rates.due or self._obeying.learning_rate != rate
             self._since = time.time()
         self.due = time.monotonic() + LOOK_SECONDS
 
@@ -139,82 +161,124 @@ class Fit:
         self._validation_seconds = time.time() - self._since
         self._enter(Phase.TRAINING)
 
-    def end_epoch(self, logs: Mapping[str, Any]) -> None:
+    def end_epoch(self, told: Mapping[str, Any]) -> None:
         """Take the epoch's means, and validation's."""
         self.look(over=True)
         seconds = time.time() - self._epoch_began if self._seconds is None else self._seconds
-        numbers = {name: value for name, value in logs.items() if isinstance(value, float)}
-        found = {name.removeprefix(VALIDATION): numbers[name] for name in numbers if name.startswith(VALIDATION)}
-        means = {name: numbers[name] for name in numbers if not name.startswith(VALIDATION) and name != "learning_rate"}
+        means, found = logs.of_training(told), logs.of_validation(told)
         self.epochs += 1
         now, epoch, step = time.time(), self.epochs, self.step
         if not self._obeying.stopped:  # else this is no whole epoch
             self._scribe.tell(EpochEnded(time=now, epoch=epoch, step=step, metrics=means, seconds=seconds))
-            if self._steps is None:
-                self._steps = self.step - self._first
-                self._tell_built()
+            unknown, self._steps = self._steps is None, self._steps or self.step - self._first
+            if self._built and (unknown or self._built.parameters is None):
+                self._tell_built(self._built.series)
         if found:
             took = self._validation_seconds
             self._scribe.tell(Validated(time=now, epoch=epoch, step=step, metrics=found, seconds=took))
         self.metrics = means | {f"validation_{name}": value for name, value in found.items()}
 
     def end(self) -> None:
-        """End the run as ``fit`` ends."""
+        """End the run as ``fit`` ends.
+
+        Raises:
+            Exception: It could not be written.
+        """
         self.look(over=True)
         stopped = self._obeying.stopped
-        self._finish(self._result(Outcome.STOPPED if stopped else Outcome.FINISHED, stopped))
+        done = self._scribe.finish(self._result(Outcome.STOPPED if stopped else Outcome.FINISHED, stopped))
+        self._forget()
+        self._scribe.check()
+        if not done:
+            warn("the end of the run is not written yet: is the disk busy?")
 
-    def end_without_word(self) -> None:
-        """End the run after an exception, if it has not ended."""
-        self._finish(None)
+    def end_by_exception(self, error: BaseException) -> None:
+        """End the run as an exception ends ``fit``, without waiting until that is written."""
+        self._scribe.tell(self._result_of(error))
 
-    def _finish(self, ended: RunEnded | None) -> None:
-        self._scribe.finish(ended)
-        self._watch.forget()
+    def leave(self) -> bool:
+        """End the run if it has not ended; tell whether it is written to its end."""
+        done = self._scribe.finish(None)
+        self._forget()
+        return done
+
+    def fail(self, error: Exception) -> None:
+        """End the recording, not the training, because something here has failed."""
+        self._scribe.tell(error)
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._watch:
+            self._watch.forget()
 
     def _left(self, sure: bool) -> RunEnded | None:
         """The run's end if an exception went through ``fit``; the recording thread asks."""
-        if not sure and not self._watch.left:
+        left = self._watch is not None and self._watch.left
+        if not sure and not left:
             return None
-        if not sure and self._watch.exception is None and not self._was_left:
+        exception = self._watch.exception if self._watch else None
+        if not sure and exception is None and not self._was_left:
             self._was_left = True  # on its way to who handles it an exception is not seen: look once more
             return None
-        ended = self._result_of_exception()
-        self._watch.forget()
+        ended = self._result_of(exception)
+        self._forget()
         return ended
 
-    def _record(self, *, over: bool) -> bool:
+    def _record(self, *, over: bool, last: bool = False) -> bool:
         """Hand the latest steps over; tell whether there are any."""
         now, model = time.time(), self._model()
-        # Also where the last batch falls into a look by chance: a smaller one is told by its place alone.
-        series = self.batches.take(model, over=over or self.batches.has(self._steps))
-        if not series:
+        if not self.batches.waiting:
             return False
-        taken = len(next(iter(series.values())))
-        self._scribe.tell(Steps(self._since, now, series))
-        if not self._series:
-            self._series = tuple(series)
-            self._tell_built()
+        # Also where the last batch falls into a look by chance: a smaller one is told by its place alone.
+        series = self.batches.take(model, over=over or self.batches.has(self._steps), last=last)
+        if not series:  # the first batch alone, with which the graph was traced
+            self._traced = (self._since, now)
             self._enter(Phase.TRAINING)
-        else:  # the first was traced
-            self._timed_steps += taken
-            self._timed_seconds += now - self._since
-        if self._rate_due:
-            self._rate_due = False
-            rate = learning_rate(model)
-            if rate is not None and rate != self._obeying.learning_rate:
-                self._obeying.learning_rate = rate
-                self._scribe.tell(LearningRateChanged(time=now, step=self._first, learning_rate=rate))
+            return True
+        taken = len(next(iter(series.values())))
+        rates = known(lambda: self.rates.take(model, taken)) or {}
+        self._hand_over(now, taken, {**series, **rates})
+        if not self._built:
+            self._tell_built(tuple(series))
+        self._tell_rate(now, rates)
         self._warn(series)
         self.step += taken
         return True
 
-    def _warn(self, series: dict[str, Values]) -> None:
+    def _hand_over(self, now: float, taken: int, series: dict[str, Rates]) -> None:
+        """Have steps written: the first, which takes as long as tracing does, by itself."""
+        first = 0
+        if self._traced:
+            (began, ended), self._traced = self._traced, None
+            first = min(self.batches.execution, taken)
+            self._scribe.tell(Steps(began, ended, first, _part(series, 0, first)))
+        elif not self._built:
+            first = taken
+            self._scribe.tell(Steps(self._since, now, taken, series))
+            self._enter(Phase.TRAINING)
+        if taken > first:
+            self._scribe.tell(Steps(self._since, now, taken - first, _part(series, first, taken)))
+            self._timed_steps += taken - first
+            self._timed_seconds += now - self._since
+
+    def _tell_rate(self, now: float, rates: Mapping[str, Rates]) -> None:
+        """Tell a rate that is not a schedule's where it is another than in the epoch before."""
+        due, self._rate_due = self._rate_due, False
+        values = rates.get(logs.LEARNING_RATE)
+        if due and isinstance(values, np.ndarray) and np.isfinite(values[0]):
+            rate = float(f"{values[0]:.7g}")  # float32, so no more digits than it has
+            if rate != self._obeying.learning_rate:
+                self._obeying.learning_rate = rate
+                self._scribe.tell(LearningRateChanged(time=now, step=self.step, learning_rate=rate))
+
+    def _warn(self, series: Mapping[str, Values]) -> None:
         for name, values in series.items():
             if name.startswith(RUNNING):
                 what = name.removeprefix(RUNNING)
                 self._warn_once(name, f"of {what} only the mean since the epoch began is known: it is {name} here")
-            if name.endswith("loss") and not np.isfinite(values).all():
+            elif name in self.batches.missing:
+                self._warn_once(name, f"{name} is missing where Keras' mean of the epoch does not tell single batches")
+            elif name.endswith("loss") and not np.isfinite(values).all():
                 step = self.step + int(np.argmax(~np.isfinite(values)))
                 self._warn_once("", f"the {name} of step {step} is not a number: try a lower learning rate")
 
@@ -223,30 +287,19 @@ class Fit:
             self._warned.add(about)
             self._scribe.tell(Warned(time=time.time(), message=message))
 
-    def _tell_built(self) -> None:
-        self._scribe.tell(
-            describing.built(
-                self._model(),
-                epochs=self._total,
-                steps=self._steps,
-                batch=self.batches.batch(self._model()),
-                series=self._series,
-            )
+    def _tell_built(self, series: tuple[str, ...]) -> None:
+        model = self._model()
+        self._built = describing.built(
+            model, epochs=self._total, steps=self._steps, batch=self.batches.batch(model), series=series
         )
+        self._scribe.tell(self._built)
 
     def _enter(self, phase: Phase) -> None:
         self._scribe.tell(PhaseChanged(time=time.time(), phase=phase))
 
-    def _result_of_exception(self) -> RunEnded:
-        self._record(over=False)
-        match self._watch.exception:
-            case KeyboardInterrupt():
-                return self._result(Outcome.STOPPED, "interrupted at the keyboard")
-            case None:
-                return self._result(Outcome.FAILED, "an exception, or an exit of the script's own, ended fit")
-            case error:
-                words = " ".join(str(error).split())[:500]
-                return self._result(Outcome.FAILED, f"{type(error).__name__}: {words}")
+    def _result_of(self, error: BaseException | None) -> RunEnded:
+        known(lambda: self._record(over=False, last=True))
+        return self._result(*outcome_of(error))
 
     def _result(self, outcome: Outcome, reason: str) -> RunEnded:
         return RunEnded(
@@ -259,3 +312,11 @@ class Fit:
             metrics=self.metrics,
             reason=reason,
         )
+
+
+def _part(series: Mapping[str, Rates], first: int, last: int) -> dict[str, Rates]:
+    """What was measured at some of the steps."""
+    return {
+        name: (lambda values=values: values()[first:last]) if callable(values) else values[first:last]
+        for name, values in series.items()
+    }

@@ -6,7 +6,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from accel_engine.recording.guarding import known
+from accel_engine.recording.logs import numbers
 from accel_engine.recording.recovery import Point
+from accel_engine.run.schema import series_name
 
 OWN = "own"
 """Of a value that the model's own ``train_step`` gives and that no metric keeps: it is the batch's."""
@@ -18,54 +21,52 @@ Source = Point | str | None
 class Gauges:
     """Finds in a model's metrics what Keras tells of batches; for one ``fit``.
 
-    A metric counts as a mean if that is what it is: some that keep a sum and a count give its root.
+    A metric counts as a mean if that is what it is: some that keep a sum and a count give its root. What a
+    ``train_step`` of the user's gives is the batch's own value if it is the value of no metric.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
+        self._own: set[str] = set()
 
     def read(self, model: Any, logs: Mapping[str, float], *, sure: bool) -> dict[str, Source]:
         """Tell what each value is.
 
         Args:
             model: In training.
-            logs: What Keras told of the latest batch.
+            logs: What Keras told of the latest batch, by the names of series.
             sure: Whether a mean that is found now is one for good, so that only its count has to be read from then on,
                 which takes a tenth of a millisecond or more; not where the epoch has had one batch only.
         """
-        found: dict[str, Source] = {}
+        found: dict[str, Source] = dict.fromkeys(self._own, OWN)
         for name, metric in self._known.items():
             point = _point(metric, logs.get(name))
             found[name] = point if point and point.count else None
         unknown = {name: value for name, value in logs.items() if name not in found}
         if unknown:
-            metrics = {metric: _point(metric) for metric in _flat(model.metrics)}
-            used = [metric for metric, point in metrics.items() if point != Point()]
             own_step = has_own_step(model)
+            metrics = {metric: _point(metric) for metric in known(lambda: list(_flat(model.metrics))) or ()}
+            used = [metric for metric, point in metrics.items() if point != Point()]
             for name, value in unknown.items():
-                candidates = [metric for metric in used if _is_of(name, metric.name)]
-                found[name] = OWN if own_step and not candidates else None
-                for metric in candidates:
+                named = [metric for metric in used if _is_of(name, series_name(metric.name))]
+                # A step of the user's may tell a metric by any name.
+                for metric in [*named, *(used if own_step else ())]:
                     point = metrics[metric]
                     if point and np.isclose(point.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
                         found[name] = point
                         if sure:
                             self._known[name] = metric
                         break
+                else:
+                    found[name] = OWN if own_step and not any(_may_tell(each, value) for each in used) else None
+                    if sure and found[name] == OWN:
+                        self._own.add(name)
         return found
 
 
 def has_own_step(model: Any) -> bool:
     """Whether a model has a ``train_step`` of the user's."""
-    return type(model).train_step is not keras.Model.train_step
-
-
-def learning_rate(model: Any) -> float | None:
-    """The learning rate of the model's next step, or ``None`` where its optimizer has none that can be read."""
-    try:
-        return float(f"{_number(model.optimizer.learning_rate):.7g}")  # float32, so no more digits than it has
-    except (AttributeError, TypeError, ValueError, RuntimeError):
-        return None
+    return getattr(type(model), "train_step", None) is not keras.Model.train_step
 
 
 def _is_of(name: str, metric: str) -> bool:
@@ -89,9 +90,17 @@ def _point(metric: Any, mean: float | None = None) -> Point | None:
         count = _number(metric.count)
         if count and mean is None:
             mean = float(np.float32(_number(metric.total)) / np.float32(count))  # in float32, as Keras divides
-    except (TypeError, ValueError, RuntimeError):  # JAX's may not be there between two batches
+    except Exception:  # noqa: BLE001 (JAX's may not be there between two batches; a user's own may raise anything)
         return None
     return Point(mean or 0.0, count) if count else Point()
+
+
+def _may_tell(metric: Any, value: float) -> bool:
+    """Whether a value may be that of a metric, or of one of its elements; a mean would be known by its value."""
+    if type(metric).result is keras.metrics.Mean.result:
+        return False
+    told = known(lambda: numbers({"": keras.ops.convert_to_numpy(metric.result())}).values())
+    return told is None or any(np.isclose(each, value, rtol=1e-6, atol=0.0, equal_nan=True) for each in told)
 
 
 def _number(variable: Any) -> float:

@@ -2,13 +2,18 @@
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
-from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Phase, PhaseChanged
-from accel_engine.recording.scribe import Answer
+from accel_engine.errors import RunError
+from accel_engine.events import CommandAnswered, LearningRateChanged, Phase, PhaseChanged
+from accel_engine.recording.backlog import Answer
+from accel_engine.recording.guarding import describe
+from accel_engine.recording.scribe import Scribe
 from accel_engine.run.commands import Command
 from accel_engine.training.control import Mailbox
+
+UNHEARD_WAITS = 120
+"""Seconds of a pause in which the recording thread reads no command, after which training goes on by itself."""
 
 NO_CHECKPOINT = "a script trains this run: it alone can write a checkpoint"
 
@@ -18,16 +23,17 @@ class Obeying:
 
     Args:
         mailbox: Where they arrive.
-        tell: Has something written to the run.
+        scribe: Writes the run, and puts commands into the mailbox.
 
     Attributes:
         stopped: Who asked to stop; empty while nobody did.
         learning_rate: What the run knows of as such.
     """
 
-    def __init__(self, mailbox: Mailbox, tell: Callable[[Event | Answer], None]) -> None:
+    def __init__(self, mailbox: Mailbox, scribe: Scribe) -> None:
         self._mailbox = mailbox
-        self._tell = tell
+        self._scribe = scribe
+        self._tell = scribe.tell
         self.stopped = ""
         self.learning_rate: float | None = None
 
@@ -62,7 +68,9 @@ class Obeying:
     def _pause(self, model: Any, step: int) -> None:
         self._tell(PhaseChanged(time=time.time(), phase=Phase.PAUSED))
         while not self.stopped:
-            command = self._mailbox.wait()
+            command = self._wait()
+            if command is None:
+                break
             if command.name == "resume":
                 self._answer(command, step, f"going on from step {step}")
                 break
@@ -72,6 +80,22 @@ class Obeying:
                 self._do(command, model, step)
         self._tell(PhaseChanged(time=time.time(), phase=Phase.TRAINING))
 
+    def _wait(self) -> Command | None:
+        """Wait for a command; ``None`` where the recording thread has ended, so that none can come.
+
+        Raises:
+            RunError: The thread hangs.
+        """
+        unheard, polls = 0, self._scribe.polls
+        while self._scribe.writing:
+            self._mailbox.linger(1.0)
+            if command := self._mailbox.take():
+                return command
+            unheard, polls = (unheard + 1 if polls == self._scribe.polls else 0), self._scribe.polls
+            if unheard >= UNHEARD_WAITS:
+                raise RunError("the run cannot be read any more, so that nobody could end its pause")
+        return None
+
     def _set_learning_rate(self, command: Command, model: Any, step: int) -> None:
         rate = command.argument
         if rate is None or not 0 < rate < math.inf:
@@ -79,9 +103,8 @@ class Obeying:
             return
         try:
             model.optimizer.learning_rate = rate
-        except (AttributeError, TypeError, ValueError) as error:
-            words = " ".join(str(error).split())
-            self._answer(command, step, f"the optimizer refuses it: {words}", obeyed=False)
+        except Exception as error:  # noqa: BLE001 (an optimizer of the user's own may raise anything)
+            self._answer(command, step, f"the optimizer refuses it: {describe(error)}", obeyed=False)
             return
         self.learning_rate = rate
         self._tell(LearningRateChanged(time=time.time(), step=step, learning_rate=rate))

@@ -1,16 +1,18 @@
 """The callback that makes any ``fit`` a run."""
 
-import atexit
 import time
-import weakref
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from accel_engine.recording import describing, script
+from accel_engine.errors import RunError
+from accel_engine.recording import describing, fit_calls, script
 from accel_engine.recording.fit import Fit
+from accel_engine.recording.guarding import describe, guarded, warn
 from accel_engine.run.making import create_recorded
+
+fit_calls.observe()
 
 
 class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
@@ -19,19 +21,20 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     A run ends with ``fit``, also where an exception or Ctrl-C ends that; another ``fit`` with the same recorder goes on
     with the same run. Of what can be asked of a run, it obeys ``pause``, ``resume``, ``stop`` and ``learning_rate``.
 
+    It never ends or alters training. Where recording fails, it warns once and training goes on without it; ``fit``
+    waits for a disk that hangs at its beginning and at its end alone, for seconds.
+
     A series that is called as Keras calls it (``loss``) has what each batch measured; ``mean_loss`` is the mean of the
     batches of an execution (``steps_per_execution``), and ``running_loss`` is Keras' mean since the epoch began, where
-    Keras gives no more: of metrics that are no means, where batches do not all count the same, and late in very long
-    epochs (see :mod:`accel_engine.recording.recovery`).
+    Keras gives no more: of metrics that are no means, where batches do not all count the same, and in very long
+    epochs (see :mod:`accel_engine.recording.recovery`). ``learning_rate`` is the rate of each step (see
+    :mod:`accel_engine.recording.learning_rates`). Values that are not known are missing.
 
     Args:
         name: A name for the run.
 
     Attributes:
-        directory: Of the run; ``None`` before the first ``fit``.
-
-    Raises:
-        RunError: From ``fit``, when no run can be written.
+        directory: Of the run; ``None`` before the first ``fit``, and where no run could be made.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -39,78 +42,107 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         self.directory: Path | None = None
         self._name = name
         self._fit: Fit | None = None
-        self._live = False
-        _RECORDERS.add(self)
+        self._recorded: Fit | None = None
+        self._call: fit_calls.FitCall | None = None
 
+    @guarded
     def on_train_begin(self, logs: Any = None) -> None:
         """Begin the run, or go on with it."""
         del logs
-        self._leave()  # a fit before this one may have been left by an exception a moment ago
-        model, epochs = self.model, self.params["epochs"]
+        call = fit_calls.current()
+        if self._recorded and self._call and self._call is not call and self._call.running:
+            raise RunError("one recorder was given to two calls of fit at a time: give each its own")
+        self._recorded = None
+        if self._fit and not self._fit.leave():  # an exception may have ended it a moment ago
+            raise RunError("what was recorded before is not written yet: is the disk busy?")
+        model, params = self.model, self.params or {}
         values = {
             "name": self._name,
-            "model": model.name,
+            "model": describing.name(model),
             "data": script.name(),
             "strategy": describing.strategy(model),
-            "epochs": epochs,
+            "epochs": params.get("epochs") or 1,
         }
-        if self.directory is None:
-            self.directory = create_recorded(values, script.command())
-        self._fit = Fit(lambda: self.model, self.directory, values, epochs, self.params["steps"], self._fit)
-        self._live = True
-        self._add = self._fit.batches.add
+        self._fit = Fit(
+            lambda: self.model,
+            lambda: self._make(values),
+            values,
+            values["epochs"],
+            params.get("steps"),
+            self._fit,
+            observed=call is not None,
+        )
+        self._recorded, self._call = self._fit, call
+        if call:
+            call.on_exception.append(self._on_exception)
         self._fit.begin()
 
+    @guarded
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begin an epoch."""
         del logs
-        if self._fit:
-            self._fit.begin_epoch(epoch)
+        if self._recorded:
+            self._recorded.begin_epoch(epoch)
 
+    @guarded
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Read the learning rate, where it may be another than at the batch before."""
+        del batch, logs
+        if (fit := self._recorded) and fit.rates.due:
+            fit.begin_batch()
+
+    @guarded
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Take what Keras tells of the batch; all else is done a few times a second."""
         del batch
-        self._add(logs)
-        if time.monotonic() >= self._fit.due:  # type: ignore[union-attr] # fit has begun
-            self._fit.look()  # type: ignore[union-attr]
+        if fit := self._recorded:
+            fit.batches.add(logs or {})
+            if time.monotonic() >= fit.due:
+                fit.look()
 
+    @guarded
     def on_test_begin(self, logs: Any = None) -> None:
         """Begin a validation."""
         del logs
-        if self._fit and self._live:  # not where evaluate is called by itself
-            self._fit.begin_validation()
+        if self._recorded:  # not where evaluate is called by itself
+            self._recorded.begin_validation()
 
+    @guarded
     def on_test_end(self, logs: Any = None) -> None:
         """End a validation."""
         del logs
-        if self._fit and self._live:
-            self._fit.end_validation()
+        if self._recorded:
+            self._recorded.end_validation()
 
+    @guarded
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """End an epoch."""
         del epoch
-        if self._fit:
-            self._fit.end_epoch(logs or {})
+        if self._recorded:
+            self._recorded.end_epoch(logs or {})
 
+    @guarded
     def on_train_end(self, logs: Any = None) -> None:
         """End the run."""
         del logs
-        if self._fit:
-            self._fit.end()
-        self._live = False
+        if self._recorded:
+            self._recorded.end()
+        self._recorded = None
 
-    def _leave(self) -> None:
-        """End a run that an exception left."""
-        if self._fit and self._live:
-            self._fit.end_without_word()
-        self._live = False
+    def give_up(self, error: Exception) -> None:
+        """Record no more of this ``fit``, and say so."""
+        fit, self._recorded = self._recorded, None
+        warn(f"the run is no longer recorded, training goes on: {describe(error)}")
+        if fit:
+            fit.fail(error)
 
+    @guarded
+    def _on_exception(self, error: BaseException) -> None:
+        fit, self._recorded = self._recorded, None
+        if fit:
+            fit.end_by_exception(error)
 
-_RECORDERS: weakref.WeakSet[RunRecorder] = weakref.WeakSet()
-"""Those that are still there: one that is done with is not kept for the end of the script, nor is its model."""
-
-
-@atexit.register
-def _leave_all() -> None:
-    for recorder in list(_RECORDERS):
-        recorder._leave()  # noqa: SLF001 (this is its own module)
+    def _make(self, values: dict[str, Any]) -> Path:
+        if self.directory is None:
+            self.directory = create_recorded(values, script.command())
+        return self.directory

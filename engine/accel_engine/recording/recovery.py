@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+Values = npt.NDArray[np.float64]
+
 PRECISE_BATCHES = 1 << 16
 """Batches of an epoch after which a single one can no longer be told.
 
@@ -30,7 +32,7 @@ class Point:
     count: float = 0.0
 
 
-def weights(count: float, calls: int, weight: float, *, over: bool) -> npt.NDArray[np.float64] | None:
+def weights(count: float, calls: int, weight: float, *, over: bool) -> Values | None:
     """How much each of some batches in a row counts.
 
     Args:
@@ -49,7 +51,7 @@ def weights(count: float, calls: int, weight: float, *, over: bool) -> npt.NDArr
     return each if 0 < each[-1] <= weight and (over or each[-1] == weight) else None
 
 
-def recover(before: Point, means: npt.NDArray[np.float64], each: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def recover(before: Point, means: Values, each: Values) -> Values:
     """What each batch measured.
 
     Args:

@@ -1,21 +1,22 @@
 """What writes a recorded run, in a thread of its own: training does not wait for a disk."""
 
+import atexit
 import os
 import queue
 import threading
 import time
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Sample
-from accel_engine.events import CommandAnswered, Event, RunEnded, RunStarted
+from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
+from accel_engine.recording.backlog import Answer, Backlog, Item, Steps
+from accel_engine.recording.guarding import describe, warn
+from accel_engine.recording.recovery import Values
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.status import HEARTBEAT_SECONDS
@@ -25,40 +26,17 @@ from accel_engine.training.control import Mailbox
 POLL_SECONDS = 0.25
 """How often it looks for commands."""
 
-PATIENCE_SECONDS = 10.0
-"""How long a script that is done waits until everything is written."""
+BEGIN_SECONDS = 3.0
+"""How long ``fit`` waits for the run to be there; it is some 50 ms where the disk is well."""
 
+END_SECONDS = 5.0
+"""How long ``fit`` waits at its end until everything is written."""
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Steps that were taken.
+EXIT_SECONDS = 10.0
+"""How long a script that is done waits for that once more."""
 
-    Attributes:
-        started: Seconds since the Unix epoch.
-        ended: Likewise.
-        series: What was measured at each, by name.
-    """
-
-    started: float
-    ended: float
-    series: Mapping[str, npt.NDArray[np.float64]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What became of a command.
-
-    Attributes:
-        command: What was asked.
-        said: The answer, as the run's events tell it.
-    """
-
-    command: Command
-    said: CommandAnswered
-
-
-Said = Steps | Event | Answer | tuple[Sample, ...] | None
-"""What is told to it; readings are of one time, and nothing stands for training that was left without a word."""
+LOST_AT_ONCE = 1 << 16
+"""Steps of a chunk of those that were lost."""
 
 
 class Scribe:
@@ -68,78 +46,148 @@ class Scribe:
     there, from the run's beginning to its end.
 
     Args:
-        directory: The run's.
-        started: Its first word.
+        make: Gives the run's directory, and makes it where there is none.
+        started: Its first word, but for the run's id.
         mailbox: Where commands are put.
         left: Gives the run's end when training was left without a word; asked once a second, in this thread, whether
             that is so, and at last told that it is.
 
     Attributes:
         steps: Of the run that are written.
+        writing: Whether what it is told is written.
+        polls: How often it has looked for commands.
     """
 
     def __init__(
-        self, directory: Path, started: RunStarted, mailbox: Mailbox, left: Callable[[bool], RunEnded | None]
+        self,
+        make: Callable[[], Path],
+        started: RunStarted,
+        mailbox: Mailbox,
+        left: Callable[[bool], RunEnded | None],
     ) -> None:
-        self._directory = directory
+        self._make = make
         self._started = started
         self.steps = started.first_step
+        self.writing = False
+        self.polls = 0
+        self._process = os.getpid()
         self._mailbox = mailbox
         self._left: Callable[[bool], RunEnded | None] | None = left
         self._last_command = 0
-        self._writing = False
-        self._told: queue.SimpleQueue[Said] = queue.SimpleQueue()
-        self._begun: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        self._epoch: EpochEnded | None = None
+        self._ended = 0.0
+        self._first_series = "loss"
+        self._backlog = Backlog()
+        self._warned_of_loss = False
+        self._told_of_loss = 0
+        self._failure: Exception | None = None
+        self._begun: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
-        # What was read goes the same way: where the run can be written no more, only one thread meets that.
-        self._sampler = Sampler(self.tell, engine=os.getpid())
 
     def begin(self) -> None:
-        """Begin to write.
+        """Begin to write. Where the disk takes longer than :data:`BEGIN_SECONDS`, that goes on meanwhile.
 
         Raises:
-            RunError: The run cannot be written, or another process has it.
+            Exception: The run cannot be written, or another process has it.
         """
         thread = threading.Thread(target=self._run, name="recorder", daemon=True)
-        self._writing = True
-        thread.start()
-        if error := self._begun.get():
-            raise error
+        self.writing = True
+        try:
+            thread.start()
+        except RuntimeError:  # there are too many
+            self.writing = False
+            raise
+        _UNFINISHED.add(self)
+        try:
+            self._begun.get(timeout=BEGIN_SECONDS)
+        except queue.Empty:
+            warn(f"the run could not be begun within {BEGIN_SECONDS:g} s, training goes on: is the disk busy?")
+        self.check()
 
-    def tell(self, said: Said) -> None:
-        """Have something written; after a :class:`RunEnded`, and where writing has failed, nothing more is."""
-        if self._writing:
-            self._told.put(said)
+    def tell(self, said: Item) -> None:
+        """Have something written; after what ends the run, and where writing has failed, nothing more is."""
+        if not self.writing:
+            return
+        backlog = self._backlog
+        fits = backlog.ends(said) or backlog.has_room(said)
+        if fits and backlog.lost > self._told_of_loss:
+            self._told_of_loss = backlog.lost
+            words = f"{backlog.lost_steps:,} steps and {backlog.lost_items:,} other records were lost"
+            backlog.put(Warned(time=time.time(), message=f"{words}: the disk did not keep up with training"))
+        if fits:
+            backlog.put(said)
+            return
+        backlog.lose(said)
+        if not self._warned_of_loss:
+            self._warned_of_loss = True
+            warn("the disk does not keep up: training goes on, and what it does now is missing in its run")
 
-    def finish(self, ended: RunEnded | None) -> None:
-        """End the run, unless it has ended, and wait until that is written; ``None`` if training was just left."""
+    def check(self) -> None:
+        """See whether writing has failed.
+
+        Raises:
+            Exception: It has; raised once.
+        """
+        failure, self._failure = self._failure, None
+        if failure:
+            raise failure
+
+    def finish(self, ended: RunEnded | None, seconds: float | None = None) -> bool:
+        """End the run, unless it has ended, and wait until that is written.
+
+        Args:
+            ended: The run's last word; ``None`` if training was just left.
+            seconds: How long to wait; :data:`END_SECONDS` when left out.
+
+        Returns:
+            Whether all is written.
+        """
         self.tell(ended)
-        if self._writing:
+        return self.wait(END_SECONDS if seconds is None else seconds)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most until the run is written to its end; tell whether it is."""
+        if self.writing:
             with suppress(queue.Empty):
-                self._done.get(timeout=PATIENCE_SECONDS)
+                self._done.get(timeout=seconds)
+        return not self.writing
+
+    def finish_at_exit(self) -> None:
+        """End the run as the script ends; a child that was forked has no thread that could."""
+        if os.getpid() == self._process:
+            self.finish(None, EXIT_SECONDS)
 
     def _run(self) -> None:
-        begun = False
         try:
-            with closing(RunWriter(self._directory)) as writer:
-                writer.begin(self._started)
-                begun = True
+            directory = self._make()
+            with closing(RunWriter(directory)) as writer:
+                writer.begin(replace(self._started, run=directory.name))
                 self._begun.put(None)
-                self._sampler.start()
-                self._write(writer)
+                # What was read goes the same way: where the run can be written no more, only one thread meets that.
+                sampler = Sampler(self.tell, engine=os.getpid())
+                sampler.start()
+                try:
+                    self._write(writer, sampler)
+                except Exception as error:
+                    sampler.stop()
+                    with suppress(Exception):
+                        self._end_early(writer, error)
+                    raise
+                finally:
+                    sampler.stop()
         except Exception as error:  # noqa: BLE001 (whatever it is, training goes on)
-            if not begun:
-                self._begun.put(error)
-                return
-            self._mailbox.post(Command(0, time.time(), "", "resume"))  # nobody could end a pause any more
-            warnings.warn(f"the run is no longer recorded, training goes on: {error}", RuntimeWarning, stacklevel=2)
+            self._failure = error
+        except BaseException as error:  # noqa: BLE001 (a schedule of the user's own, computed here, may exit)
+            self._failure = RuntimeError(describe(error))
         finally:
-            self._sampler.stop()
             self._left = None  # what was trained is not kept by a thread that is about to end
-            self._writing = False
+            self.writing = False
+            _UNFINISHED.discard(self)
+            self._mailbox.post(Command(0, time.time(), "", "resume"))  # nobody could end a pause any more
+            self._begun.put(None)
             self._done.put(None)
 
-    def _write(self, writer: RunWriter) -> None:
+    def _write(self, writer: RunWriter, sampler: Sampler) -> None:
         look = beat = time.monotonic()
         while True:
             now = time.monotonic()
@@ -151,26 +199,66 @@ class Scribe:
                 writer.heartbeat()
                 self._look(sure=False)
             try:
-                said = self._told.get(timeout=max(0.0, look - time.monotonic()))
+                said = self._backlog.get(timeout=max(0.0, look - time.monotonic()))
             except queue.Empty:
                 continue
             match said:
                 case Steps():
-                    writer.chunk(self.steps, said.started, said.ended, said.series)
-                    self.steps += len(next(iter(said.series.values())))
+                    self._write_steps(writer, said)
                 case Answer():
                     writer.answer(said.command, obeyed=said.said.obeyed, answer=said.said.answer)
                     writer.event(said.said)
                 case RunEnded():
-                    self._sampler.stop()
+                    sampler.stop()
                     end(writer, replace(said, steps=self.steps))
                     return
                 case Event():
+                    if isinstance(said, EpochEnded):
+                        self._epoch = said
                     writer.event(said)
+                case Exception():
+                    raise said
                 case None:
                     self._look(sure=True)
                 case samples:
                     writer.samples(samples)
+
+    def _write_steps(self, writer: RunWriter, steps: Steps) -> None:
+        for first in range(0, steps.lost, LOST_AT_ONCE):  # that they were taken is known, and nothing else
+            count = min(steps.lost - first, LOST_AT_ONCE)
+            began = self._ended or steps.started
+            writer.chunk(self.steps, began, max(began, steps.started), {self._first_series: np.full(count, np.nan)})
+            self.steps += count
+        if not steps.count:
+            return
+        series: dict[str, Values] = {}
+        for name, values in steps.series.items():
+            try:
+                series[name] = values() if callable(values) else values
+            except Exception as error:  # noqa: BLE001 (a schedule of the user's own may raise anything)
+                words = f"{name} is missing at step {self.steps} and maybe at others: {describe(error)}"
+                writer.event(Warned(time=time.time(), message=words))
+        self._first_series = next(iter(series))
+        writer.chunk(self.steps, steps.started, steps.ended, series)
+        self.steps += steps.count
+        self._ended = steps.ended
+
+    def _end_early(self, writer: RunWriter, error: Exception) -> None:
+        """Say in the run why it is recorded no further, if it can be written still."""
+        now = time.time()
+        reason = f"recording failed, training went on: {describe(error)}"
+        ended = RunEnded(
+            time=now,
+            outcome=Outcome.FAILED,
+            steps=self.steps,
+            epochs=self._epoch.epoch if self._epoch else 0,
+            seconds=now - self._started.time,
+            steps_per_second=0.0,
+            metrics=self._epoch.metrics if self._epoch else {},
+            reason=reason,
+        )
+        writer.event(Warned(time=now, message=reason))
+        end(writer, ended)
 
     def _look(self, *, sure: bool) -> None:
         if self._left and (ended := self._left(sure)):
@@ -181,3 +269,14 @@ class Scribe:
             if command.id > self._last_command:
                 self._last_command = command.id
                 self._mailbox.post(command)
+        self.polls += 1
+
+
+_UNFINISHED: set[Scribe] = set()
+"""Those that have not written a run to its end yet, whether or not anything else knows of them."""
+
+
+@atexit.register
+def _finish_all() -> None:
+    for scribe in list(_UNFINISHED):
+        scribe.finish_at_exit()

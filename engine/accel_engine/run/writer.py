@@ -198,7 +198,7 @@ class RunWriter:
         """Write that the engine lives, in seconds that only move on; see :mod:`accel_engine.run.ownership`.
 
         Raises:
-            RunError: Another process has taken the run over, as where its lock file was deleted: nothing more may be
+            RunError: Another process has taken the run over, as where its lock file was deleted. Nothing more can be
                 written.
         """
         with self._lock:
@@ -209,6 +209,7 @@ class RunWriter:
                 (boot_seconds(), time.time(), self._process),
             )
             if not written.rowcount:
+                self._close()
                 raise RunError(f"run {self.directory.name} was taken over by another process")
 
     def commands(self) -> list[Command]:

@@ -54,7 +54,8 @@ class Read:
 
     @property
     def names(self) -> set[str]:
-        return {name for chunk in self.update.chunks for name in chunk.series}
+        """The series of what was measured; the learning rate is none."""
+        return {name for chunk in self.update.chunks for name in chunk.series} - {"learning_rate"}
 
 
 @pytest.fixture

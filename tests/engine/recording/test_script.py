@@ -47,7 +47,7 @@ def script(tmp_path: Path) -> Path:
     ("how", "status", "reason"),
     [
         ("raise", Status.FAILED, "ValueError: oh no"),
-        ("exit", Status.FAILED, "an exception, or an exit of the script's own, ended fit"),
+        ("exit", Status.FAILED, "the script exited with status 3"),
         ("interrupt", Status.STOPPED, "interrupted at the keyboard"),
     ],
 )

@@ -61,8 +61,9 @@ def worded(event: Event, state: RunState) -> str:
             steps = f" of {event.steps_per_epoch:,} steps" if event.steps_per_epoch else ""
             batch = f" of {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
-            what = f"{event.parameters:,} parameters; {event.epochs} epochs{steps}{batch}{left_out}; {event.optimizer}"
-            return f"{what}{scaling}"
+            parameters = "parameters unknown" if event.parameters is None else f"{event.parameters:,} parameters"
+            optimizer = f"; {event.optimizer}" if event.optimizer else ""
+            return f"{parameters}; {event.epochs} epochs{steps}{batch}{left_out}{optimizer}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
         case Validated():

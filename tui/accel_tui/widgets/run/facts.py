@@ -69,7 +69,7 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     if built.replicas > 1 and batch:
         batch += f" = {built.replicas} × {built.per_replica_batch:,}"  # noqa: RUF001
     facts = [
-        ("parameters", f"{built.parameters:,} in {built.layers} layers"),
+        ("parameters", _parameters(built)),
         ("data", _data(built)),
         ("scaling", built.scaling),
         ("classes", f"{built.classes:,}" if built.classes else ""),
@@ -92,6 +92,12 @@ def _learning_rate(state: RunState) -> str:
     return ", ".join(filter(None, (figures.learning_rate(state.learning_rate), state.schedule)))
 
 
+def _parameters(built: ModelBuilt) -> str:
+    """How many there are, and in how many layers; a script's model may not be built."""
+    layers = f" in {built.layers} layers" if built.layers is not None else ""
+    return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
+
+
 def _data(built: ModelBuilt) -> str:
     parts = [
         f"{built.examples:,}" if built.examples else "",
@@ -102,6 +108,8 @@ def _data(built: ModelBuilt) -> str:
 
 def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
     """Whether XLA compiles the step, and in steps a second what it was tried against."""
+    if tried is None and built.xla is None:
+        return ""
     if tried is None:
         return "on" if built.xla else "off"
     slower, faster = sorted((tried.plain, tried.compiled))

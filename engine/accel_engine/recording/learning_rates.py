@@ -1,0 +1,176 @@
+"""The learning rate of every step that a script's optimizers take."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import keras
+import numpy as np
+
+from accel_engine.recording.guarding import known
+from accel_engine.recording.logs import LEARNING_RATE
+from accel_engine.recording.recovery import Values
+from accel_engine.recording.schedules import Schedule
+
+Rates = Values | Callable[[], Values]
+"""One rate a step, or what computes them: the recording thread does that."""
+
+
+class LearningRates:
+    """Follows the learning rates of one ``fit``.
+
+    Of a schedule, the rate of each step is computed from the optimizer's number of iterations. Otherwise it is the
+    value of the optimizer's variable, which callbacks may change. That is read before the first batch of an epoch and
+    at each look, and before every batch while it changes within epochs, as it does by a callback that sets it at each
+    batch. Between two looks with different values the rates of single steps are not known, and are missing. What
+    ``on_train_batch_begin`` of a callback sets that comes after the recorder is recorded one step late.
+
+    A script may have several optimizers, each an attribute of its model: the rates of ``d_optimizer`` are
+    ``d_learning_rate``. One that takes no step is left out.
+
+    Attributes:
+        due: Whether :meth:`read` is to be called before the next batch.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.due = True
+        self._followed: dict[str, _Followed] = {}
+        self._find(model)
+
+    def begin_epoch(self) -> None:
+        """Read before the epoch's first batch: callbacks change rates between epochs."""
+        self.due = True
+
+    def read(self, model: Any, step: int) -> None:
+        """Read the rates before a batch.
+
+        Args:
+            model: In training.
+            step: Its first step, counted from the last look.
+        """
+        for name, optimizer in _optimizers(model).items():
+            if followed := self._followed.get(name):
+                known(lambda followed=followed, of=optimizer: followed.read(of, step))
+        self.due = self._changing
+
+    def take(self, model: Any, steps: int) -> dict[str, Rates]:
+        """Give the rates of the steps since the last look, by the names of their series.
+
+        Args:
+            model: In training.
+            steps: How many they are, at least one.
+        """
+        self._find(model)
+        found: dict[str, Rates] = {}
+        for name, optimizer in _optimizers(model).items():
+            if followed := self._followed.get(name):
+                rates = known(lambda followed=followed, of=optimizer: followed.take(of, steps))
+                if rates is not None:
+                    found[series_of(name)] = rates
+        self.due = self.due or self._changing
+        return found
+
+    @property
+    def _changing(self) -> bool:
+        return any(followed.changes for followed in self._followed.values())
+
+    def _find(self, model: Any) -> None:
+        for name, optimizer in _optimizers(model).items():
+            if name not in self._followed and (followed := known(lambda of=optimizer: _Followed(of))):
+                self._followed[name] = followed
+
+
+class _Followed:
+    """One optimizer's rate.
+
+    Attributes:
+        changes: Whether its variable changed between two batches since the look before, as far as is known.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        self.changes = True  # until it is known
+        self._used = False
+        self._iterations = _iterations(optimizer)
+        self._schedule: Schedule | None = None
+        self._last = known(lambda: _rate(optimizer)) if not _schedule_of(optimizer) else None
+        self._reads: list[tuple[int, float]] = []
+
+    def read(self, optimizer: Any, step: int) -> None:
+        """Read the rate before a step, counted from the last look."""
+        if self._schedule is None and not _schedule_of(optimizer):
+            self._reads.append((step, _rate(optimizer)))
+
+    def take(self, optimizer: Any, steps: int) -> Rates | None:
+        """The rates of so many steps; ``None`` where the optimizer took no part in them."""
+        before, self._iterations = self._iterations, _iterations(optimizer)
+        reads, self._reads = self._reads, []
+        updates = self._iterations - before
+        self._used = self._used or updates > 0
+        if not self._used:
+            return None
+        if schedule := _schedule_of(optimizer):
+            self.changes = False
+            if self._schedule is None or self._schedule.schedule is not schedule:
+                self._schedule = Schedule(schedule)
+            compute, dtype = self._schedule.rates, self._iterations.dtype
+            numbers = before + np.arange(steps) * updates // steps
+            return lambda: compute(numbers.astype(dtype))
+        self._schedule = None
+        now = _rate(optimizer)
+        points = [*([] if reads and reads[0][0] == 0 else [(-1, self._last)]), *reads]
+        values = {now, *(rate for _, rate in points if rate is not None)}
+        # Two batches have to be seen before it can be told that it does not change.
+        self.changes = len(values) > 1 or (self.changes and len(reads) < 2)
+        self._last = now
+        return _between([*points, (steps, now)], steps)
+
+
+def series_of(attribute: str) -> str:
+    """The series of an optimizer's rate, from the model's attribute: ``d_optimizer`` has ``d_learning_rate``."""
+    if "optimizer" in attribute:
+        return attribute.replace("optimizer", LEARNING_RATE).strip("_").lower()
+    return f"{attribute.strip('_').lower()}_{LEARNING_RATE}"
+
+
+def optimizers_in_use(model: Any) -> Mapping[str, Any]:
+    """The optimizers that have taken steps, or else those that are built, by the model's attributes.
+
+    A model that has others may have one more that is never used, since ``compile`` makes one if it is given none.
+    """
+    found = _optimizers(model)
+    used = {name: optimizer for name, optimizer in found.items() if known(lambda of=optimizer: _iterations(of) > 0)}
+    return used or {name: optimizer for name, optimizer in found.items() if optimizer.built}
+
+
+def _optimizers(model: Any) -> dict[str, Any]:
+    attributes = known(lambda: list(vars(model).items())) or []
+    return {name: _inner(each) for name, each in attributes if isinstance(each, keras.optimizers.Optimizer)}
+
+
+def _inner(optimizer: Any) -> Any:
+    """The optimizer without what scales its loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _schedule_of(optimizer: Any) -> Any:
+    schedule = getattr(optimizer, "_learning_rate", None)  # Keras gives the present value only, not the schedule
+    return schedule if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule) else None
+
+
+def _iterations(optimizer: Any) -> np.integer[Any]:
+    """What a schedule is given: with accumulated gradients not ``iterations``, which counts updates."""
+    return keras.ops.convert_to_numpy(getattr(optimizer, "_iterations", optimizer.iterations))[()]
+
+
+def _rate(optimizer: Any) -> float:
+    return float(keras.ops.convert_to_numpy(optimizer.learning_rate))
+
+
+def _between(points: list[tuple[int, float | None]], steps: int) -> Values:
+    """The rates of all steps from some, which are in order; missing between two that differ."""
+    rates = np.full(steps, np.nan)
+    for (first, rate), (last, after) in pairwise(points):
+        if rate is not None:
+            known_until = last if rate == after else first + 1
+            rates[max(0, first) : known_until] = rate
+    return rates

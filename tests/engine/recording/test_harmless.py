@@ -1,0 +1,472 @@
+"""Nothing that fails in the recorder, or on its disk, reaches ``fit``."""
+
+import errno
+import importlib
+import inspect
+import os
+import pkgutil
+import shutil
+import sqlite3
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import accel_engine.recording
+from accel_engine import RunRecorder
+from accel_engine.devices import Sampler
+from accel_engine.errors import RunError
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
+from accel_engine.recording import fit as fitting
+from accel_engine.recording import obeying, recorder, scribe
+from accel_engine.run import RunWriter, Status, request
+from accel_engine.run import writer as writing
+from accel_engine.run.making import create_recorded
+from accel_engine.training.control import Mailbox
+
+from .conftest import Read, examples, tiny
+
+MODULES = [
+    importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(accel_engine.recording.__path__, "accel_engine.recording.")
+]
+
+ESCAPE = {"guarded", "give_up", "warn", "observe", "FitCall.__init__"}
+"""What a failure goes through on its way to the user, what runs at import alone, and what sets two attributes."""
+
+
+def functions() -> Iterator[tuple[str, object, str]]:
+    """Every function and method of the recorder, and what it calls of a run's writer: owner and name."""
+    for module in MODULES:
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "") != module.__name__:
+                continue
+            if inspect.isfunction(value) and name not in ESCAPE:
+                yield f"{module.__name__.rpartition('.')[2]}.{name}", module, name
+            elif inspect.isclass(value) and not issubclass(value, keras.callbacks.Callback):
+                for method, function in vars(value).items():
+                    if inspect.isfunction(function) and f"{name}.{method}" not in ESCAPE:
+                        yield f"{name}.{method}", value, method
+    for owner in (RunWriter, Sampler, Mailbox):
+        for method, function in vars(owner).items():
+            if inspect.isfunction(function):
+                yield f"{owner.__name__}.{method}", owner, method
+    yield "RunRecorder._make", RunRecorder, "_make"
+    yield "recorder.create_recorded", recorder, "create_recorded"
+
+
+FUNCTIONS = {label: (owner, name) for label, owner, name in functions()}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for nothing long, and look at every batch."""
+    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 0.5)
+    monkeypatch.setattr(scribe, "END_SECONDS", 0.5)
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(scribe, "_UNFINISHED", set())
+
+
+class Trained:
+    """A model that is compiled once: to trace it takes longer than to train it."""
+
+    def __init__(self) -> None:
+        self.model = tiny()
+        self._weights = self.model.get_weights()
+        self._data = tf.data.Dataset.from_tensor_slices(examples()).batch(26)
+        self.expected = self.fit()[0]
+
+    def fit(self, *callbacks: Any, epochs: int = 2) -> tuple[Any, list[str]]:
+        """Train from the first weights; give all that it came to, and what the recorder warned of."""
+        self.model.set_weights(self._weights)
+        self.model.optimizer.iterations.assign(0)
+        self.model.optimizer.learning_rate = 0.1
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            history = self.model.fit(
+                self._data, epochs=epochs, verbose=0, shuffle=False, validation_data=self._data, callbacks=callbacks
+            ).history
+        words = [str(each.message) for each in caught if each.category is RuntimeWarning]
+        return (history, [weight.tolist() for weight in self.model.get_weights()]), words
+
+
+@pytest.fixture(scope="module")
+def trained(laid_out: None) -> Trained:
+    return Trained()
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise LookupError("a fault in the recorder")
+
+
+def put(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, function: Callable[..., Any]) -> None:
+    """Replace a function wherever the recorder has it."""
+    original = inspect.getattr_static(owner, name)
+    monkeypatch.setattr(owner, name, function)
+    if inspect.ismodule(owner):
+        for module in MODULES:
+            if vars(module).get(name) is original:
+                monkeypatch.setattr(module, name, function)
+
+
+def test_every_call_that_keras_makes_is_guarded() -> None:
+    calls = {name: value for name, value in vars(RunRecorder).items() if name.startswith(("on_", "set_"))}
+
+    assert "on_train_batch_end" in calls
+    for name, function in calls.items():
+        assert hasattr(function, "__wrapped__"), name
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # a thread whose target raises
+@pytest.mark.parametrize("label", FUNCTIONS)
+def test_a_fault_in_any_function_leaves_training_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, label: str
+) -> None:
+    put(monkeypatch, *FUNCTIONS[label], fail)
+
+    got, warned = trained.fit(RunRecorder())
+
+    assert got == trained.expected
+    assert len(warned) <= 2, warned  # a disk that is slow, and then the end of the recording
+
+
+@pytest.mark.parametrize("method", ["begin", "begin_epoch", "begin_batch", "look", "end_epoch", "end"])
+def test_a_fault_ends_the_recording_with_one_warning_and_a_run_that_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+    trained: Trained,
+    wait_until: Callable[..., None],
+    method: str,
+) -> None:
+    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    if method != "begin":
+        monkeypatch.setattr(fitting.Fit, method, fail)
+    else:
+        monkeypatch.setattr(fitting.Fit, "_enter", fail)
+    mine = RunRecorder()
+
+    got, (warned,) = trained.fit(mine)
+
+    assert got == trained.expected
+    assert warned == "the run is no longer recorded, training goes on: LookupError: a fault in the recorder"
+    wait_until(lambda: Read(mine.directory).all(RunEnded), "the run's end")
+    (ended,) = Read(mine.directory).all(RunEnded)
+    assert ended.outcome is Outcome.FAILED
+    assert ended.reason == "recording failed, training went on: LookupError: a fault in the recorder"
+    assert Read(mine.directory).all(Warned)[-1].message == ended.reason
+
+
+def test_a_warning_that_is_an_error_ends_no_training(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    trained: Trained,
+    home: Path,
+) -> None:
+    home.write_text("a file where the runs should be")
+    x, y = examples()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        history = trained.model.fit(x, y, verbose=0, shuffle=False, callbacks=[RunRecorder()]).history
+
+    assert history["loss"]
+    assert "the run is no longer recorded, training goes on: cannot make the run directory" in capsys.readouterr().err
+
+
+def test_an_interrupt_within_the_recorder_reaches_the_user(monkeypatch: pytest.MonkeyPatch, trained: Trained) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting.Fit, "end_epoch", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        trained.fit(RunRecorder())
+
+
+def _home_is_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.write_text("")
+
+
+def _runs_are_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.mkdir()
+    (home / "runs").write_text("")
+
+
+def _disk_is_read_only(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+
+
+def _log_cannot_be_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    touch = Path.touch
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> None:
+        if path.name == "log.txt":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        touch(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "touch", refuse)
+
+
+def _after_it_was_made(change: Callable[[Path], None]) -> Callable[[Path, pytest.MonkeyPatch], None]:
+    def spoil(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def make(*arguments: Any) -> Path:
+            directory = create_recorded(*arguments)
+            change(directory)
+            return directory
+
+        monkeypatch.setattr(recorder, "create_recorded", make)
+
+    return spoil
+
+
+def _replace(name: str) -> Callable[[Path], None]:
+    def change(directory: Path) -> None:
+        (directory / name).unlink(missing_ok=True)
+        (directory / name).mkdir()
+
+    return change
+
+
+def _replace_directory(directory: Path) -> None:
+    shutil.rmtree(directory)
+    directory.write_text("")
+
+
+SPOILED = {
+    "the home is a file": _home_is_a_file,
+    "the runs are a file": _runs_are_a_file,
+    "the disk is read-only": _disk_is_read_only,
+    "log.txt cannot be written": _log_cannot_be_written,
+    "the run's directory is gone": _after_it_was_made(shutil.rmtree),
+    "the run's directory is a file": _after_it_was_made(_replace_directory),
+    "run.db is a directory": _after_it_was_made(_replace("run.db")),
+    "run.db is garbage": _after_it_was_made(
+        lambda directory: (directory / "run.db").write_bytes(b"\1" * 9000) and None
+    ),
+    "run.db-wal is a directory": _after_it_was_made(_replace("run.db-wal")),
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_a_file_that_cannot_be_written_leaves_training_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, home: Path, what: str
+) -> None:
+    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    SPOILED[what](home, monkeypatch)
+
+    got, (warned,) = trained.fit(RunRecorder())
+
+    assert got == trained.expected
+    assert warned.startswith("the run is no longer recorded, training goes on: ")
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 5, 9])
+def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, writes: int
+) -> None:
+    left = iter(range(writes))
+
+    def filling(method: Callable[..., None]) -> Callable[..., None]:
+        def write(*arguments: Any) -> None:
+            if next(left, None) is None:
+                raise sqlite3.OperationalError("database or disk is full")
+            method(*arguments)
+
+        return write
+
+    for name in ("event", "chunk", "samples", "heartbeat"):
+        monkeypatch.setattr(RunWriter, name, filling(getattr(RunWriter, name)))
+    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    monkeypatch.setattr(scribe, "END_SECONDS", 60.0)
+
+    got, (warned,) = trained.fit(RunRecorder())
+
+    assert got == trained.expected
+    assert warned == "the run is no longer recorded, training goes on: database or disk is full"
+
+
+def _locked(directory: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(directory / "run.db", isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN EXCLUSIVE")
+    return connection
+
+
+def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained
+) -> None:
+    monkeypatch.setattr(writing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    locks: list[sqlite3.Connection] = []
+    _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
+
+    got, (warned,) = trained.fit(RunRecorder())
+
+    assert got == trained.expected
+    assert warned.endswith("database is locked")
+    locks[0].close()
+
+
+def test_what_a_locked_database_could_not_take_meanwhile_is_written_once_it_is_free(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 0.01)
+    monkeypatch.setattr(scribe, "END_SECONDS", 0.01)
+    locks: list[sqlite3.Connection] = []
+    _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
+    mine = RunRecorder()
+
+    got, (slow, late) = trained.fit(mine)
+    again, (refused,) = trained.fit(mine)
+
+    assert got == again == trained.expected
+    assert slow.startswith("the run could not be begun within 0.01 s")
+    assert late.startswith("the end of the run is not written yet")
+    assert "what was recorded before is not written yet" in refused
+    wait_until(lambda: locks, "the lock")
+    locks[0].execute("ROLLBACK")
+    locks[0].close()
+    wait_until(lambda: Read(mine.directory).info.status is Status.FINISHED, "the run's end")
+    assert np.isfinite(Read(mine.directory).series("loss")).sum() == 8
+
+
+def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained
+) -> None:
+    monkeypatch.setattr("accel_engine.recording.backlog.MOST_ITEMS", 3)
+    monkeypatch.setattr(scribe, "END_SECONDS", 60.0)
+    goes_on, chunk = threading.Event(), RunWriter.chunk
+
+    def hang(*arguments: Any) -> None:
+        goes_on.wait()
+        chunk(*arguments)
+
+    monkeypatch.setattr(RunWriter, "chunk", hang)
+    mine = RunRecorder()
+    go_on = keras.callbacks.LambdaCallback(on_train_end=lambda _: goes_on.set())
+
+    got, (warned,) = trained.fit(go_on, mine)
+
+    assert got == trained.expected
+    assert warned.startswith("the disk does not keep up")
+    read = Read(mine.directory)
+    (ended,) = read.all(RunEnded)
+    assert (ended.outcome, ended.steps) == (Outcome.FINISHED, 8)
+    losses = read.series("loss")
+    assert len(losses) == 8
+    assert 0 < np.isnan(losses).sum() < 8
+    lost = f"{np.isnan(losses).sum()} steps and"
+    assert any(each.message.startswith(lost) for each in read.all(Warned))
+
+
+@pytest.mark.parametrize("how", ["dies", "hangs"])
+def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None], how: str
+) -> None:
+    monkeypatch.setattr(obeying, "UNHEARD_WAITS", 1)
+    mine, paused, over = RunRecorder(), threading.Event(), threading.Event()
+    commands = RunWriter.commands
+
+    def useless(writer: RunWriter) -> Any:
+        if paused.is_set() and how == "dies":
+            raise SystemExit
+        if paused.is_set():
+            over.wait()
+        return commands(writer)
+
+    class Stop(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.model.stop_training = paused.is_set()
+
+    def ask() -> None:
+        wait_until(lambda: mine.directory and Read(mine.directory).update.chunks, "steps")
+        assert mine.directory
+        request(mine.directory, "pause")
+        wait_until(lambda: Read(mine.directory).all(PhaseChanged)[-1].phase is Phase.PAUSED, "the pause")
+        paused.set()
+
+    monkeypatch.setattr(RunWriter, "commands", useless)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    _, (warned,) = trained.fit(mine, Stop(), epochs=10**6)
+    asking.join()
+    over.set()
+
+    assert warned.startswith("the run is no longer recorded, training goes on: ")
+
+
+def test_one_recorder_in_two_calls_of_fit_at_a_time_records_neither_and_says_so(trained: Trained) -> None:
+    mine = RunRecorder()
+
+    class Nested(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            if not epoch:
+                tiny().fit(*examples(), verbose=0, callbacks=[mine])
+
+    _, (warned,) = trained.fit(Nested(), mine)
+
+    assert "given to two calls of fit at a time" in warned
+
+
+def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained
+) -> None:
+    goes_on = threading.Event()
+    waited: list[float] = []
+
+    def hang(*_: Any) -> Path:
+        goes_on.wait()
+        raise RunError("it was let go on")
+
+    class Timed(scribe.queue.SimpleQueue):  # type: ignore[name-defined, misc, type-arg]
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            if threading.current_thread() is threading.main_thread():
+                waited.append(time.monotonic() if timeout is None else timeout)
+            return super().get(block, timeout)
+
+    monkeypatch.setattr(scribe.queue, "SimpleQueue", Timed)
+    monkeypatch.setattr(recorder, "create_recorded", hang)
+
+    got, warned = trained.fit(RunRecorder())
+    goes_on.set()
+
+    assert got == trained.expected
+    assert [seconds for seconds in waited if seconds] == [0.5, 0.5]
+    assert len(warned) == 2
+
+
+def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
+    started = RunStarted(time=0.0, run="", name="", plan={}, first_step=0, pid=os.getpid(), host="", versions={})
+    mine = scribe.Scribe(Path, started, Mailbox(), lambda _: None)
+    mine.writing = True
+    mine._process += 1
+
+    mine.finish_at_exit()
+
+    assert mine._backlog._items.empty()
+
+
+def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
+    directory = create_recorded({"name": "", "model": "m", "data": "d"}, "script")
+    with closing(RunWriter(directory)) as run:
+        run.chunk(0, 0.0, 1.0, {"loss": np.ones(3)})
+        run.chunk(3, 1.0, 1.0, {"loss": np.full(2, np.nan)})
+        run.chunk(5, 1.0, 2.0, {"loss": np.ones(3)})
+
+    assert np.isnan(Read(directory).series("loss")).tolist() == [False] * 3 + [True] * 2 + [False] * 3
+
+
+def test_the_modules_of_the_recorder_are_all_tried() -> None:
+    assert {module.__name__.rpartition(".")[2] for module in MODULES} >= {"fit", "scribe", "batches", "learning_rates"}
+    assert sys.modules["accel_engine.recording.fit"] in MODULES
+    assert {"Fit.look", "Scribe.tell", "Batches.take", "LearningRates.take", "RunWriter.begin"} <= FUNCTIONS.keys()

@@ -1,0 +1,298 @@
+"""The learning rate that each step was taken with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine import RunRecorder
+from accel_engine.events import LearningRateChanged, Outcome, RunEnded, Warned
+from accel_engine.recording import fit as fitting
+from accel_engine.recording import schedules
+from accel_engine.recording.learning_rates import series_of
+from accel_engine.recording.schedules import Schedule
+
+from .conftest import Read, examples, tiny
+
+STEPS = 39
+
+Schedules = keras.optimizers.schedules
+
+
+@keras.saving.register_keras_serializable()
+class Halves(Schedules.LearningRateSchedule):  # type: ignore[misc]
+    """Takes one number alone, as many of users' own do."""
+
+    def __call__(self, step: Any) -> Any:
+        return keras.ops.cond(step < 20, lambda: 0.2 + 0 * keras.ops.cast(step, "float32"), lambda: 0.1)
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
+class PerBatch(keras.callbacks.Callback):  # type: ignore[misc]
+    """Sets the rate at each batch, and notes what each step was taken with."""
+
+    def __init__(self, hook: str) -> None:
+        super().__init__()
+        self.taken: list[float] = []
+        self.step = 0
+        setattr(self, hook, self.change)
+
+    def change(self, batch: int, logs: Any = None) -> None:
+        self.step += 1
+        self.model.optimizer.learning_rate = 0.1 / (1 + self.step)
+
+
+class Note(keras.callbacks.Callback):  # type: ignore[misc]
+    """Notes the rate that each step is taken with: the last callback before a batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[float] = []
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.taken.append(float(self.model.optimizer.learning_rate))
+
+
+def fit(model: keras.Model, *callbacks: Any, **options: Any) -> None:
+    model.fit(
+        *examples(), **{"batch_size": 8, "epochs": 3, "shuffle": False, "verbose": 0, **options}, callbacks=callbacks
+    )
+
+
+@pytest.fixture(params=[0.0, 60.0], ids=["each batch", "each epoch"])
+def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", request.param)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedules.ExponentialDecay(0.1, 10, 0.9),
+        Schedules.CosineDecay(0.0, 30, warmup_target=0.1, warmup_steps=15),
+        Schedules.PiecewiseConstantDecay([5, 20], [0.3, 0.2, 0.1]),
+        Halves(),
+    ],
+    ids=lambda schedule: type(schedule).__name__,
+)
+def test_a_schedule_has_the_rate_of_every_step(looks: None, schedule: Any) -> None:
+    recorder = RunRecorder()
+
+    fit(tiny(optimizer=keras.optimizers.SGD(schedule)), recorder)
+
+    read = Read(recorder.directory)
+    np.testing.assert_allclose(
+        read.series("learning_rate"), [float(schedule(step)) for step in range(STEPS)], rtol=1e-6, atol=1e-9
+    )
+    assert not read.all(LearningRateChanged)
+    assert not read.all(Warned)
+
+
+def test_a_schedule_goes_on_where_the_optimizer_was() -> None:
+    schedule = Schedules.ExponentialDecay(0.1, 10, 0.9)
+    model, recorder = tiny(optimizer=keras.optimizers.SGD(schedule)), RunRecorder()
+    fit(model)
+
+    fit(model, recorder)
+
+    expected = [float(schedule(step)) for step in range(STEPS, 2 * STEPS)]
+    np.testing.assert_allclose(Read(recorder.directory).series("learning_rate"), expected, rtol=1e-6)
+
+
+def test_several_steps_an_execution_have_a_rate_each() -> None:
+    schedule = Schedules.ExponentialDecay(0.1, 10, 0.9)
+    recorder = RunRecorder()
+
+    fit(tiny(optimizer=keras.optimizers.SGD(schedule), steps_per_execution=4), recorder)
+
+    expected = [float(schedule(step)) for step in range(STEPS)]
+    np.testing.assert_allclose(Read(recorder.directory).series("learning_rate"), expected, rtol=1e-6)
+
+
+def test_accumulated_gradients_have_the_rate_that_keras_asks_the_schedule_for() -> None:
+    schedule = Schedules.ExponentialDecay(0.1, 10, 0.9)
+    recorder = RunRecorder()
+
+    fit(tiny(optimizer=keras.optimizers.SGD(schedule, gradient_accumulation_steps=2)), recorder)
+
+    expected = [float(schedule(step)) for step in range(STEPS)]
+    np.testing.assert_allclose(Read(recorder.directory).series("learning_rate"), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 / (1 + epoch)),
+        keras.callbacks.ReduceLROnPlateau(monitor="loss", min_delta=10.0, patience=1),
+    ],
+    ids=lambda change: type(change).__name__,
+)
+def test_a_callback_that_changes_the_rate_between_epochs_is_followed(looks: None, change: Any) -> None:
+    recorder, note = RunRecorder(), Note()
+
+    fit(tiny(), recorder, change, note)
+
+    read = Read(recorder.directory)
+    assert len(set(note.taken)) > 1
+    np.testing.assert_array_equal(read.series("learning_rate"), np.float32(note.taken))
+    changes = read.all(LearningRateChanged)
+    assert [event.step for event in changes] == [step for step in (0, 13, 26) if step in _changes(note.taken)]
+
+
+def _changes(taken: list[float]) -> set[int]:
+    return {0, *(step for step in range(1, len(taken)) if taken[step] != taken[step - 1])}
+
+
+@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end"])
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_callback_that_changes_the_rate_at_each_batch_is_followed(looks: None, hook: str, place: str) -> None:
+    recorder, note, change = RunRecorder(), Note(), PerBatch(hook)
+
+    fit(tiny(), *((change, recorder) if place == "before" else (recorder, change)), note)
+
+    rates = Read(recorder.directory).series("learning_rate")
+    if (hook, place) == ("on_train_batch_begin", "after"):  # one step late, as its documentation says
+        np.testing.assert_array_equal(rates[1:], np.float32(note.taken[:-1]))
+    else:
+        np.testing.assert_array_equal(rates, np.float32(note.taken))
+
+
+def test_between_two_looks_that_differ_rates_are_missing_and_then_read_at_each_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    recorder, note = RunRecorder(), Note()
+
+    class Late(keras.callbacks.Callback):  # type: ignore[misc]
+        steps = 0
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.steps += 1
+            if self.steps > 16:  # in the second epoch
+                self.model.optimizer.learning_rate = 0.1 / self.steps
+
+    fit(tiny(), recorder, Late(), note)
+
+    rates = Read(recorder.directory).series("learning_rate")
+    known = np.isfinite(rates)
+    np.testing.assert_array_equal(rates[known], np.float32(note.taken)[known])
+    assert known.tolist() == [True] * 14 + [False] * 12 + [True] * 13
+
+
+def test_a_schedule_that_raises_when_it_is_asked_is_missing_and_training_goes_on() -> None:
+    class Once(Schedules.LearningRateSchedule):  # type: ignore[misc]
+        calls = 0
+
+        def __call__(self, step: Any) -> Any:
+            self.calls += 1
+            if self.calls > 2:
+                raise LookupError("asked too often")
+            return 0.1
+
+    recorder = RunRecorder()
+
+    fit(tiny(optimizer=keras.optimizers.SGD(Once())), recorder)
+
+    read = Read(recorder.directory)
+    assert read.all(RunEnded)[0].outcome is Outcome.FINISHED
+    assert len(read.series("loss")) == STEPS
+    assert "asked too often" in read.all(Warned)[0].message
+
+
+def test_an_optimizer_that_is_never_used_has_no_rate() -> None:
+    class Plain(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(3)
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            return {"loss": keras.ops.mean(self.dense(data[0]))}
+
+    recorder, model = RunRecorder(), Plain()
+    model.compile()
+
+    fit(model, recorder)
+
+    read = Read(recorder.directory)
+    assert "learning_rate" not in {name for chunk in read.update.chunks for name in chunk.series}
+    assert not read.all(LearningRateChanged)
+
+
+@pytest.mark.parametrize("way", ["as it is", "vectorized", "one by one"])
+def test_each_way_to_compute_many_rates_gives_those_of_single_steps(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    def refuse(*_: Any) -> Any:
+        raise TypeError("not this way")
+
+    schedule: Any = Schedules.ExponentialDecay(0.1, 10, 0.9) if way == "as it is" else Halves()
+    if way == "one by one":
+        monkeypatch.setattr(schedules, "_vectorized", refuse)
+        monkeypatch.setattr(schedules, "SINGLE_SECONDS", 60.0)
+    many = Schedule(schedule)
+
+    for first in (0, 7, 100):
+        numbers = np.arange(first, first + 30 + first)
+        np.testing.assert_allclose(many.rates(numbers), [float(schedule(number)) for number in numbers], rtol=1e-6)
+
+
+def test_what_there_is_no_time_for_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(step: Any) -> Any:
+        if np.ndim(step):
+            raise TypeError("one only")
+        return step * 2.0
+
+    monkeypatch.setattr(schedules, "_vectorized", lambda *_: slow)
+    monkeypatch.setattr(schedules, "SINGLE_SECONDS", 1e-9)
+
+    rates = Schedule(slow).rates(np.arange(50, dtype=np.int32))
+
+    assert np.isfinite(rates).tolist() == [True] + [False] * 49
+
+
+def test_a_vectorized_schedule_that_gives_other_rates_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def collapses(step: Any) -> Any:
+        return keras.ops.max(keras.ops.cast(step, "float32")) + 0.0 * keras.ops.cast(step, "float32")
+
+    rates = Schedule(collapses).rates(np.arange(20))
+
+    np.testing.assert_array_equal(rates[np.isfinite(rates)], np.arange(20.0)[np.isfinite(rates)])
+
+
+@pytest.mark.parametrize(
+    ("attribute", "series"),
+    [
+        ("optimizer", "learning_rate"),
+        ("d_optimizer", "d_learning_rate"),
+        ("_optimizer_g", "learning_rate_g"),
+        ("opt", "opt_learning_rate"),
+    ],
+)
+def test_a_rate_is_called_after_its_optimizer(attribute: str, series: str) -> None:
+    assert series_of(attribute) == series
+
+
+def test_a_rate_that_a_command_set_is_that_of_the_next_step(
+    wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accel_engine.run import request
+
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    recorder, note = RunRecorder(), Note()
+
+    class Ask(keras.callbacks.Callback):  # type: ignore[misc]
+        asked = False
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            if not self.asked:
+                self.asked = True
+                assert recorder.directory
+                request(recorder.directory, "learning_rate", 0.5)
+                wait_until(lambda: recorder._fit._obeying._mailbox.waits, "the command")  # type: ignore[union-attr]
+
+    fit(tiny(), recorder, Ask(), note)
+
+    read = Read(recorder.directory)
+    np.testing.assert_array_equal(read.series("learning_rate"), np.float32(note.taken))
+    assert [event.learning_rate for event in read.all(LearningRateChanged)] == [0.1, 0.5]

@@ -1,0 +1,123 @@
+"""The names and numbers of what Keras tells."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine import RunRecorder
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
+from accel_engine.recording import fit as fitting
+from accel_engine.recording.logs import numbers, of_training, of_validation
+
+from .conftest import Read, examples, tiny
+
+
+def test_every_number_has_the_name_of_its_series() -> None:
+    logs = {
+        "loss": 1.0,
+        "top5-acc": 0.5,
+        "count": 3,
+        "one": np.array([0.25]),
+        "f1": np.array([[0.1, 0.2]]),
+        "classes": np.arange(100.0),
+        "words": "none",
+        "nothing": np.array([]),
+        "learning_rate": 0.1,
+    }
+
+    assert numbers(logs) == {
+        "loss": 1.0,
+        "top5_acc": 0.5,
+        "metric_count": 3.0,
+        "one": 0.25,
+        "f1_0": 0.1,
+        "f1_1": 0.2,
+        "classes_mean": 49.5,
+        "metric_learning_rate": 0.1,
+    }
+
+
+def test_two_names_that_would_be_one_series_are_two() -> None:
+    assert numbers({"top5-acc": 1.0, "top5_acc": 2.0}) == {"top5_acc": 1.0, "top5_acc_2": 2.0}
+
+
+def test_validation_has_the_names_of_training() -> None:
+    logs = {"loss": 1.0, "val_loss": 2.0, "Top5-Acc": 3.0, "val_Top5-Acc": 4.0, "learning_rate": 0.1}
+
+    assert of_training(logs) == {"loss": 1.0, "top5_acc": 3.0}
+    assert of_validation(logs) == {"loss": 2.0, "top5_acc": 4.0}
+
+
+def test_a_metric_has_one_name_in_steps_epochs_and_validation() -> None:
+    metric = keras.metrics.SparseTopKCategoricalAccuracy(2, name="top2-acc")
+    recorder = RunRecorder()
+
+    tiny(metrics=[metric]).fit(*examples(), verbose=0, validation_data=examples(), callbacks=[recorder])
+
+    read = Read(recorder.directory)
+    names = {"loss", "top2_acc"}
+    assert set(read.all(ModelBuilt)[0].series) == read.names == names
+    assert set(read.all(EpochEnded)[0].metrics) == set(read.all(Validated)[0].metrics) == names
+    assert set(read.all(RunEnded)[0].metrics) == names | {f"validation_{name}" for name in names}
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_an_array_of_a_metric_is_told_element_by_element(outputs: int) -> None:
+    keras.utils.set_random_seed(0)
+    x, y = examples()
+    labels = np.eye(3, dtype=np.float32)[y][:, :outputs]
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(outputs, activation="sigmoid")])
+    model.compile("sgd", "binary_crossentropy", metrics=[keras.metrics.F1Score(average=None, threshold=0.5)])
+    recorder, told = RunRecorder(), []  # type: tuple[RunRecorder, list[Any]]
+    listen = keras.callbacks.LambdaCallback(on_train_batch_end=lambda _, logs: told.append(logs["f1_score"]))
+
+    # Keras gives an array of one to float(), which NumPy will refuse one day.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONWARNINGS", "default")
+        history = model.fit(x, labels, batch_size=8, verbose=0, shuffle=False, callbacks=[recorder, listen]).history
+
+    read = Read(recorder.directory)
+    expected = np.array([np.ravel(each) for each in told], dtype=np.float32)
+    names = ["running_f1_score"] if outputs == 1 else [f"running_f1_score_{place}" for place in range(3)]
+    for place, name in enumerate(names):
+        np.testing.assert_array_equal(read.series(name), expected[:, place])
+        value = np.ravel(history["f1_score"][0])[place]
+        assert read.all(EpochEnded)[0].metrics[name.removeprefix("running_")] == value
+
+
+def test_a_series_has_one_name_from_first_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    x, y = examples()
+    weight = np.ones(len(x), np.float32)
+    weight[60:] = np.random.default_rng(0).uniform(0.1, 2.0, len(x) - 60)  # alike at first
+    recorder = RunRecorder()
+
+    tiny(metrics=[], weighted_metrics=["accuracy"]).fit(
+        x,
+        y,
+        sample_weight=weight,
+        batch_size=8,
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=[Halfway(recorder), recorder],
+    )
+
+    read = Read(recorder.directory)
+    assert read.names == {"loss", "accuracy"}
+    assert np.isfinite(read.series("accuracy"))[:4].all()
+    assert np.isnan(read.series("accuracy")[-1])
+
+
+class Halfway(keras.callbacks.Callback):  # type: ignore[misc]
+    """Has the recorder look after four batches."""
+
+    def __init__(self, recorder: RunRecorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if batch == 3:
+            self.recorder._fit.due = 0.0  # type: ignore[union-attr]
