@@ -4,12 +4,12 @@ import os
 import platform
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
+from accel_engine import clock
 from accel_engine.devices.host_engine import EngineUse
 from accel_engine.devices.host_traffic import Traffic
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
@@ -62,7 +62,7 @@ class HostProbe:
         readings = {**self._utilization(), **_memory(), **_swap(), "load": _load(), **self._traffic.read()}
         if self._engine:
             readings |= self._engine.read()
-        return (Sample(time.time(), "cpu:0", readings),)
+        return (Sample(clock.now(), "cpu:0", readings),)
 
     def close(self) -> None:
         """Nothing is held open."""

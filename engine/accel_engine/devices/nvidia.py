@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from accel_engine import clock
 from accel_engine.devices.nvidia_gpu import GpuProbe
 from accel_engine.devices.nvidia_words import reason
 from accel_engine.devices.probe_thread import ProbeThread
@@ -86,4 +87,4 @@ class NvidiaProbe:
 
 def _silent(device: str) -> Sample:
     """A sample of a GPU that has not even said what it is."""
-    return Sample(time.time(), device, {"utilization": Reading.missing("the driver has not told of it yet", "%")})
+    return Sample(clock.now(), device, {"utilization": Reading.missing("the driver has not told of it yet", "%")})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from accel_engine import clock
 from accel_engine.devices.address import normalise
 from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
 from accel_engine.devices.nvidia_words import reason
@@ -64,7 +65,7 @@ class GpuProbe:
             self._miss_all(_ASLEEP)
         else:
             self._ask_what_is_due()
-        return (Sample(time.time(), self.device.id, dict(self._readings)),)
+        return (Sample(clock.now(), self.device.id, dict(self._readings)),)
 
     def close(self) -> None:
         """Forget the GPU; the library is its owner's to close."""

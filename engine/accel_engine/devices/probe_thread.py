@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from accel_engine import clock
 from accel_engine.devices.reading import Absence, Inventory, Probe, Reading, Sample
 
 _Answer = TypeVar("_Answer")
@@ -100,7 +101,7 @@ class ProbeThread:
 
     def _missing(self, reason: str) -> tuple[Sample, ...]:
         """The readings of the last answer, with a reason instead of every value."""
-        now = time.time()
+        now = clock.now()
         return tuple(
             Sample(now, last.device, {name: Reading.missing(reason, old.unit) for name, old in last.readings.items()})
             for last in self._last
@@ -108,7 +109,7 @@ class ProbeThread:
 
 
 def _unread(device: str) -> Sample:
-    return Sample(time.time(), device, {"utilization": Reading.missing("was not read yet", "%")})
+    return Sample(clock.now(), device, {"utilization": Reading.missing("was not read yet", "%")})
 
 
 def _try(question: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from accel_engine import clock
 from accel_engine.devices.reading import Absence, Inventory, Reading, Sample
 from accel_engine.devices.tpu_chips import Chip, Holders, find_chips, find_holders
 from accel_engine.devices.tpu_metrics import (
@@ -66,7 +67,7 @@ class TpuProbe:
         answers = self._metrics.read()
         held = tuple(chip for chip in self._chips if self._holders.of(chip))
         shares = {name: _shares(answer.values, held, self._chips) for name, answer in answers.items()}
-        now = time.time()
+        now = clock.now()
         return tuple(Sample(now, chip.device.id, self._read(chip, answers, shares)) for chip in self._chips)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from accel_engine import strategies
+from accel_engine import clock, strategies
 from accel_engine.cluster import Cluster
 from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Sample
@@ -124,7 +124,7 @@ class Conductor:
         with closing(RunReader(self._directory)) as reader:
             self._values = reader.info().values
         started = RunStarted(
-            time=time.time(),
+            time=clock.now(),
             run=self._directory.name,
             name=str(self._values.get("name", "")),
             plan=self._values,
@@ -165,7 +165,7 @@ class Conductor:
         try:
             plan = Plan.from_mapping(self._values)
             if not self._tensorflow.imported:
-                self._writer.event(PhaseChanged(time=time.time(), phase=Phase.IMPORTING, detail="TensorFlow"))
+                self._writer.event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
             self._gather(plan)
             self._tensorflow.wait()
             self._trainer = self._player(plan)
@@ -211,10 +211,10 @@ class Conductor:
         if not names and self._cluster and self._cluster.serves:
             phase = Phase.TRAINING
             detail = f"{'taking steps' if self._cluster.role == 'worker' else 'keeping weights'} for the coordinator"
-        self._writer.event(PhaseChanged(time=time.time(), phase=phase, detail=detail))
+        self._writer.event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
 
     def _warn(self, said: str) -> None:
-        self._writer.event(Warned(time=time.time(), message=said))
+        self._writer.event(Warned(time=clock.now(), message=said))
 
     def _blame_peers(self, ended: RunEnded) -> RunEnded:
         """Say who is gone, where that is why training failed: TensorFlow's own words name nobody."""
@@ -229,7 +229,7 @@ class Conductor:
             commands = [command for command in self._writer.commands() if command.id > self._last_command]
         self._last_command = max((command.id for command in commands), default=self._last_command)
         while self._signals:
-            commands.append(from_signal(self._signals.popleft(), time.time(), again=self._asked_to_stop))
+            commands.append(from_signal(self._signals.popleft(), clock.now(), again=self._asked_to_stop))
         for command in commands:
             self._asked_to_stop = self._asked_to_stop or command.name in ("stop", "stop_now")
             if command.name == "stop_now" and self._give_up_at is None:
@@ -251,7 +251,7 @@ class Conductor:
         if self._trainer:
             return self._trainer.ended(outcome, reason, hint)
         return RunEnded(
-            time=time.time(),
+            time=clock.now(),
             outcome=outcome,
             steps=self._first_step,
             epochs=0,

@@ -1,10 +1,10 @@
 """What a script trains, as far as its model tells: what it does not tell is unknown, and never a reason to fail."""
 
-import time
 from typing import Any
 
 import numpy as np
 
+from accel_engine import clock
 from accel_engine.events import ModelBuilt
 from accel_engine.recording.guarding import known
 from accel_engine.recording.learning_rates import optimizers_in_use
@@ -35,7 +35,7 @@ def built(model: Any, *, epochs: int, steps: int | None, batch: int | None, seri
     """
     replicas = known(lambda: int(model.distribute_strategy.num_replicas_in_sync)) or 1
     return ModelBuilt(
-        time=time.time(),
+        time=clock.now(),
         parameters=known(lambda: _count(model, model.weights)),
         trainable=known(lambda: _count(model, model.trainable_weights)),
         layers=known(lambda: len(model.layers)),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from accel_engine import clock
 from accel_engine.events import (
     EpochEnded,
     LearningRateChanged,
@@ -88,7 +89,7 @@ class Fit:
         self._validation_seconds = 0.0
         self._rate_due = True
         self._was_left = False
-        self._began = self._since = self._epoch_began = time.time()
+        self._began = self._since = self._epoch_began = clock.now()
         self._watch = None if observed else Watch()
         mailbox = Mailbox()
         started = RunStarted(
@@ -125,7 +126,7 @@ class Fit:
         self.rates.begin_epoch()
         self._first = self.step
         self._seconds = None
-        self._since = self._epoch_began = time.time()
+        self._since = self._epoch_began = clock.now()
         self._rate_due = True
 
     def begin_batch(self) -> None:
@@ -146,28 +147,28 @@ class Fit:
             rate = self._obeying.learning_rate
             self._obeying.obey(self._model(), self.step)
             self.rates.due = self.rates.due or self._obeying.learning_rate != rate
-            self._since = time.time()
+            self._since = clock.now()
         self.due = time.monotonic() + LOOK_SECONDS
 
     def begin_validation(self) -> None:
         """Take the epoch's last steps, whose means validation forgets."""
         self.look(over=True)
-        self._seconds = time.time() - self._epoch_began
-        self._since = time.time()
+        self._seconds = clock.now() - self._epoch_began
+        self._since = clock.now()
         self._enter(Phase.VALIDATING)
 
     def end_validation(self) -> None:
         """Note how long it took; what it found is told at the epoch's end."""
-        self._validation_seconds = time.time() - self._since
+        self._validation_seconds = clock.now() - self._since
         self._enter(Phase.TRAINING)
 
     def end_epoch(self, told: Mapping[str, Any]) -> None:
         """Take the epoch's means, and validation's."""
         self.look(over=True)
-        seconds = time.time() - self._epoch_began if self._seconds is None else self._seconds
+        seconds = clock.now() - self._epoch_began if self._seconds is None else self._seconds
         means, found = logs.of_training(told), logs.of_validation(told)
         self.epochs += 1
-        now, epoch, step = time.time(), self.epochs, self.step
+        now, epoch, step = clock.now(), self.epochs, self.step
         if not self._obeying.stopped:  # else this is no whole epoch
             self._scribe.tell(EpochEnded(time=now, epoch=epoch, step=step, metrics=means, seconds=seconds))
             unknown, self._steps = self._steps is None, self._steps or self.step - self._first
@@ -226,7 +227,7 @@ class Fit:
 
     def _record(self, *, over: bool, last: bool = False) -> bool:
         """Hand the latest steps over; tell whether there are any."""
-        now, model = time.time(), self._model()
+        now, model = clock.now(), self._model()
         if not self.batches.waiting:
             return False
         # Also where the last batch falls into a look by chance: a smaller one is told by its place alone.
@@ -285,7 +286,7 @@ class Fit:
     def _warn_once(self, about: str, message: str) -> None:
         if about not in self._warned:
             self._warned.add(about)
-            self._scribe.tell(Warned(time=time.time(), message=message))
+            self._scribe.tell(Warned(time=clock.now(), message=message))
 
     def _tell_built(self, series: tuple[str, ...]) -> None:
         model = self._model()
@@ -295,7 +296,7 @@ class Fit:
         self._scribe.tell(self._built)
 
     def _enter(self, phase: Phase) -> None:
-        self._scribe.tell(PhaseChanged(time=time.time(), phase=phase))
+        self._scribe.tell(PhaseChanged(time=clock.now(), phase=phase))
 
     def _result_of(self, error: BaseException | None) -> RunEnded:
         known(lambda: self._record(over=False, last=True))
@@ -303,11 +304,11 @@ class Fit:
 
     def _result(self, outcome: Outcome, reason: str) -> RunEnded:
         return RunEnded(
-            time=time.time(),
+            time=clock.now(),
             outcome=outcome,
             steps=self.step,
             epochs=self.epochs,
-            seconds=time.time() - self._began,
+            seconds=clock.now() - self._began,
             steps_per_second=self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0,
             metrics=self.metrics,
             reason=reason,

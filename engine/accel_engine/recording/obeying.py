@@ -1,9 +1,9 @@
 """Doing what commands ask of a script's training, between two batches."""
 
 import math
-import time
 from typing import Any
 
+from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, LearningRateChanged, Phase, PhaseChanged
 from accel_engine.recording.backlog import Answer
@@ -66,7 +66,7 @@ class Obeying:
                 self._answer(command, step, f"a script trains this run, which knows no command {name}", obeyed=False)
 
     def _pause(self, model: Any, step: int) -> None:
-        self._tell(PhaseChanged(time=time.time(), phase=Phase.PAUSED))
+        self._tell(PhaseChanged(time=clock.now(), phase=Phase.PAUSED))
         while not self.stopped:
             command = self._wait()
             if command is None:
@@ -78,7 +78,7 @@ class Obeying:
                 self._answer(command, step, "the run is paused already", obeyed=False)
             else:
                 self._do(command, model, step)
-        self._tell(PhaseChanged(time=time.time(), phase=Phase.TRAINING))
+        self._tell(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
 
     def _wait(self) -> Command | None:
         """Wait for a command; ``None`` where the recording thread has ended, so that none can come.
@@ -107,11 +107,11 @@ class Obeying:
             self._answer(command, step, f"the optimizer refuses it: {describe(error)}", obeyed=False)
             return
         self.learning_rate = rate
-        self._tell(LearningRateChanged(time=time.time(), step=step, learning_rate=rate))
+        self._tell(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))
         self._answer(command, step, f"learning rate {rate:g} from step {step} on")
 
     def _answer(self, command: Command, step: int, answer: str, *, obeyed: bool = True) -> None:
         said = CommandAnswered(
-            time=time.time(), command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=step
+            time=clock.now(), command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=step
         )
         self._tell(Answer(command, said))

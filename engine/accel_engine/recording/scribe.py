@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from accel_engine import clock
 from accel_engine.devices import Sampler
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.recording.backlog import Answer, Backlog, Item, Steps
@@ -113,7 +114,7 @@ class Scribe:
         if fits and backlog.lost > self._told_of_loss:
             self._told_of_loss = backlog.lost
             words = f"{backlog.lost_steps:,} steps and {backlog.lost_items:,} other records were lost"
-            backlog.put(Warned(time=time.time(), message=f"{words}: the disk did not keep up with training"))
+            backlog.put(Warned(time=clock.now(), message=f"{words}: the disk did not keep up with training"))
         if fits:
             backlog.put(said)
             return
@@ -183,7 +184,7 @@ class Scribe:
             self._left = None  # what was trained is not kept by a thread that is about to end
             self.writing = False
             _UNFINISHED.discard(self)
-            self._mailbox.post(Command(0, time.time(), "", "resume"))  # nobody could end a pause any more
+            self._mailbox.post(Command(0, clock.now(), "", "resume"))  # nobody could end a pause any more
             self._begun.put(None)
             self._done.put(None)
 
@@ -237,7 +238,7 @@ class Scribe:
                 series[name] = values() if callable(values) else values
             except Exception as error:  # noqa: BLE001 (a schedule of the user's own may raise anything)
                 words = f"{name} is missing at step {self.steps} and maybe at others: {describe(error)}"
-                writer.event(Warned(time=time.time(), message=words))
+                writer.event(Warned(time=clock.now(), message=words))
         self._first_series = next(iter(series))
         writer.chunk(self.steps, steps.started, steps.ended, series)
         self.steps += steps.count
@@ -245,7 +246,7 @@ class Scribe:
 
     def _end_early(self, writer: RunWriter, error: Exception) -> None:
         """Say in the run why it is recorded no further, if it can be written still."""
-        now = time.time()
+        now = clock.now()
         reason = f"recording failed, training went on: {describe(error)}"
         ended = RunEnded(
             time=now,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine import clock
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.loop import Loop, Measured, Way, graph_of
 from accel_engine.training.workers import Workers
@@ -83,7 +84,7 @@ class CoordinatedLoop(Loop):
             began, last = max(last, taken.at), time.perf_counter()
             seconds = last - began
             self._size.learn(taken.count, seconds)
-            yield Measured(taken.count, time.time() - seconds, seconds, dict(zip(self._names, values.T, strict=True)))
+            yield Measured(taken.count, clock.now() - seconds, seconds, dict(zip(self._names, values.T, strict=True)))
 
     def _hand_out(self, order: npt.NDArray[np.int32]) -> None:
         function, shares = self._traced(order), np.array_split(order, min(self._count, len(order)))

@@ -4,13 +4,13 @@ Every worker says something and hears what every other says, through a collectiv
 strategy's own. Whatever the training thread does next follows from what all of them have heard.
 """
 
-import time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine import clock
 from accel_engine.cluster import Cluster
 from accel_engine.run.commands import COMMANDS, Command
 from accel_engine.training.control import Mailbox
@@ -110,4 +110,4 @@ def _encode(command: Command | None) -> tuple[float, float, float]:
 
 def _decode(words: Any, who: str) -> Command:
     code, has_argument, argument = words
-    return Command(0, time.time(), who, _CODES[int(code) - 1], float(argument) if has_argument else None)
+    return Command(0, clock.now(), who, _CODES[int(code) - 1], float(argument) if has_argument else None)

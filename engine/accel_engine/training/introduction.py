@@ -2,9 +2,9 @@
 
 import json
 import socket
-import time
 from pathlib import Path
 
+from accel_engine import clock
 from accel_engine.cluster import Cluster
 from accel_engine.events import WorkersMet
 from accel_engine.run.parts import link, path_of
@@ -28,4 +28,4 @@ def introduce(council: Council, cluster: Cluster, directory: Path, reduction: st
         {"name": f"worker {index}", "address": address, "host": host, "run": run}
         for index, (address, (host, run)) in enumerate(zip(cluster.workers, heard, strict=True))
     )
-    return WorkersMet(time=time.time(), workers=workers, reduction=reduction)
+    return WorkersMet(time=clock.now(), workers=workers, reduction=reduction)

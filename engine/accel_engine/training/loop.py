@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine import clock
 from accel_engine.devices.host import processors
 from accel_engine.errors import ModelError
 from accel_engine.run.schema import LEARNING_RATE
@@ -123,7 +124,7 @@ class Loop:
         done = first
         while done < len(order):
             count = self._agree(min(self._size.steps, len(order) - done))
-            started, begin = time.time(), time.perf_counter()
+            started, begin = clock.now(), time.perf_counter()
             values = self._take(source, done, count)
             seconds = time.perf_counter() - begin
             self._size.learn(count, seconds)

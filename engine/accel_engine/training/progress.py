@@ -1,7 +1,6 @@
 """How far a run has come, and telling the run of it."""
 
-import time
-
+from accel_engine import clock
 from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged
 from accel_engine.run.commands import Command
 from accel_engine.run.writer import RunWriter
@@ -39,4 +38,4 @@ class Progress:
 
     def say(self, kind: type[Event], **values: object) -> None:
         """Write an event of now."""
-        self.run.event(kind.parse({"time": time.time(), **values}))
+        self.run.event(kind.parse({"time": clock.now(), **values}))

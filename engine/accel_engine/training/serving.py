@@ -6,7 +6,7 @@ from concurrent.futures import Future
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from accel_engine import data
+from accel_engine import clock, data
 from accel_engine.cluster import Cluster
 from accel_engine.data.dataset import Dataset
 from accel_engine.devices.reading import Inventory
@@ -92,7 +92,7 @@ class Server:
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run."""
         return RunEnded(
-            time=time.time(),
+            time=clock.now(),
             outcome=outcome,
             steps=0,
             epochs=0,

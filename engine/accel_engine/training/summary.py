@@ -1,9 +1,8 @@
 """What a plan came to, told in numbers."""
 
-import time
-
 import numpy as np
 
+from accel_engine import clock
 from accel_engine.events import LearningRateChanged, ModelBuilt
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.training.assembly import Assembly, optimizer_name
@@ -15,7 +14,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
     """The event that says what stands: model, data and how they become steps."""
     plan, model, dataset, schedule = assembly.plan, assembly.model, assembly.dataset, assembly.schedule
     return ModelBuilt(
-        time=time.time(),
+        time=clock.now(),
         parameters=model.count_params(),
         trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
         layers=len(model.layers),
@@ -44,7 +43,7 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
     optimizer, rate = assembly.optimizer, assembly.learning_rate
     if optimizer is None or rate is None:
         return None
-    return LearningRateChanged(time=time.time(), step=step, learning_rate=rate, schedule=schedule_name(optimizer))
+    return LearningRateChanged(time=clock.now(), step=step, learning_rate=rate, schedule=schedule_name(optimizer))
 
 
 def _series(assembly: Assembly) -> tuple[str, ...]:

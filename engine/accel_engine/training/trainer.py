@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import strategies
+from accel_engine import clock, strategies
 from accel_engine.devices.reading import Inventory
 from accel_engine.events import (
     DevicesFound,
@@ -128,7 +128,7 @@ class Trainer:
         """The event that ends the run as things stand now."""
         reached, share = self._utilization.reached(self._rate) if self._utilization else (None, None)
         return RunEnded(
-            time=time.time(),
+            time=clock.now(),
             outcome=outcome,
             steps=self._progress.step,
             epochs=self._progress.epochs,
