@@ -15,9 +15,10 @@ def boot_seconds() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-_STARTED = time.time() - boot_seconds()
+OFFSET = time.time() - boot_seconds()
+"""What :func:`now` adds to :func:`boot_seconds`: as the wall clock was when this process began."""
 
 
 def now() -> float:
     """Seconds since the Unix epoch, by the wall clock as it was when this process began, which is never set again."""
-    return _STARTED + boot_seconds()
+    return OFFSET + boot_seconds()

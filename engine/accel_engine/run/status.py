@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from accel_engine.clock import boot_seconds
+from accel_engine import clock
 from accel_engine.errors import UsageError
 from accel_engine.events import Phase
 from accel_engine.plan import Plan
@@ -66,6 +66,7 @@ class RunInfo:
         pid: Process id of its engine, or ``None`` before there is one.
         labels: What people have called it, noted of it and tagged it with.
         script: The command line of the user's own script that trains it; empty where an engine does.
+        clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
     """
 
     id: str
@@ -78,6 +79,11 @@ class RunInfo:
     status: Status
     labels: Labels = field(default_factory=Labels)
     script: str = ""
+    clock_offset: float | None = None
+
+    def now(self) -> float:
+        """The time by the clock that its engine times events with, in seconds since the Unix epoch."""
+        return clock.now() if self.clock_offset is None else clock.boot_seconds() + self.clock_offset
 
     @property
     def name(self) -> str:
@@ -107,6 +113,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         status=_status(connection, directory, meta),
         labels=labels_of(meta),
         script=script,
+        clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )
 
 
@@ -149,4 +156,4 @@ def _is_starting(meta: dict[str, Any], pending: float) -> bool:
     process = ProcessIdentity.parse(meta.get("process"))
     if process and process.visible:
         return process.alive
-    return meta.get("machine") == machine_id() and 0 <= boot_seconds() - pending < START_SECONDS
+    return meta.get("machine") == machine_id() and 0 <= clock.boot_seconds() - pending < START_SECONDS

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accel_engine.clock import boot_seconds
+from accel_engine import clock
 from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_json
@@ -110,7 +110,8 @@ class RunWriter:
                 pid_started=None,  # of version 1
                 machine=machine_id(),
                 host=socket.gethostname(),
-                heartbeat=boot_seconds(),
+                clock_offset=clock.OFFSET,
+                heartbeat=clock.boot_seconds(),
                 written=time.time(),
                 pending=None,
             )
@@ -170,7 +171,7 @@ class RunWriter:
         """Keep what the run looks like inside after so many steps, in place of what was kept of the kind before."""
         from accel_engine.run import inside  # see above
 
-        row = (inside.name_of(seen), time.time(), step, *inside.pack(seen))
+        row = (inside.name_of(seen), clock.now(), step, *inside.pack(seen))
         with self._lock:
             self._connection.execute(INSIDE)
             self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)
@@ -206,7 +207,7 @@ class RunWriter:
                 "UPDATE meta SET value = CASE key WHEN 'heartbeat' THEN ? ELSE ? END "
                 "WHERE key IN ('heartbeat', 'written') AND EXISTS "
                 "(SELECT 1 FROM meta WHERE key = 'process' AND value = ?)",
-                (boot_seconds(), time.time(), self._process),
+                (clock.boot_seconds(), time.time(), self._process),
             )
             if not written.rowcount:
                 self._close()
@@ -225,7 +226,7 @@ class RunWriter:
         with self._lock:
             self._connection.execute(
                 "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
-                (time.time(), obeyed, answer, command.id),
+                (clock.now(), obeyed, answer, command.id),
             )
 
     def end(self, ended: Event) -> None:

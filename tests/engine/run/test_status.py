@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from accel_engine import clock
 from accel_engine.clock import boot_seconds
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.plan import Plan
@@ -172,6 +173,18 @@ def test_a_step_of_the_clock_changes_the_status_of_no_run(
         waiting: Status.STARTING,
         lost: Status.LOST,
     }
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0])
+def test_who_looks_after_a_step_of_the_clock_sees_the_time_of_the_run_s_own_events(
+    writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    writer.begin()
+    began = clock.now()
+    monkeypatch.setattr(clock, "OFFSET", clock.OFFSET + step)  # as in a program that was started after the step
+    assert 0 <= reader.info().now() - began < 600
+    put(reader.directory, machine="another")
+    assert abs(reader.info().now() - began - step) < 600
 
 
 def test_engine_that_ends_while_its_run_is_looked_at_is_not_called_lost(

@@ -108,7 +108,7 @@ class Bar(Log):
             return ""
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps:
-            return f"{state.phase.phase} {duration(time.time() - state.phase.time)}"[:width]
+            return f"{state.phase.phase} {duration(state.now - state.phase.time)}"[:width]
         room = min(max(width - TEXT_WIDTH, 4), 40)  # whatever the text, so that the bar holds still
         text = progress(state, width - room - 2)
         if width < TEXT_WIDTH // 2:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from accel_engine import clock
 from accel_engine.events import (
     CheckpointSaved,
     CommandAnswered,
@@ -107,6 +108,11 @@ class RunState:
     def live(self) -> bool:
         """Whether more is to come."""
         return self.info is not None and self.info.status.live
+
+    @property
+    def now(self) -> float:
+        """The time by the clock of the run's events, which nobody sets, in seconds since the Unix epoch."""
+        return self.info.now() if self.info else clock.now()
 
     @property
     def lost(self) -> bool:

@@ -1,7 +1,5 @@
 """What the run is busy with, and how far and how fast it is."""
 
-import time
-
 from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
@@ -33,7 +31,7 @@ class PhaseLine(RunLine):
 
     def pieces(self, state: RunState) -> list[Piece]:
         """The phase now, and as many of the figures as there is room for."""
-        left = phase(state, time.time())
+        left = phase(state, state.now)
         if self.asked:
             left.append((f"  asked to {', '.join(self.asked).replace('_', ' ')} …", "$warning"))
         pairs, room = progress(state), self.width - length(left)

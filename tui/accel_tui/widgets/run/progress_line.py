@@ -1,7 +1,5 @@
 """How much of the run is done, and how long the rest will take."""
 
-import time
-
 from accel_tui.run.state import RunState
 from accel_tui.widgets.pieces import Piece
 from accel_tui.widgets.run.line import RunLine
@@ -16,7 +14,7 @@ class ProgressLine(RunLine):
         share = state.step / state.total_steps if state.total_steps else 0.0
         # Never 100 % before the last step.
         tail = f" {int(share * 100):3}%"
-        if state.live and (elapsed := state.elapsed(time.time())) is not None:
+        if state.live and (elapsed := state.elapsed(state.now)) is not None:
             tail += f"   {figures.duration(elapsed)} elapsed"
             if (left := state.remaining) is not None:
                 tail += f"   {figures.duration(left)} left"

@@ -1,7 +1,5 @@
 """The workers of a run that many train: in a line, and one by one."""
 
-import time
-
 from textual.content import Content
 
 from accel_engine.events import Outcome, Phase
@@ -67,9 +65,8 @@ class WorkersList(RunText):
 
     def words(self, state: RunState) -> Content:
         """The heading and the paragraphs."""
-        now = time.time()
         heading = Content.styled("Workers", "bold $primary")
-        return Content("\n").join([heading, *(_paragraph(worker, now) for worker in workers_of(state))])
+        return Content("\n").join([heading, *(_paragraph(worker) for worker in workers_of(state))])
 
 
 def _urgency(worker: Worker) -> int:
@@ -104,9 +101,9 @@ def _named(workers: list[Worker], count: int) -> str:
     return ", ".join(worker.name for worker in workers)
 
 
-def _paragraph(worker: Worker, now: float) -> Content:
+def _paragraph(worker: Worker) -> Content:
     state = worker.state
-    said = _standing(worker) if state is None or _at_work(state) else Content.assemble(*phase(state, now))
+    said = _standing(worker) if state is None or _at_work(state) else Content.assemble(*phase(state, state.now))
     lines = [Content.assemble((f"{worker.name}  ", "$accent"), said)]
     if state and state.over and state.ended and state.ended.reason:
         lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _trouble(state) else ""))
