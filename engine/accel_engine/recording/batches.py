@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.recording.gauges import OWN, Gauges, Source, has_own_step
-from accel_engine.recording.logs import numbers
+from accel_engine.recording.logs import columns, numbers
 from accel_engine.recording.recovery import PRECISE_BATCHES, Point, Values, recover, weights
 
 RUNNING = "running_"
@@ -87,18 +87,19 @@ class Batches:
                     self._weights.setdefault(name, source.count / count)
         if not self._prefixes and count == 1 and not over and not last:
             return {}
-        logs = [latest] if count == 1 else [*map(numbers, self._logs[:-1]), latest]
+        told = columns(self._logs[:count])
         del self._logs[:count]
         series: dict[str, Values] = {}
         batches = np.full(count, self.execution)
         for name in sorted(found, key=lambda name: name != "loss"):
-            told = np.array([each.get(name, math.nan) for each in logs], dtype=np.float64)
-            each = self._weigh(name, told, found[name], over=over)
-            prefix, values = self._measured(name, told, found[name], each)
+            if name not in told:  # the last batch had none of it
+                told[name] = np.full(count, math.nan)
+            each = self._weigh(name, told[name], found[name], over=over)
+            prefix, values = self._measured(name, told[name], found[name], each)
             series[prefix + name] = values
             if name == "loss" and each is not None and over:
                 batches[-1] = max(1, math.ceil(each[-1] / self._weights[name] * self.execution - 1e-6))
-            self._before[name] = Point(told[-1], point.count) if isinstance(point := found[name], Point) else None
+            self._before[name] = Point(told[name][-1], point.count) if isinstance(point := found[name], Point) else None
         self._told += count
         return {name: np.repeat(values, batches) for name, values in series.items()}
 

@@ -317,7 +317,8 @@ class Fit:
 
 def _part(series: Mapping[str, Rates], first: int, last: int) -> dict[str, Rates]:
     """What was measured at some of the steps."""
-    return {
-        name: (lambda values=values: values()[first:last]) if callable(values) else values[first:last]
-        for name, values in series.items()
-    }
+
+    def cut(values: Rates) -> Rates:
+        return values[first:last] if isinstance(values, np.ndarray) else lambda: values()[first:last]
+
+    return {name: cut(values) for name, values in series.items()}

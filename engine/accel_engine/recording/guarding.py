@@ -61,9 +61,9 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def known(find: Callable[[], Any]) -> Any:
+def known(find: Callable[..., Any], *arguments: Any) -> Any:
     """What ``find`` gives, or ``None`` where it fails: a fact about a user's model that cannot be read is unknown."""
     try:
-        return find()
+        return find(*arguments)
     except Exception:  # noqa: BLE001 (a user's own classes may raise anything)
         return None

@@ -50,7 +50,7 @@ class LearningRates:
         """
         for name, optimizer in _optimizers(model).items():
             if followed := self._followed.get(name):
-                known(lambda followed=followed, of=optimizer: followed.read(of, step))
+                known(followed.read, optimizer, step)
         self.due = self._changing
 
     def take(self, model: Any, steps: int) -> dict[str, Rates]:
@@ -64,7 +64,7 @@ class LearningRates:
         found: dict[str, Rates] = {}
         for name, optimizer in _optimizers(model).items():
             if followed := self._followed.get(name):
-                rates = known(lambda followed=followed, of=optimizer: followed.take(of, steps))
+                rates = known(followed.take, optimizer, steps)
                 if rates is not None:
                     found[series_of(name)] = rates
         self.due = self.due or self._changing
@@ -76,7 +76,7 @@ class LearningRates:
 
     def _find(self, model: Any) -> None:
         for name, optimizer in _optimizers(model).items():
-            if name not in self._followed and (followed := known(lambda of=optimizer: _Followed(of))):
+            if name not in self._followed and (followed := known(_Followed, optimizer)):
                 self._followed[name] = followed
 
 
@@ -92,7 +92,7 @@ class _Followed:
         self._used = False
         self._iterations = _iterations(optimizer)
         self._schedule: Schedule | None = None
-        self._last = known(lambda: _rate(optimizer)) if not _schedule_of(optimizer) else None
+        self._last = known(_rate, optimizer) if not _schedule_of(optimizer) else None
         self._reads: list[tuple[int, float]] = []
 
     def read(self, optimizer: Any, step: int) -> None:
@@ -138,7 +138,7 @@ def optimizers_in_use(model: Any) -> Mapping[str, Any]:
     A model that has others may have one more that is never used, since ``compile`` makes one if it is given none.
     """
     found = _optimizers(model)
-    used = {name: optimizer for name, optimizer in found.items() if known(lambda of=optimizer: _iterations(of) > 0)}
+    used = {name: optimizer for name, optimizer in found.items() if (known(_iterations, optimizer) or 0) > 0}
     return used or {name: optimizer for name, optimizer in found.items() if optimizer.built}
 
 
@@ -159,7 +159,8 @@ def _schedule_of(optimizer: Any) -> Any:
 
 def _iterations(optimizer: Any) -> np.integer[Any]:
     """What a schedule is given: with accumulated gradients not ``iterations``, which counts updates."""
-    return keras.ops.convert_to_numpy(getattr(optimizer, "_iterations", optimizer.iterations))[()]
+    number: np.integer[Any] = keras.ops.convert_to_numpy(getattr(optimizer, "_iterations", optimizer.iterations))[()]
+    return number
 
 
 def _rate(optimizer: Any) -> float:

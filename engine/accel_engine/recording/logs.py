@@ -1,14 +1,17 @@
 """What Keras tells callbacks, as plain numbers by names that a run can have."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from accel_engine.recording.recovery import Values
 from accel_engine.run.schema import series_name
 
-MOST_ELEMENTS = 16
-"""Elements of a metric that are told one by one; of one with more, as of a thousand classes, their mean is."""
+MOST_ELEMENTS = 32
+"""Of a metric with more elements than these, as one for each of a thousand classes, the first ones are recorded."""
 
 VALIDATION = "val_"
 """What Keras puts before what validation measured."""
@@ -20,8 +23,8 @@ LEARNING_RATE = "learning_rate"
 def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
     """Every number of some logs, by the name of its series.
 
-    A metric with one element is that element. One with several is one number each, ``f1_score_0`` and so on; one with
-    more than :data:`MOST_ELEMENTS` is their mean, ``f1_score_mean``. What is no number is left out.
+    A metric with one element is that element. One with several is one number each, ``f1_score_0`` and so on, up to
+    :data:`MOST_ELEMENTS`. What is no number is left out.
 
     Args:
         logs: As Keras tells them: numbers and arrays by the names of metrics.
@@ -35,6 +38,19 @@ def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
                 name += "_2"
             found[name] = number
     return found
+
+
+def columns(logs: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+    """The numbers of several logs, by the names that the last of them has: one value each, NaN where there is none."""
+    last = logs[-1]
+    if all(isinstance(value, float) for value in last.values()):  # nearly always; far quicker than one log at a time
+        with suppress(TypeError, ValueError):
+            return {
+                name: np.array([each.get(told, math.nan) for each in logs], dtype=np.float64)
+                for name, told in zip(numbers(last), last, strict=True)
+            }
+    rows = [numbers(each) for each in logs]
+    return {name: np.array([row.get(name, math.nan) for row in rows], dtype=np.float64) for name in rows[-1]}
 
 
 def of_training(logs: Mapping[str, Any]) -> dict[str, float]:
@@ -59,7 +75,5 @@ def _elements(value: Any) -> Iterator[tuple[str, float]]:
         return
     if array.size == 1:
         yield "", float(array[0])
-    elif 1 < array.size <= MOST_ELEMENTS:
-        yield from ((f"_{place}", float(element)) for place, element in enumerate(array))
-    elif array.size:
-        yield "_mean", float(array.mean())
+    else:
+        yield from ((f"_{place}", float(element)) for place, element in enumerate(array[:MOST_ELEMENTS]))

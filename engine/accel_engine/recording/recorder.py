@@ -56,18 +56,19 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         if self._fit and not self._fit.leave():  # an exception may have ended it a moment ago
             raise RunError("what was recorded before is not written yet: is the disk busy?")
         model, params = self.model, self.params or {}
+        epochs = params.get("epochs") or 1
         values = {
             "name": self._name,
             "model": describing.name(model),
             "data": script.name(),
             "strategy": describing.strategy(model),
-            "epochs": params.get("epochs") or 1,
+            "epochs": epochs,
         }
         self._fit = Fit(
             lambda: self.model,
             lambda: self._make(values),
             values,
-            values["epochs"],
+            epochs,
             params.get("steps"),
             self._fit,
             observed=call is not None,

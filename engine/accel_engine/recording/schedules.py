@@ -95,4 +95,7 @@ def _vectorized(schedule: Callable[[Any], Any], dtype: str) -> Callable[[Any], A
     if tensorflow.config.functions_run_eagerly():
         raise RuntimeError("TensorFlow would vectorize anew each time, and change that setting meanwhile")
     # Compiled once for arrays of any length: to vectorize takes a quarter of a second.
-    return tensorflow.function(function, input_signature=[tensorflow.TensorSpec([None], dtype)])
+    compiled: Callable[[Any], Any] = tensorflow.function(
+        function, input_signature=[tensorflow.TensorSpec([None], dtype)]
+    )
+    return compiled

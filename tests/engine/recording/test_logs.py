@@ -9,7 +9,7 @@ import pytest
 from accel_engine import RunRecorder
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
 from accel_engine.recording import fit as fitting
-from accel_engine.recording.logs import numbers, of_training, of_validation
+from accel_engine.recording.logs import columns, numbers, of_training, of_validation
 
 from .conftest import Read, examples, tiny
 
@@ -21,7 +21,6 @@ def test_every_number_has_the_name_of_its_series() -> None:
         "count": 3,
         "one": np.array([0.25]),
         "f1": np.array([[0.1, 0.2]]),
-        "classes": np.arange(100.0),
         "words": "none",
         "nothing": np.array([]),
         "learning_rate": 0.1,
@@ -34,9 +33,22 @@ def test_every_number_has_the_name_of_its_series() -> None:
         "one": 0.25,
         "f1_0": 0.1,
         "f1_1": 0.2,
-        "classes_mean": 49.5,
         "metric_learning_rate": 0.1,
     }
+
+
+def test_of_a_metric_with_very_many_elements_the_first_are_told() -> None:
+    assert numbers({"f1": np.arange(100.0)}) == {f"f1_{place}": float(place) for place in range(32)}
+
+
+def test_the_numbers_of_several_logs_are_as_many_whether_they_are_arrays_or_not() -> None:
+    plain = [{"a-b": 1.0}, {}, {"a-b": 3.0}]
+    mixed = [{"a-b": 1.0, "c": np.array([1.0, 2.0])}, {}, {"a-b": 3.0, "c": np.array([5.0, 6.0])}]
+
+    for logs in (plain, mixed):
+        np.testing.assert_array_equal(columns(logs)["a_b"], [1.0, np.nan, 3.0])
+    np.testing.assert_array_equal(columns(mixed)["c_1"], [2.0, np.nan, 6.0])
+    np.testing.assert_array_equal(columns([{"a": np.ones(2)}, {"a": 1.0}])["a"], [np.nan, 1.0])
 
 
 def test_two_names_that_would_be_one_series_are_two() -> None:
