@@ -9,13 +9,13 @@ from textual.strip import Strip
 
 from accel_engine.devices.reading import Absence, Device, Inventory
 from accel_engine.events import Warned
-from accel_engine.launch import Description
+from accel_engine.launch import Description, EngineState
 from accel_tui import messages
 from accel_tui.terminal.canvas import Canvas
 from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
 from tui.screens.run_app import opened
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, StubEngine, shows, text_of, until
 
 MACHINE = Inventory(
     (Device("cpu:0", "cpu", HOSTILE, 1 << 30, 4), Device("gpu:0", "gpu", HOSTILE, 1 << 30)),
@@ -97,16 +97,20 @@ async def test_what_happens_while_one_looks_is_shown_as_it_is(hurried: None) -> 
     engine.close()
 
 
-async def test_the_form_shows_what_devices_engines_and_the_user_s_model_say_as_it_is() -> None:
+async def test_the_form_shows_what_devices_engines_and_the_user_s_model_say_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(StubEngine, "describe", lambda self, plan: Description(problem=f"model{HOSTILE}"))
     async with StubApp(inventory=MACHINE).run_test(size=(200, 50)) as pilot:
         app = pilot.app
         assert isinstance(app, StubApp)
-        await until(pilot, lambda: app.meters and app.engines, "devices and an engine")
-        engine = app.engines[-1]
-        engine.description = Description(problem=HOSTILE)
-        app.post_message(messages.EngineChanged(HOSTILE))
-        app.post_message(messages.StartFailed(HOSTILE, None))
-        await shows(pilot, r"H\x1b]0;X")
+        await shows(pilot, r"modelH\x1b]0;X", "gpu:0")
+        check(pilot)
+        app.engines[-1].be(EngineState.FAILED, f"engine{HOSTILE}")
+        await shows(pilot, r"engineH\x1b]0;X")
+        check(pilot)
+        app.post_message(messages.StartFailed(f"start{HOSTILE}", None))
+        await shows(pilot, r"startH\x1b]0;X")
         check(pilot)
 
 

@@ -118,7 +118,7 @@ class EngineApp(SamplingApp):
         except AccelError as error:
             self.post_message(messages.StartFailed(str(error), engine))
         except Exception as error:  # a process could not be started, say: the next start may go well
-            self.post_message(messages.StartFailed(printable(f"{type(error).__name__}: {error}"), engine))
+            self.post_message(messages.StartFailed(f"{type(error).__name__}: {error}", engine))
             raise
 
     @on(messages.RunHandedOver)
@@ -128,7 +128,7 @@ class EngineApp(SamplingApp):
 
     @on(messages.StartFailed)
     def _explain_failure(self, event: messages.StartFailed) -> None:
-        self.is_starting, self.start_problem = False, event.problem
+        self.is_starting, self.start_problem = False, printable(event.problem)
         if event.engine and (self._engine or event.engine.state is EngineState.HANDED_OVER):
             event.engine.close()  # another was started meanwhile, or it can be handed nothing more
         elif event.engine:
