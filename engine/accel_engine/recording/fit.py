@@ -131,7 +131,8 @@ class Fit:
 
     def begin_batch(self) -> None:
         """Read the learning rate before a batch; called where :attr:`rates` has it due."""
-        self.rates.read(self._model(), self.batches.waiting)
+        self._model()  # with JAX, the variables are brought up to date
+        self.rates.read(self.batches.waiting)
 
     def look(self, *, over: bool = False) -> None:
         """Hand the latest steps over, and do what was asked.

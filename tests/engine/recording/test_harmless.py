@@ -68,7 +68,7 @@ FUNCTIONS = {label: (owner, name) for label, owner, name in functions()}
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long, and look at every batch."""
     monkeypatch.setattr(scribe, "BEGIN_SECONDS", 0.5)
     monkeypatch.setattr(scribe, "END_SECONDS", 0.5)

@@ -1,5 +1,7 @@
 """What the plan came to, in words."""
 
+from dataclasses import replace
+
 import pytest
 
 from accel_engine.events import DevicesFound, MicroBatchesTried, WorkCounted
@@ -44,3 +46,13 @@ def test_what_trying_micro_batches_has_shown(taken: int, words: str) -> None:
     told = RunFacts().words(RunState(built=model_built(), micro_batches=tried)).plain
 
     assert words in " ".join(told.split())
+
+
+def test_what_a_script_does_not_tell_of_its_model_is_unknown() -> None:
+    built = replace(model_built(), parameters=None, trainable=None, layers=None, xla=None, optimizer="")
+    lines = [" ".join(line.split()) for line in RunFacts().words(RunState(built=built)).plain.splitlines()]
+
+    assert "parameters unknown" in lines
+    assert not any(line.startswith(("XLA", "optimizer")) for line in lines)
+    assert worded(built, RunState()).startswith("parameters unknown; ")
+    assert not worded(built, RunState()).endswith("; ")
