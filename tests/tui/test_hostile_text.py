@@ -68,7 +68,7 @@ async def walk(pilot: Pilot[None], place: str) -> str:
         if key in LEADING and not isinstance(shown, CommandPalette):
             await until(pilot, lambda shown=shown: pilot.app.screen is not shown, "another screen")
         if key == "r":
-            await shows(pilot, "failed")
+            await shows(pilot, "failed", "2 runs")
     await shows(pilot, seen)
     return check(pilot)
 

@@ -62,7 +62,7 @@ async def at(place: str) -> AsyncIterator[Pilot[None]]:
             if key in LEADING:
                 await until(pilot, lambda shown=shown: pilot.app.screen is not shown, "another screen")
             if key == "r":
-                await shows(pilot, "finished")
+                await shows(pilot, "finished", "2 runs")
         await shows(pilot, seen)
         yield pilot
 

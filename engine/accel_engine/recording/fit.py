@@ -33,6 +33,7 @@ from accel_engine.recording.obeying import Obeying
 from accel_engine.recording.recovery import Values
 from accel_engine.recording.scribe import Scribe
 from accel_engine.recording.script import Watch
+from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.training.control import Mailbox
 
 LOOK_SECONDS = 0.5
@@ -266,7 +267,7 @@ class Fit:
     def _tell_rate(self, now: float, rates: Mapping[str, Rates]) -> None:
         """Tell a rate that is not a schedule's where it is another than in the epoch before."""
         due, self._rate_due = self._rate_due, False
-        values = rates.get(logs.LEARNING_RATE)
+        values = rates.get(LEARNING_RATE)
         if due and isinstance(values, np.ndarray) and np.isfinite(values[0]):
             rate = float(f"{values[0]:.7g}")  # float32, so no more digits than it has
             if rate != self._obeying.learning_rate:

@@ -8,9 +8,9 @@ import keras
 import numpy as np
 
 from accel_engine.recording.guarding import known
-from accel_engine.recording.logs import LEARNING_RATE
 from accel_engine.recording.recovery import Values
 from accel_engine.recording.schedules import Schedule
+from accel_engine.run.schema import LEARNING_RATE
 
 FIRST_READS = 10
 """Before so many batches a rate is read until it is told whether it changes at each; to read it takes some 20 us."""

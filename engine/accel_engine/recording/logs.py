@@ -8,23 +8,18 @@ from typing import Any
 import numpy as np
 
 from accel_engine.recording.recovery import Values
-from accel_engine.run.schema import series_name
-
-MOST_ELEMENTS = 32
-"""Of a metric with more elements than these, as one for each of a thousand classes, the first ones are recorded."""
+from accel_engine.run.schema import LEARNING_RATE, series_name
+from accel_engine.run.series import MOST_ELEMENTS
 
 VALIDATION = "val_"
 """What Keras puts before what validation measured."""
-
-LEARNING_RATE = "learning_rate"
-"""The name of the rate of each step, which no metric can have."""
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
     """Every number of some logs, by the name of its series.
 
     A metric with one element is that element. One with several is one number each, ``f1_score_0`` and so on, up to
-    :data:`MOST_ELEMENTS`. What is no number is left out.
+    :data:`~accel_engine.run.series.MOST_ELEMENTS`. What is no number is left out.
 
     Args:
         logs: As Keras tells them: numbers and arrays by the names of metrics.

@@ -75,7 +75,7 @@ def test_an_f1_score_of_one_output_is_one_number(gym: Gym, models: str) -> None:
     dataset = data.load(plan.data, image_size=None, seed=plan.seed)
     model = keras.models.load_model(trained.directory / "model.keras")
     (expected,) = model.evaluate(
-        dataset.validation.x * dataset.scale, dataset.validation.y[:, None], verbose=0, return_dict=True
+        dataset.validation.x / 255, dataset.validation.y[:, None], verbose=0, return_dict=True
     )["f1_score"]
     assert trained.only(Validated).metrics["f1_score"] == pytest.approx(float(expected), abs=1e-6)
     assert not trained.all(Warned)
