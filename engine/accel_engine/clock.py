@@ -16,9 +16,15 @@ def boot_seconds() -> float:
 
 
 OFFSET = time.time() - boot_seconds()
-"""What :func:`now` adds to :func:`boot_seconds`: as the wall clock was when this process began."""
+"""What :func:`now` adds to :func:`boot_seconds`: as the wall clock was at the last :func:`read_wall_clock`."""
+
+
+def read_wall_clock() -> None:
+    """Go by the wall clock as it is now; for the beginning of a run, in a process that may be far older."""
+    global OFFSET
+    OFFSET = time.time() - boot_seconds()
 
 
 def now() -> float:
-    """Seconds since the Unix epoch, by the wall clock as it was when this process began, which is never set again."""
+    """Seconds since the Unix epoch, by the wall clock as it was at the last :func:`read_wall_clock`."""
     return OFFSET + boot_seconds()

@@ -20,3 +20,11 @@ def test_it_moves_on() -> None:
     times = [clock.now() for _ in range(1000)]
     assert times == sorted(times)
     assert times[-1] > times[0]
+
+
+def test_a_run_begins_by_the_wall_clock_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, wall = clock.now(), time.time
+    monkeypatch.setattr("time.time", lambda: wall() + 3600)
+    monkeypatch.setattr(clock, "OFFSET", clock.OFFSET)
+    clock.read_wall_clock()
+    assert 3590 < clock.now() - before < 4200

@@ -106,7 +106,7 @@ def _unused(there: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     listed = ", ".join(map(repr, unused[:_MOST_NAMED])) + (", …" if len(unused) > _MOST_NAMED else "")
     # repr: the names are the file's, and may hold control characters
     weights = "; every example has the same weight" if any("weight" in name for name in unused) else ""
-    return (f"not used of the file: {listed}{weights}",)
+    return (f"arrays of the file that are not used: {listed}{weights}",)
 
 
 def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -90,12 +90,12 @@ def choose_scaling(scale: str, numbers: Numbers, preprocessing: str = "") -> Sca
     if scale == "none" or (scale == "auto" and not numbers.pixels) or numbers.largest is None:
         return scaling_by(1.0, numbers.noun)
     if scale == "auto" and preprocessing:
-        return Scaling(1.0, f"raw pixels: the model's {preprocessing} takes them")
+        return Scaling(1.0, f"pixels not scaled: the model has a layer {preprocessing}")
     chosen = scaling_by(1 / numbers.largest, numbers.noun)
     if scale == "auto" and not numbers.declared:
         note = f"{numbers.dtype} in the shape of images is taken as pixels: {chosen.words} (--scale none keeps them)"
     elif preprocessing:
-        note = f"{chosen.words}, as the plan asks, before the model's {preprocessing} takes them"
+        note = f"{chosen.words}, as the plan says, and the model has a layer {preprocessing}"
     else:
         note = ""
     return Scaling(chosen.factor, chosen.words, note)
@@ -103,4 +103,4 @@ def choose_scaling(scale: str, numbers: Numbers, preprocessing: str = "") -> Sca
 
 def scaling_by(factor: float, noun: str) -> Scaling:
     """The scaling by a factor, in words."""
-    return Scaling(factor, f"raw {noun}" if factor == 1 else f"{noun} scaled by 1/{round(1 / factor)}")
+    return Scaling(factor, f"{noun} not scaled" if factor == 1 else f"{noun} scaled by 1/{round(1 / factor)}")

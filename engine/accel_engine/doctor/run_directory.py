@@ -125,7 +125,7 @@ def lock(machine: Machine) -> Finding:
     if unshared:
         why = f"{found.kind} is mounted with {unshared[0]}: other machines that share it do not see which runs are live"
         return warned(
-            "locks are of this machine only", why, "continue and delete runs on the machine that trained them"
+            "locks are local to this machine", why, "continue and delete runs on the machine that trained them"
         )
     return passed("a second process cannot write the same run")
 

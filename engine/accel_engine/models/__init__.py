@@ -27,6 +27,7 @@ CATALOGUE: dict[str, ModelEntry] = {
             "A small convolutional network with batch normalisation: accurate on small images",
             "accel_engine.models.cnn:build",
             minimum_size=8,
+            earlier=("accel_engine.models.cnn:build_with_average_pooling",),
         ),
         ModelEntry(
             "fashion-cnn",

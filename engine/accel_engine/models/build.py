@@ -1,5 +1,6 @@
 """Building the model that a plan names, and checking that it fits the data before training starts."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from accel_engine.models.traits import output_units, overrides_train_step
 from accel_engine.models.user_code import call, reason
 
 
-def build(spec: str, input_shape: Shape, classes: int) -> keras.Model:
+def build(
+    spec: str, input_shape: Shape, classes: int, is_trained: Callable[[keras.Model], bool] = lambda _: True
+) -> keras.Model:
     """Build a model for data of this shape.
 
     The user's function is called with those of ``input_shape``, ``classes`` and ``num_classes`` that
@@ -23,6 +26,8 @@ def build(spec: str, input_shape: Shape, classes: int) -> keras.Model:
         spec: What a plan's ``model`` may be.
         input_shape: Shape of one example, without the batch.
         classes: Number of classes in the data.
+        is_trained: Whether a model is the one that a run was trained with: of the catalogue's, the first version of
+            which that is so is built, or else the newest.
 
     Returns:
         A built model; uncompiled when it is the catalogue's, else as the user made it.
@@ -36,7 +41,8 @@ def build(spec: str, input_shape: Shape, classes: int) -> keras.Model:
         if mismatch := found.mismatch(input_shape):
             raise ModelError(mismatch)
         model: keras.Model = registry.load(found.builder)(input_shape=input_shape, classes=classes)
-        return model
+        earlier = (registry.load(builder)(input_shape=input_shape, classes=classes) for builder in found.earlier)
+        return model if is_trained(model) else next(filter(is_trained, earlier), model)
     if found.kind == "saved":
         model = _load(found)
     else:

@@ -24,6 +24,7 @@ class ModelEntry:
         channels: The numbers of channels it takes; any when empty.
         preprocesses: Whether it scales raw pixels by itself.
         learning_rate: A learning rate for Adam at which it trains well.
+        earlier: Builders of earlier versions, newest first, for runs that were trained with them.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ModelEntry:
     channels: tuple[int, ...] = ()
     preprocesses: bool = False
     learning_rate: float = 1e-3
+    earlier: tuple[str, ...] = ()
 
     @property
     def takes(self) -> str:

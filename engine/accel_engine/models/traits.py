@@ -47,12 +47,19 @@ def overrides_train_step(model: keras.Model) -> bool:
     return "train_step" in vars(model) or type(model).train_step is not keras.Model.train_step
 
 
-def preprocessing(model: keras.Model) -> str:
+def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
     """The class of the layer with which a model takes raw numbers, so that they must not be scaled before; or nothing.
 
     Seen are scaling layers and arithmetic before the first layer that learns; of a subclassed model,
     whose order is in its code, its scaling layers only.
+
+    Args:
+        model: Built.
+        declared: Whether the data's source declares what its numbers are. Else they may be tokens as well, so that an
+            ``Embedding`` anywhere in the model counts, within layers of the user's own too.
     """
+    if not declared and any(isinstance(layer, layers.Embedding) for layer in model._flatten_layers()):  # noqa: SLF001
+        return "Embedding"
     if not isinstance(model, keras.Sequential) and not hasattr(model, "operations"):
         own = (layer for layer in _operations(model) if isinstance(layer, layers.Rescaling | layers.Normalization))
         return next((type(layer).__name__ for layer in own), "")

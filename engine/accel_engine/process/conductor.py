@@ -77,6 +77,7 @@ class Conductor:
 
     def conduct(self) -> Outcome:
         """Train the run; return how it ended."""
+        clock.read_wall_clock()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda received, _: self._signals.append(received))
         self._begin()

@@ -5,7 +5,7 @@ is an open file description lock (``F_OFD_SETLK`` of fcntl(2)): unlike a POSIX l
 closes another descriptor of the file, and unlike with ``flock``, others can ask for it without taking it. As a forked
 child shares its parent's descriptors, :func:`os.register_at_fork` closes the child's.
 
-Where the system has no such locks (macOS), ``flock`` takes their place. There, whoever asks holds a shared lock for an
+On systems other than Linux, ``flock`` takes their place. There, whoever asks holds a shared lock for an
 instant, so that a writer tries for a moment.
 """
 
@@ -13,17 +13,18 @@ import errno
 import fcntl
 import os
 import struct
+import sys
 import threading
 import time
-import weakref
 from pathlib import Path
 from typing import Self
 
 from accel_engine.errors import RunError
 from accel_engine.run.home import LOCK
 
-_SET: int | None = getattr(fcntl, "F_OFD_SETLK", None)
-_GET: int | None = getattr(fcntl, "F_OFD_GETLK", None)
+# macOS has locks of these names, too, whose struct flock is another.
+_SET: int | None = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
+_GET: int | None = getattr(fcntl, "F_OFD_GETLK", None) if sys.platform == "linux" else None
 
 _WHOLE_FILE = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # struct flock: type, whence, start, len, pid
 
@@ -46,13 +47,13 @@ class WriterLock:
     def __init__(self, directory: Path) -> None:
         self._descriptor = -1
         with _forking:  # no child is forked between opening the file and noting that
-            _held.add(self)
             try:
                 self._descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise RunError(f"cannot open the lock of run {directory.name}: {error.strerror}") from error
             file = os.fstat(self._descriptor)
             self._file = file.st_dev, file.st_ino
+            _held.add(self)
         try:
             _lock(self._descriptor)
         except BlockingIOError:
@@ -129,13 +130,13 @@ def _lock_by_flock(descriptor: int) -> None:
             return
 
 
-_held: "weakref.WeakSet[WriterLock]" = weakref.WeakSet()
+_held: set[WriterLock] = set()
 
 _forking = threading.RLock()
 
 
 def _close_in_child() -> None:
-    for lock in list(_held):
+    for lock in _held:
         lock._close()  # noqa: SLF001 (this is its own module)
     _held.clear()
     _forking.release()

@@ -16,25 +16,27 @@ WATCH_SECONDS = 3 * HEARTBEAT_SECONDS
 
 def taken(info: RunInfo) -> RunError:
     """The error that says which process has a run."""
-    return RunError(f"run {info.id} is being trained by process {info.pid} already")
+    who = f"by process {info.pid} " if info.pid is not None else ""
+    return RunError(f"run {info.id} is being trained {who}already")
 
 
-def refuse_written_elsewhere(directory: Path) -> None:
-    """Refuse a lost run that another machine, whose locks are not seen here, or an older program still writes.
+def refuse_written_elsewhere(*directories: Path) -> None:
+    """Refuse lost runs that another machine, whose locks are not seen here, or an older program still writes.
 
     It watches whether the heartbeat moves, for :data:`WATCH_SECONDS`, and compares no clocks: those of two machines
-    differ. A run that this machine has written since it was booted takes no time: its lock says all there is to know.
+    differ. Runs that this machine has written since it was booted take no time: their locks say all there is to know.
 
     Raises:
-        RunError: The run is being written, or cannot be read.
+        RunError: A run is being written, or cannot be read.
     """
-    before = _heartbeat(directory)
-    if before is None:
+    before = {directory: beat for directory in directories if (beat := _heartbeat(directory)) is not None}
+    if not before:
         return
     time.sleep(WATCH_SECONDS)
-    if _heartbeat(directory) != before:
+    moved = next((directory for directory, beat in before.items() if _heartbeat(directory) != beat), None)
+    if moved:
         raise RunError(
-            f"run {directory.name} is being trained by another machine or by an older accel-tui: its heartbeat moves, "
+            f"run {moved.name} is being trained by another machine or by an older accel-tui: its heartbeat moves, "
             "although it is not locked here. Stop it there first"
         )
 

@@ -62,8 +62,7 @@ def remove(directory: Path) -> None:
         RunError: As by :func:`contents`, or something cannot be deleted.
     """
     contents(directory)
-    for each in _runs_within(directory):
-        refuse_written_elsewhere(each)
+    refuse_written_elsewhere(*_runs_within(directory))
     try:
         # Nobody can take the run up meanwhile: for that it would have to be written.
         with closing(connect(directory)) as connection, transaction(connection):

@@ -10,6 +10,9 @@ from accel_engine.run.schema import series_name
 MOST_ELEMENTS = 32
 """Of a metric with more values than these, such as an F1 score a class, the first ones are recorded."""
 
+MEAN_PREFIXES = ("mean_", "running_")
+"""Before a metric's name where a recorded ``fit`` has means of it: of an execution's batches, of the epoch so far."""
+
 
 class SeriesNames:
     """Gives each metric of a run a name of its own, the same at steps and in validations.
@@ -46,6 +49,8 @@ class SeriesNames:
         """The single values of metrics, each with the metric's name and its place in there."""
         for name, value in results.items():
             here = (*path, str(name))
+            if isinstance(value, list | tuple):
+                value = dict(enumerate(value))
             if isinstance(value, Mapping):
                 yield from self._elements(here, value)
                 continue

@@ -141,14 +141,18 @@ def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any
 
 
 def _is_written_elsewhere(meta: dict[str, Any]) -> bool:
-    """Whether another machine wrote the run a moment ago, if both clocks are right.
+    """Whether another machine, or an older program, wrote the run a moment ago, if both clocks are right.
 
     It is for showing, where a file system does not share its locks: :mod:`accel_engine.run.ownership` decides whether a
     run may be taken from another machine.
     """
-    if meta.get("machine") == machine_id() or meta.get("host") == socket.gethostname():
+    if "machine" not in meta:  # written by version 1, whose heartbeats were the wall clock's time
+        written = meta.get("heartbeat", 0.0)
+    elif meta["machine"] == machine_id() or meta.get("host") == socket.gethostname():
         return False
-    return abs(time.time() - float(meta.get("written", 0.0))) < SILENCE_SECONDS
+    else:
+        written = meta.get("written", 0.0)
+    return abs(time.time() - float(written)) < SILENCE_SECONDS
 
 
 def _is_starting(meta: dict[str, Any], pending: float) -> bool:

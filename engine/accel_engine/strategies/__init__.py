@@ -236,8 +236,7 @@ def _check_precision(plan: "Plan", chosen: tuple[str, ...]) -> None:
         raise PlanError(
             "precision",
             plan.precision,
-            "is far slower than float32 on a CPU, where TensorFlow has no fast kernels for it: use auto or "
-            "mixed_bfloat16, or --force on",
+            "is far slower than float32 on a CPU: use auto (float32), or --force on to train with it all the same",
         )
 
 

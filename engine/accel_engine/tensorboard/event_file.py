@@ -1,11 +1,11 @@
 """One event file of TensorBoard's, as it is written."""
 
-import time
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine import clock
 from accel_engine.tensorboard import records
 
 PATTERN = "events.out.tfevents.*"
@@ -30,14 +30,14 @@ class EventFile:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        now = time.time()
+        now = clock.now()
         self._file = (directory / PATTERN.replace("*", f"{int(now):010d}.accel-tui")).open("wb")
         self._file.write(records.version(now))
         self.restart(0)
 
     def restart(self, step: int) -> None:
         """Let a step and those after it count as not written."""
-        self._file.write(records.restart(time.time(), step))
+        self._file.write(records.restart(clock.now(), step))
 
     def add(
         self, tag: str, times: npt.NDArray[np.float64], steps: npt.NDArray[np.int64], values: npt.NDArray[np.float32]

@@ -169,7 +169,8 @@ def assemble(
             "and with weights that others are changing"
         )
     with strategy.scope():
-        model = build(plan.model, dataset.shape, dataset.classes)
+        layers = trained.layers if trained else None
+        model = build(plan.model, dataset.shape, dataset.classes, lambda model: not changed_layer(model, layers))
         notes += _check_layers(model, plan, trained)
         scaling = decide_scaling(plan, dataset, model, trained.intake if trained else None)
         notes += filter(None, [scaling.note])

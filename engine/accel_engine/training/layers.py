@@ -77,7 +77,7 @@ def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
     before = [layer.kind.removesuffix(_AGAIN) for layer in trained.layers] if trained else []
     now = [type(layer).__name__ for layer, _ in walk(model)]
     pairs = zip_longest(before, now, fillvalue="nothing")
-    return next((f"where it had {was} it has {has}" for was, has in pairs if was != has), "") if before else ""
+    return next((f"layer {was} is now {has}" for was, has in pairs if was != has), "") if before else ""
 
 
 def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:

@@ -1,5 +1,7 @@
 """The learning rate that a step's update uses."""
 
+from collections.abc import Iterator, Mapping
+
 import keras
 import tensorflow as tf
 
@@ -16,8 +18,17 @@ def optimizer_of_steps(model: keras.Model, *, own_train_step: bool) -> keras.Opt
         ``model.optimizer``, which Keras makes even where nothing uses it.
     """
     compiled = model.optimizer
-    others = (value for value in vars(model).values() if isinstance(value, keras.Optimizer) and value is not compiled)
+    others = (each for each in _optimizers(vars(model)) if each is not compiled)
     return None if own_train_step and any(others) else compiled
+
+
+def _optimizers(value: object) -> Iterator[keras.Optimizer]:
+    """The optimizers among a model's attributes, those in lists and dictionaries too."""
+    if isinstance(value, keras.Optimizer):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _optimizers(each)
 
 
 def read(optimizer: keras.Optimizer) -> tf.Tensor:

@@ -68,8 +68,9 @@ def restored(plan: Plan, intake: Intake, directory: Path, step: int) -> Restored
         RunError: The checkpoint is damaged, or is of another model.
     """
     keras.config.set_dtype_policy(plan.policy)
-    model = build(plan.model, intake.shape, len(intake.names))
-    change = changed_layer(model, read(directory).layers)
+    layers = read(directory).layers
+    model = build(plan.model, intake.shape, len(intake.names), lambda model: not changed_layer(model, layers))
+    change = changed_layer(model, layers)
     if change and isinstance(models.find(plan.model), ModelEntry):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
     ready = RestoredModel(model, intake, trained_factor(plan, intake, model))

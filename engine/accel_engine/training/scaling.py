@@ -21,7 +21,7 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
     Raises:
         PlanError: The plan asks for what the data does not allow.
     """
-    chosen = choose_scaling(plan.scale, dataset.numbers, preprocessing(model))
+    chosen = choose_scaling(plan.scale, dataset.numbers, preprocessing(model, declared=dataset.numbers.declared))
     if trained is None or (before := trained_factor(plan, trained, model)) == chosen.factor:
         return chosen
     same = scaling_by(before, dataset.numbers.noun)

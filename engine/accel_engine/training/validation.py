@@ -190,7 +190,8 @@ class Validation:
         if not assembly.own_train_step and assembly.classifies and "accuracy" in results and not self._has_accuracy:
             results["model_accuracy"] = results.pop("accuracy")
             assembly.names.remark(
-                "the model's own metric accuracy is recorded as model_accuracy: accuracy is the share that is right"
+                "the model's own metric accuracy is recorded as model_accuracy: "
+                "accuracy is the fraction of correct predictions"
             )
         values = assembly.names.scalars(keras.tree.map_structure(np.asarray, results))
         return {name: float(value) for name, value in values.items()}

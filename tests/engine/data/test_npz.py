@@ -46,13 +46,16 @@ def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
     ("more", "note"),
     [
         ({}, None),
-        ({"extra": Y, "about": Y}, "not used of the file: 'about', 'extra'"),
-        ({"sample_weight": Y}, "not used of the file: 'sample_weight'; every example has the same weight"),
-        ({"x_test": X}, "not used of the file: 'x_test'"),
-        ({"a\x1b]0;X\x07\u202e": Y}, r"not used of the file: 'a\x1b]0;X\x07\u202e'"),
+        ({"extra": Y, "about": Y}, "arrays of the file that are not used: 'about', 'extra'"),
+        (
+            {"sample_weight": Y},
+            "arrays of the file that are not used: 'sample_weight'; every example has the same weight",
+        ),
+        ({"x_test": X}, "arrays of the file that are not used: 'x_test'"),
+        ({"a\x1b]0;X\x07\u202e": Y}, r"arrays of the file that are not used: 'a\x1b]0;X\x07\u202e'"),
         (
             {f"a{index}": Y for index in range(10)},
-            "not used of the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
+            "arrays of the file that are not used: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
         ),
     ],
 )

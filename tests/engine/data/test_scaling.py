@@ -33,16 +33,16 @@ def test_what_can_be_an_image(shape: tuple[int, ...], expected: bool) -> None:
         ("auto", PIXELS, 1 / 255, "pixels scaled by 1/255", ""),
         ("auto", GUESSED, 1 / 255, "pixels scaled by 1/255", "(--scale none keeps them)"),
         ("auto", SIXTEEN, 1 / 65535, "pixels scaled by 1/65535", "uint16 in the shape of images is taken as pixels"),
-        ("auto", TOKENS, 1.0, "raw numbers", ""),
-        ("auto", BOOLEANS, 1.0, "raw numbers", ""),
-        ("auto", Numbers("float32"), 1.0, "raw numbers", ""),
-        ("none", PIXELS, 1.0, "raw pixels", ""),
-        ("none", GUESSED, 1.0, "raw pixels", ""),
-        ("none", Numbers("int64"), 1.0, "raw numbers", ""),
+        ("auto", TOKENS, 1.0, "numbers not scaled", ""),
+        ("auto", BOOLEANS, 1.0, "numbers not scaled", ""),
+        ("auto", Numbers("float32"), 1.0, "numbers not scaled", ""),
+        ("none", PIXELS, 1.0, "pixels not scaled", ""),
+        ("none", GUESSED, 1.0, "pixels not scaled", ""),
+        ("none", Numbers("int64"), 1.0, "numbers not scaled", ""),
         ("0-1", GUESSED, 1 / 255, "pixels scaled by 1/255", ""),
         ("0-1", TOKENS, 1 / 255, "numbers scaled by 1/255", ""),
         ("0-1", Numbers.of_array("uint16", (8,)), 1 / 65535, "numbers scaled by 1/65535", ""),
-        ("0-1", BOOLEANS, 1.0, "raw numbers", ""),
+        ("0-1", BOOLEANS, 1.0, "numbers not scaled", ""),
     ],
 )
 def test_what_is_scaled_is_said(scale: str, numbers: Numbers, factor: float, words: str, note: str) -> None:
@@ -54,13 +54,13 @@ def test_what_is_scaled_is_said(scale: str, numbers: Numbers, factor: float, wor
 
 def test_a_model_that_takes_raw_pixels_gets_them_unless_the_plan_says_otherwise() -> None:
     chosen = choose_scaling("auto", GUESSED, "Rescaling")
-    assert (chosen.factor, chosen.words) == (1.0, "raw pixels: the model's Rescaling takes them")
+    assert (chosen.factor, chosen.words) == (1.0, "pixels not scaled: the model has a layer Rescaling")
     assert chosen.note == ""
-    assert choose_scaling("auto", TOKENS, "Embedding").words == "raw numbers"
-    assert choose_scaling("none", PIXELS, "Rescaling").words == "raw pixels"
+    assert choose_scaling("auto", TOKENS, "Embedding").words == "numbers not scaled"
+    assert choose_scaling("none", PIXELS, "Rescaling").words == "pixels not scaled"
     twice = choose_scaling("0-1", PIXELS, "Rescaling")
     assert twice.factor == 1 / 255
-    assert twice.note == "pixels scaled by 1/255, as the plan asks, before the model's Rescaling takes them"
+    assert twice.note == "pixels scaled by 1/255, as the plan says, and the model has a layer Rescaling"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])

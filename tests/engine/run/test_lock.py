@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import stat
@@ -113,6 +114,25 @@ def test_a_forked_child_does_not_free_the_lock(tmp_path: Path, kind: str) -> Non
             os._exit(0)
         os.waitpid(child, 0)
         assert is_held(tmp_path)
+
+
+def test_a_lock_that_nobody_refers_to_is_not_left_to_a_forked_child(tmp_path: Path) -> None:
+    WriterLock(tmp_path)
+    gc.collect()
+    assert is_held(tmp_path)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(write, b"1")
+        signal.pause()
+    assert os.read(read, 1) == b"1"
+    for each in list(lock._held):
+        each.release()
+    assert not is_held(tmp_path)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(read)
+    os.close(write)
 
 
 def test_closing_another_descriptor_keeps_the_lock(

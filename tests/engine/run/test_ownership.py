@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -175,7 +176,9 @@ def test_a_run_of_version_1_is_read_and_taken_up(
     monkeypatch.setattr("accel_engine.run.ownership.WATCH_SECONDS", 0.01)
     with closing(connect(directory)) as connection:
         connection.execute("DELETE FROM meta WHERE key IN ('pending', 'machine', 'process')")
-    put(directory, schema=1, pid=os.getpid(), pid_started=1763800000.0, heartbeat=1763800001.0)
+    put(directory, schema=1, pid=os.getpid(), pid_started=1763800000.0, heartbeat=time.time())
+    assert reader.info().status is Status.RUNNING, "an older program writes it"
+    put(directory, heartbeat=1763800001.0)
     assert reader.info().status is Status.LOST
     reopen(directory, Plan(epochs=7))
     writer.begin()

@@ -79,3 +79,8 @@ def test_metrics_of_a_mapping_have_its_name_before_theirs() -> None:
 def test_the_values_of_one_metric_are_found_by_their_numbers() -> None:
     names = ["loss", "f1_0", "f1_1", "f1_2", "top_5", "acc_2", "m_0_0", "m_0_1"]
     assert elements(names) == {"f1": ("f1_0", "f1_1", "f1_2"), "m_0": ("m_0_0", "m_0_1")}
+
+
+def test_a_list_of_values_is_a_series_for_each() -> None:
+    names = SeriesNames("loss")
+    assert names.scalars({"loss": 1.0, "parts": [2.0, (3.0,)]}) == {"loss": 1.0, "parts_0": 2.0, "parts_1_0": 3.0}

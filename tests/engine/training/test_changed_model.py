@@ -2,13 +2,16 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
+from accel_engine.models import CATALOGUE
 from accel_engine.plan import Plan
+from accel_engine.run.inside import read
 from accel_engine.run.schema import connect
 from accel_engine.training.prediction import predict
 from accel_engine.training.revalidation import revalidate
@@ -32,9 +35,9 @@ def test_a_run_of_another_version_of_a_model_is_refused(gym: Gym, tmp_path: Path
         (head,) = connection.execute("SELECT head FROM inside WHERE name = 'layers'").fetchone()
         table = json.loads(head)
         (pooling,) = (layer for layer in table["layers"] if layer["kind"] == "GlobalMaxPooling2D")
-        pooling["kind"] = "GlobalAveragePooling2D"
+        pooling["kind"] = "AttentionPooling"
         connection.execute("UPDATE inside SET head = ? WHERE name = 'layers'", (json.dumps(table),))
-    change = "where it had GlobalAveragePooling2D it has GlobalMaxPooling2D"
+    change = "layer AttentionPooling is now GlobalMaxPooling2D"
     ended = gym.train(PLAN.replace(epochs=2), run=directory).ended
     assert ended.outcome is Outcome.FAILED
     assert ended.reason == f"the run was trained with another version of model cnn: {change}; start a new run"
@@ -43,12 +46,28 @@ def test_a_run_of_another_version_of_a_model_is_refused(gym: Gym, tmp_path: Path
             ask()
 
 
+def test_a_run_of_an_earlier_version_of_a_model_keeps_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    newest = CATALOGUE["cnn"]
+    with monkeypatch.context() as then:
+        then.setitem(CATALOGUE, "cnn", replace(newest, builder=newest.earlier[0], earlier=()))
+        directory = gym.train(PLAN).directory
+    more = gym.train(PLAN.replace(epochs=2), run=directory)
+    assert more.ended.outcome is Outcome.FINISHED, more.ended.reason
+    table = read(directory).layers
+    assert table is not None
+    assert "GlobalAveragePooling2D" in [layer.kind for layer in table.layers]
+    assert revalidate(directory, lambda *_: None)["step"] == more.ended.steps
+    fresh = read(gym.train(PLAN).directory).layers
+    assert fresh is not None
+    assert "GlobalMaxPooling2D" in [layer.kind for layer in fresh.layers]
+
+
 def test_a_user_who_changed_the_model_is_warned(gym: Gym, tmp_path: Path) -> None:
     source = tmp_path / "mine.py"
     source.write_text(SOURCE.format(pooling="GlobalAveragePooling2D"))
     plan = PLAN.replace(model=f"{source}:build")
     directory = gym.train(plan).directory
-    change = "where it had GlobalAveragePooling2D it has GlobalMaxPooling2D"
+    change = "layer GlobalAveragePooling2D is now GlobalMaxPooling2D"
     for pooling, warned in (("GlobalAveragePooling2D", False), ("GlobalMaxPooling2D", True)):
         source.write_text(SOURCE.format(pooling=pooling))
         plan = plan.replace(epochs=plan.epochs + 1)

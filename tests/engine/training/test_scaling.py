@@ -50,6 +50,21 @@ def custom_layer(input_shape, classes):
     inputs = keras.Input(input_shape)
     return compiled(keras.Model(inputs, layers.Flatten()(Tokens(classes)(inputs)[:, -1:])))
 
+class SubclassedGrid(keras.Model):
+    def __init__(self, classes):
+        super().__init__()
+        self.tokens = Tokens(classes)
+
+    def call(self, x):
+        return self.tokens(x[:, -1, -1, 0])
+
+def subclassed_grid(classes):
+    return compiled(SubclassedGrid(classes))
+
+def custom_layer_grid(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    return compiled(keras.Model(inputs, layers.Flatten()(Tokens(classes)(inputs[:, -1, -1]))))
+
 def functional(input_shape, classes):
     inputs = keras.Input(input_shape)
     last = layers.Lambda(lambda x: x[:, -1], output_shape=())(layers.Identity()(inputs))
@@ -94,6 +109,17 @@ def scaling(trained: Trained) -> str:
     return built.scaling
 
 
+@pytest.mark.parametrize("function", ["subclassed_grid", "custom_layer_grid"])
+def test_tokens_in_the_shape_of_images_reach_an_embedding_as_they_are(
+    gym: Gym, tmp_path: Path, models: Path, function: str
+) -> None:
+    x = RNG.integers(0, 20, (400, 4, 4), np.uint8)
+    data = save(tmp_path / "grid.npz", x=x, y=x[:, -1, -1])
+    trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=8, batch_size=20, xla="off"))
+    assert trained.ended.metrics["validation_accuracy"] == 1.0
+    assert scaling(trained) == "pixels not scaled: the model has a layer Embedding"
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int64"])
 @pytest.mark.parametrize("function", ["subclassed", "custom_layer", "functional"])
 def test_tokens_reach_an_embedding_as_they_are(
@@ -104,7 +130,7 @@ def test_tokens_reach_an_embedding_as_they_are(
     gym.steps = 50
     trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=2, batch_size=50))
     assert trained.all(Validated)[-1].metrics["accuracy"] == 1.0
-    assert scaling(trained) == "raw numbers"
+    assert scaling(trained) == "numbers not scaled"
 
 
 @pytest.mark.parametrize(
@@ -112,9 +138,9 @@ def test_tokens_reach_an_embedding_as_they_are(
     [
         ("pixels", "auto", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "0-1", 1 / 255, "pixels scaled by 1/255"),
-        ("pixels", "none", 1.0, "raw pixels"),
-        ("rescaled", "auto", 1.0, "raw pixels: the model's Rescaling takes them"),
-        ("rescaled", "none", 1.0, "raw pixels"),
+        ("pixels", "none", 1.0, "pixels not scaled"),
+        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a layer Rescaling"),
+        ("rescaled", "none", 1.0, "pixels not scaled"),
         ("rescaled", "0-1", 1 / 255, "pixels scaled by 1/255"),
     ],
 )
@@ -150,7 +176,7 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
 def test_a_second_scaling_is_said(gym: Gym, models: Path, images: str) -> None:
     trained = gym.train(Plan(model=f"{models}:rescaled", data=images, epochs=1, batch_size=20, scale="0-1"))
     told = [warned.message for warned in trained.all(Warned)]
-    assert any("before the model's Rescaling takes them" in message for message in told)
+    assert any("as the plan says, and the model has a layer Rescaling" in message for message in told)
 
 
 def forget_scale(directory: Path, **intake: Any) -> None:
@@ -169,7 +195,7 @@ def forget_scale(directory: Path, **intake: Any) -> None:
     ("function", "factor", "words"),
     [
         ("pixels", 1 / 255, "numbers scaled by 1/255"),  # bytes of any shape were
-        ("rescaled", 1.0, "raw numbers"),  # but not for a model that takes them raw
+        ("rescaled", 1.0, "numbers not scaled"),  # but not for a model that takes them raw
     ],
 )
 def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_with(
@@ -179,7 +205,7 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
     data = save(tmp_path / "table.npz", x=(RNG.integers(0, 100, (100, 7)) + 150 * y[:, None]).astype(np.uint8), y=y)
     plan = Plan(model=f"{models}:{function}", data=data, epochs=1, batch_size=20)
     trained = gym.train(plan)
-    assert scaling(trained) == "raw numbers"
+    assert scaling(trained) == "numbers not scaled"
     forget_scale(trained.directory, scale=1 / 255)
     with closing(RunReader(trained.directory)) as reader:
         assert reader.info().plan == plan.absolute()

@@ -1,8 +1,10 @@
 import io
+from dataclasses import replace
 
 import pyte
 import pytest
 
+from accel_engine import clock
 from accel_engine.events import MicroBatchesTried, Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
 from accel_engine.run import RunReader, Update
 from accel_tui.cli.progress import Bar, Log, progress
@@ -95,6 +97,16 @@ def test_before_the_first_step_the_bar_tells_the_phase():
     bar = Bar(stream, lambda: 80)
     bar.show(Update(events=(PhaseChanged(time=0.0, phase=Phase.IMPORTING, detail="TensorFlow"),)))
     assert screen(stream)[-1].startswith("importing ")
+
+
+def test_the_bar_tells_times_by_the_clock_of_the_run_s_engine(follower):
+    engine, reader = follower
+    engine.begin()
+    info = replace(reader.info(), clock_offset=clock.OFFSET + 3600)  # the wall clock was set back since it began
+    stream = Stream()
+    importing = PhaseChanged(time=info.now(), phase=Phase.IMPORTING, detail="TensorFlow")
+    Bar(stream, lambda: 80).show(Update(events=(importing,)), info)
+    assert screen(stream)[-1].startswith("importing 0.")
 
 
 def test_the_bar_of_a_run_that_goes_on_begins_with_the_epoch_of_its_next_step(follower, colourless):

@@ -57,7 +57,7 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
 def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
     filled = form.fill({"precision": "mixed_float16"}, (CPU,))
     assert "far slower than float32 on a CPU" in filled.errors["precision"]
-    assert "use auto or mixed_bfloat16, or force on" in filled.errors["precision"]
+    assert "use auto (float32), or force on to train" in filled.errors["precision"]
     assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
     assert not form.fill({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
 

@@ -65,9 +65,9 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
     noted = "uint8 in the shape of images is taken as pixels: pixels scaled by 1/255 (scale none keeps them)"
     assert told(images) == ("pixels scaled by 1/255", noted)
     raw = replace(COUNTED, preprocessing="Rescaling")
-    assert told(images, description=raw) == ("raw pixels: the model's Rescaling takes them", "")
-    assert told(images, "none", None) == ("raw pixels", "")
-    assert told(tokens, description=None) == ("raw numbers", "")
+    assert told(images, description=raw) == ("pixels not scaled: the model has a layer Rescaling", "")
+    assert told(images, "none", None) == ("pixels not scaled", "")
+    assert told(tokens, description=None) == ("numbers not scaled", "")
     assert told(tokens, "0-1") == ("numbers scaled by 1/255", "")
     assert told(tokens.astype(np.float32), "0-1") == ("—", "")
 

@@ -16,8 +16,13 @@ INTERVAL = 0.1
 class View(Protocol):
     """Something that shows a run as it goes."""
 
-    def show(self, update: Update) -> None:
-        """Show what the run said since the last call, which may be nothing."""
+    def show(self, update: Update, info: RunInfo | None = None) -> None:
+        """Show what the run said since the last call, which may be nothing.
+
+        Args:
+            update: What it said.
+            info: How the run stands now.
+        """
 
     def lost(self, info: RunInfo, steps: int) -> None:
         """Show that nothing more will come, although the run did not end."""
@@ -45,7 +50,7 @@ def follow(reader: RunReader, view: View, interrupts: Interrupts | None = None) 
             if update.chunks:
                 steps = update.chunks[-1].first_step + update.chunks[-1].count
             ended = next((event for event in reversed(update.events) if isinstance(event, RunEnded)), ended)
-            view.show(update)
+            view.show(update, info)
             if not info.status.live:
                 break
             for message in interrupts.act(info) if interrupts else ():

@@ -4,6 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from accel_engine.events import Phase
@@ -43,8 +44,9 @@ class Log:
         self._clock = clock
         self._due = clock() + EVERY
 
-    def show(self, update: Update) -> None:
+    def show(self, update: Update, info: RunInfo | None = None) -> None:
         """Write what is worth a line."""
+        self.state = replace(self.state, info=info)
         lines: list[Line] = []
         for event in update.events:  # one by one: a line is worded as things stood then
             self.state = fold(self.state, Update(events=(event,)))
@@ -54,7 +56,7 @@ class Log:
 
     def lost(self, info: RunInfo, steps: int) -> None:
         """Say that nothing more will come."""
-        self._put([(time.time(), printable_line(f"run {info.id} was lost after step {steps:,}"))])
+        self._put([(info.now(), printable_line(f"run {info.id} was lost after step {steps:,}"))])
 
     def clear(self) -> None:
         """Leave room for a message to the user."""
@@ -63,7 +65,7 @@ class Log:
     def _put(self, lines: Sequence[Line]) -> None:
         now = self._clock()
         if not lines and now >= self._due and self.state.built and _is_training(self.state):
-            lines = ((time.time(), progress(self.state)),)
+            lines = ((self.state.now, progress(self.state)),)
         if lines:
             self._due = now + EVERY
             for moment, text in lines:

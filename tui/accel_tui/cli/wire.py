@@ -26,8 +26,9 @@ class JsonLines:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def show(self, update: Update) -> None:
+    def show(self, update: Update, info: RunInfo | None = None) -> None:
         """Write a line for every event and every chunk, at once."""
+        del info
         chunks: Iterable[Moment] = update.chunks
         events: Iterable[Moment] = update.events
         # A chunk comes before the event of its last step.

@@ -71,7 +71,7 @@ def worded(event: Event, state: RunState) -> str:
             trained = f"{means(own.metrics)}  " if own else ""
             return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
         case LearningRateChanged():
-            onwards = f", then as {event.schedule} has it" if event.schedule else " on"
+            onwards = f", then follows {event.schedule}" if event.schedule else " on"
             return f"learning rate {event.learning_rate:g} from step {event.step:,}{onwards}"
         case XlaTried():
             source = ", as an earlier run found" if event.remembered else ""

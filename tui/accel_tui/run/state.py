@@ -21,6 +21,7 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import RunInfo, Status
+from accel_engine.run.series import MEAN_PREFIXES
 from accel_tui.run.curve import Curve
 from accel_tui.run.device_curves import DeviceCurves
 from accel_tui.run.marks import Kind, Marks, Track
@@ -204,6 +205,11 @@ class RunState:
         if self.checkpoint:
             between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
         return (self.total_steps - self.step) / rate + epochs_left * between
+
+    def validation_of(self, series: str) -> Points:
+        """What validations measured of the metric that a series has, be it means of it."""
+        metric = next((series.removeprefix(mean) for mean in MEAN_PREFIXES if series.startswith(mean)), series)
+        return self.validation.get(series) or self.validation.get(metric, ())
 
     @property
     def flops_per_second(self) -> float | None:

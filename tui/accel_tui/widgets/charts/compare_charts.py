@@ -230,6 +230,6 @@ def _series(place: int, side: Side, name: str) -> Series:
     if name == LEARNING_RATE:
         return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
-    points = points_of(state.validation.get(name, ()))
+    points = points_of(state.validation_of(name))
     detail = state.details.get(name, NOTHING)
     return Series(letter(place), curve, points, style_of(place), detail)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series import elements
+from accel_engine.run.series import MEAN_PREFIXES, elements
 from accel_engine.run.steps import RATE
 from accel_tui.run.device_curves import READINGS
 from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
@@ -72,7 +72,9 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     names = [name for name in series_names(state) if name != LEARNING_RATE] or ["loss", "accuracy"]
     # The first two have their ids by their places: what they are called is known only when the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
-    others = [*names[2:], *(name for name in state.validation if name not in names)]  # there may be points alone
+    measured = {f"{mean}{name}": name for name in state.validation for mean in ("", *MEAN_PREFIXES)}
+    charted = {measured[name] for name in names if name in measured}
+    others = [*names[2:], *(name for name in state.validation if name not in charted)]  # there may be points alone
     series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
     parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
     single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
@@ -98,7 +100,7 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
-    points = points_of(state.validation.get(panel.name, ()))
+    points = points_of(state.validation_of(panel.name))
     if not points:
         return (training,)
     validation = Series("validation", points=points, style="secondary")
