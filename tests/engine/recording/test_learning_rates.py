@@ -1,5 +1,6 @@
 """The learning rate that each step was taken with."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -200,6 +201,29 @@ def test_a_schedule_that_raises_when_it_is_asked_is_missing_and_training_goes_on
     assert read.all(RunEnded)[0].outcome is Outcome.FINISHED
     assert len(read.series("loss")) == STEPS
     assert "asked too often" in read.all(Warned)[0].message
+
+
+def test_of_a_schedule_that_cannot_be_computed_the_run_is_warned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    asked = []
+
+    class InGraphs(Schedules.LearningRateSchedule):  # type: ignore[misc]
+        def __call__(self, step: Any) -> Any:
+            if threading.current_thread().name == "recorder":
+                asked.append(step)
+                raise LookupError("not outside of training")
+            return 0.1
+
+    recorder = RunRecorder()
+
+    fit(tiny(optimizer=keras.optimizers.SGD(InGraphs())), recorder)
+
+    read = Read(recorder.directory)
+    (warned,) = read.all(Warned)
+    assert warned.message.startswith("learning_rate is missing from step 0 on")
+    assert "not outside of training" in warned.message
+    assert len(asked) == 1
+    assert len(read.series("loss")) == STEPS
 
 
 def test_an_optimizer_that_is_never_used_has_no_rate() -> None:
