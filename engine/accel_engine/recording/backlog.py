@@ -56,7 +56,8 @@ training that ended without a word."""
 class Backlog:
     """A queue with bounds, without a lock that stays taken where Ctrl-C interrupts it.
 
-    What training has said is put in by its thread alone, and taken out by the recording thread alone.
+    Steps are put in by one thread at a time: the one that trains or, when training was left, the one that records.
+    Other items are put in by any thread. All are taken out by the recording thread alone.
 
     Attributes:
         lost_steps: Steps that there was no room for.
@@ -92,7 +93,8 @@ class Backlog:
         elif self._gap and self.ends(item):
             self._items.put(Steps(0.0, 0.0, 0, {}, self._gap))
             self._gap = 0
-        self._put_values += _values(item)
+        if values := _values(item):  # else not even to add 0: another thread may be adding
+            self._put_values += values
         self._items.put(item)
 
     def lose(self, item: Item) -> None:

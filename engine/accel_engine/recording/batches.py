@@ -59,6 +59,10 @@ class Batches:
         """Whether so many batches of the epoch were told; not where it is not known how many it has."""
         return steps is not None and (self._told + len(self._logs)) * self.execution >= steps
 
+    def ends(self, steps: int | None) -> bool:
+        """Whether the last of so many batches of the epoch was told since the last look."""
+        return self._told * self.execution < (steps or 0) and self.has(steps)
+
     def begin_epoch(self) -> None:
         """Begin anew, as Keras does with its means."""
         self._logs.clear()

@@ -135,6 +135,11 @@ class Fit:
         self._model()  # with JAX, the variables are brought up to date
         self.rates.read(self.batches.waiting)
 
+    @property
+    def epoch_told(self) -> bool:
+        """Whether the epoch's last batch was told since the last look."""
+        return self.batches.ends(self._steps)
+
     def look(self, *, over: bool = False) -> None:
         """Hand the latest steps over, and do what was asked.
 

@@ -6,6 +6,7 @@ given or returns, nor the exception or its traceback.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -52,8 +53,10 @@ def observe() -> None:
             return original(*args, **kwargs)
         except BaseException as error:
             call.running = False
-            if error.__traceback__ and error.__traceback__.tb_next:
-                error.__traceback__ = error.__traceback__.tb_next  # without this function, as if it were not there
+            with suppress(Exception):  # a user's own exception may refuse to tell its traceback
+                if error.__traceback__ and error.__traceback__.tb_next:
+                    # Without this function, as if it were not there. Not by assignment, which an exception may refuse.
+                    BaseException.with_traceback(error, error.__traceback__.tb_next)
             for notify in call.on_exception:
                 notify(error)
             raise

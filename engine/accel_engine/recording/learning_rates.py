@@ -10,7 +10,7 @@ import numpy as np
 from accel_engine.recording.guarding import known
 from accel_engine.recording.recovery import Values
 from accel_engine.recording.schedules import Schedule
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.schema import LEARNING_RATE, series_name
 
 FIRST_READS = 10
 """Before so many batches a rate is read until it is told whether it changes at each; to read it takes some 20 us."""
@@ -38,6 +38,7 @@ class LearningRates:
     def __init__(self, model: Any) -> None:
         self.due = True
         self._followed: dict[str, _Followed] = {}
+        self._series: dict[str, str] = {}
         self._find(model)
 
     def begin_epoch(self) -> None:
@@ -67,7 +68,7 @@ class LearningRates:
             if followed := self._followed.get(name):
                 rates = known(followed.take, optimizer, steps)
                 if rates is not None:
-                    found[series_of(name)] = rates
+                    found[self._series[name]] = rates
         self.due = self.due or self._changing
         return found
 
@@ -79,6 +80,10 @@ class LearningRates:
         for name, optimizer in _optimizers(model).items():
             if name not in self._followed and (followed := known(_Followed, optimizer)):
                 self._followed[name] = followed
+                series = series_of(name)
+                while series in self._series.values():  # as of optimizer and _optimizer
+                    series += "_2"
+                self._series[name] = series
 
 
 class _Followed:
@@ -137,8 +142,8 @@ class _Followed:
 def series_of(attribute: str) -> str:
     """The series of an optimizer's rate, from the model's attribute: ``d_optimizer`` has ``d_learning_rate``."""
     if "optimizer" in attribute:
-        return attribute.replace("optimizer", LEARNING_RATE).strip("_").lower()
-    return f"{attribute.strip('_').lower()}_{LEARNING_RATE}"
+        return series_name(attribute.replace("optimizer", LEARNING_RATE).strip("_"))
+    return series_name(f"{attribute.strip('_')}_{LEARNING_RATE}")
 
 
 def optimizers_in_use(model: Any) -> Mapping[str, Any]:
@@ -152,8 +157,15 @@ def optimizers_in_use(model: Any) -> Mapping[str, Any]:
 
 
 def _optimizers(model: Any) -> dict[str, Any]:
+    """Each optimizer once, by its first attribute; where it is the one that the model was compiled with, by that."""
     attributes = known(lambda: list(vars(model).items())) or []
-    return {name: _inner(each) for name, each in attributes if isinstance(each, keras.optimizers.Optimizer)}
+    found: dict[str, Any] = {}
+    for name, each in sorted(attributes, key=lambda attribute: attribute[0] != "optimizer"):
+        if isinstance(each, keras.optimizers.Optimizer):
+            optimizer = _inner(each)
+            if not any(optimizer is other for other in found.values()):
+                found[name] = optimizer
+    return found
 
 
 def _inner(optimizer: Any) -> Any:

@@ -28,7 +28,9 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     batches of an execution (``steps_per_execution``), and ``running_loss`` is Keras' mean since the epoch began, where
     Keras gives no more: of metrics that are no means, where batches do not all count the same, and in very long
     epochs (see :mod:`accel_engine.recording.recovery`). ``learning_rate`` is the rate of each step (see
-    :mod:`accel_engine.recording.learning_rates`). Values that are not known are missing.
+    :mod:`accel_engine.recording.learning_rates`): where a callback changes it within an epoch, or at the end of one of
+    unknown length, it is missing for the steps since the recorder last looked, half a second ago at most. Values that
+    are not known are missing.
 
     Args:
         name: A name for the run.
@@ -98,7 +100,8 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         del batch
         if fit := self._recorded:
             fit.batches.add(logs or {})
-            if time.monotonic() >= fit.due:
+            # At an epoch's end, other callbacks may change the learning rate before the recorder is called.
+            if time.monotonic() >= fit.due or fit.epoch_told:
                 fit.look()
 
     @guarded

@@ -78,6 +78,7 @@ class Scribe:
         self._epoch: EpochEnded | None = None
         self._ended = 0.0
         self._first_series = "loss"
+        self._failed_series: set[str] = set()
         self._backlog = Backlog()
         self._warned_of_loss = False
         self._told_of_loss = 0
@@ -234,10 +235,13 @@ class Scribe:
             return
         series: dict[str, Values] = {}
         for name, values in steps.series.items():
+            if callable(values) and name in self._failed_series:
+                continue
             try:
                 series[name] = values() if callable(values) else values
             except Exception as error:  # noqa: BLE001 (a schedule of the user's own may raise anything)
-                words = f"{name} is missing at step {self.steps} and maybe at others: {describe(error)}"
+                self._failed_series.add(name)
+                words = f"{name} is missing from step {self.steps} on: it cannot be computed: {describe(error)}"
                 writer.event(Warned(time=clock.now(), message=words))
         self._first_series = next(iter(series))
         writer.chunk(self.steps, steps.started, steps.ended, series)

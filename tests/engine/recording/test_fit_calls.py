@@ -5,6 +5,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -77,6 +78,32 @@ def test_each_kind_of_exception_has_its_words(
 
     event = ended(recorder, wait_until)
     assert (event.outcome, event.reason) == (outcome, reason)
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):  # noqa: N818
+    code: int
+
+
+class Unsettable(Exception):  # noqa: N818
+    def __setattr__(self, name: str, value: object) -> None:
+        raise TypeError(f"{name} is not to be set")
+
+
+@pytest.mark.parametrize("error", [Frozen(7), Unsettable()], ids=["frozen", "unsettable"])
+def test_an_exception_whose_attributes_cannot_be_set_reaches_the_caller(
+    error: Exception, wait_until: Callable[..., None]
+) -> None:
+    recorder, caught = RunRecorder(), None
+
+    try:
+        tiny().fit(*examples(), verbose=0, callbacks=[recorder, at("on_epoch_end", error)])
+    except Exception as reached:  # noqa: BLE001
+        caught = reached
+
+    assert caught is error
+    assert fit_calls.__file__ not in {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    assert ended(recorder, wait_until).reason.startswith(type(error).__name__)
 
 
 class Failing(keras.Model):

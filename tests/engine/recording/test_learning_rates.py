@@ -1,11 +1,13 @@
 """The learning rate that each step was taken with."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from accel_engine import RunRecorder
 from accel_engine.events import LearningRateChanged, Outcome, RunEnded, Warned
@@ -130,16 +132,21 @@ def test_accumulated_gradients_have_the_rate_that_keras_asks_the_schedule_for() 
     ],
     ids=lambda change: type(change).__name__,
 )
-def test_a_callback_that_changes_the_rate_between_epochs_is_followed(looks: None, change: Any) -> None:
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize("execution", [1, 4])
+def test_a_callback_that_changes_the_rate_between_epochs_is_followed(
+    looks: None, change: Any, place: str, execution: int
+) -> None:
     recorder, note = RunRecorder(), Note()
 
-    fit(tiny(), recorder, change, note)
+    fit(tiny(steps_per_execution=execution), *((change, recorder) if place == "before" else (recorder, change)), note)
 
     read = Read(recorder.directory)
-    assert len(set(note.taken)) > 1
-    np.testing.assert_array_equal(read.series("learning_rate"), np.float32(note.taken))
+    taken = note.taken if execution == 1 else list(np.repeat(note.taken, [4, 4, 4, 1] * 3))  # thirteen an epoch
+    assert len(set(taken)) > 1
+    np.testing.assert_array_equal(read.series("learning_rate"), np.float32(taken))
     changes = read.all(LearningRateChanged)
-    assert [event.step for event in changes] == [step for step in (0, 13, 26) if step in _changes(note.taken)]
+    assert [event.step for event in changes] == [step for step in (0, 13, 26) if step in _changes(taken)]
 
 
 def _changes(taken: list[float]) -> set[int]:
@@ -200,6 +207,29 @@ def test_a_schedule_that_raises_when_it_is_asked_is_missing_and_training_goes_on
     assert read.all(RunEnded)[0].outcome is Outcome.FINISHED
     assert len(read.series("loss")) == STEPS
     assert "asked too often" in read.all(Warned)[0].message
+
+
+def test_of_a_schedule_that_cannot_be_computed_the_run_is_warned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    asked = []
+
+    class InGraphs(Schedules.LearningRateSchedule):  # type: ignore[misc]
+        def __call__(self, step: Any) -> Any:
+            if threading.current_thread().name == "recorder":
+                asked.append(step)
+                raise LookupError("not outside of training")
+            return 0.1
+
+    recorder = RunRecorder()
+
+    fit(tiny(optimizer=keras.optimizers.SGD(InGraphs())), recorder)
+
+    read = Read(recorder.directory)
+    (warned,) = read.all(Warned)
+    assert warned.message.startswith("learning_rate is missing from step 0 on")
+    assert "not outside of training" in warned.message
+    assert len(asked) == 1
+    assert len(read.series("loss")) == STEPS
 
 
 def test_an_optimizer_that_is_never_used_has_no_rate() -> None:
@@ -267,10 +297,42 @@ def test_a_vectorized_schedule_that_gives_other_rates_is_not_used(monkeypatch: p
         ("d_optimizer", "d_learning_rate"),
         ("_optimizer_g", "learning_rate_g"),
         ("opt", "opt_learning_rate"),
+        ("my opt-1", "my_opt_1_learning_rate"),
+        ("2nd optimizer", "metric_2nd_learning_rate"),
     ],
 )
 def test_a_rate_is_called_after_its_optimizer(attribute: str, series: str) -> None:
     assert series_of(attribute) == series
+
+
+def test_an_attribute_of_any_name_and_one_optimizer_with_two_attributes_have_one_series_each() -> None:
+    class Two(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(3)
+            self.same = keras.optimizers.SGD(0.1)
+            setattr(self, "my opt-1", keras.optimizers.Adam(0.5))
+            self._optimizer = keras.optimizers.SGD(0.2)
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            with tf.GradientTape() as tape:
+                loss = keras.ops.mean(self.dense(data[0]))
+            gradients = tape.gradient(loss, self.dense.trainable_variables)
+            for optimizer in (self.same, vars(self)["my opt-1"], self._optimizer):
+                optimizer.apply(gradients, self.dense.trainable_variables)
+            return {"loss": loss}
+
+    recorder, model = RunRecorder(), Two()
+    model.compile(model.same)
+
+    fit(model, recorder)
+
+    read = Read(recorder.directory)
+    assert read.all(RunEnded)[0].outcome is Outcome.FINISHED
+    rates = {"learning_rate": 0.1, "my_opt_1_learning_rate": 0.5, "learning_rate_2": 0.2}
+    assert {name for name in read.names | {"learning_rate"} if "rate" in name} == set(rates)
+    for name, rate in rates.items():
+        np.testing.assert_array_equal(read.series(name), np.full(STEPS, np.float32(rate)))
 
 
 def test_a_rate_that_a_command_set_is_that_of_the_next_step(
