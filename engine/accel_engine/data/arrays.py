@@ -181,7 +181,7 @@ def _notes_of_range(x: npt.NDArray[Any], name: str) -> list[str]:
             "1, 3 or 4 channels are taken as pixels"
         ]
     if x.ndim == 2 and numbers.largest and high > max(1, numbers.largest / 2):
-        return [f"{name} holds {x.dtype} in no shape of images: left as they are (--scale 0-1 divides by its range)"]
+        return [f"{name} holds {x.dtype} in no shape of images: not taken as pixels (--scale 0-1 divides by its range)"]
     return []
 
 

@@ -42,6 +42,7 @@ class Batches:
         self._gauges = Gauges()
         self._weights: dict[str, float] = {}
         self._prefixes: dict[str, str] = {}
+        self._usual: dict[str, float] = {}
         self.begin_epoch()
 
     @property
@@ -124,6 +125,9 @@ class Batches:
             return prefix, told
         if each is not None:
             before = self._before.get(name) if self._told else Point()
-            return prefix, recover(before or Point(), told, each)
+            values, self._usual[name] = recover(before or Point(), told, each, self._usual.get(name, 0.0))
+            if np.isnan(values[np.isfinite(told)]).any():
+                self.missing.add(prefix + name)
+            return prefix, values
         self.missing.add(prefix + name)
         return prefix, np.full(len(told), math.nan)

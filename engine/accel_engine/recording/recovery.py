@@ -19,6 +19,12 @@ to about ``k * 2**-23`` of the mean: to 1e-4 after a thousand batches, and here 
 """
 
 
+LARGEST_ERROR = 0.1
+"""Of a batch's value, or of the usual one if that is larger: what rounding may make it wrong by."""
+
+_ROUNDING = 2.0**-23  # of a total in float32, which is rounded when it is added to, and again when it is divided
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """How far a running mean is.
@@ -51,13 +57,26 @@ def weights(count: float, calls: int, weight: float, *, over: bool) -> Values | 
     return each if 0 < each[-1] <= weight and (over or each[-1] == weight) else None
 
 
-def recover(before: Point, means: Values, each: Values) -> Values:
-    """What each batch measured.
+def recover(before: Point, means: Values, each: Values, usual: float = 0.0) -> tuple[Values, float]:
+    """What each batch measured; NaN where rounding leaves too little of it.
+
+    After one very large value, a total in float32 no longer tells the small ones that follow: they would come out as
+    noise of the size of what the large one was rounded by.
 
     Args:
         before: The running mean before them.
         means: The running mean after each of them.
         each: How much each of them counts.
+        usual: How large values were before, as this function gave it.
+
+    Returns:
+        The values, and how large they usually are: the median of those that are larger than their errors.
     """
-    totals = means * (before.count + np.cumsum(each))
-    return np.diff(totals, prepend=before.mean * before.count) / each
+    totals = np.concatenate([[before.mean * before.count], means * (before.count + np.cumsum(each))])
+    values: Values = np.diff(totals) / each
+    error = _ROUNDING * np.maximum(np.abs(totals[:-1]), np.abs(totals[1:])) / each
+    sizes = np.abs(values)
+    certain = sizes[np.isfinite(sizes) & (sizes > error)]
+    usual = float(np.median(certain)) if len(certain) else usual
+    values[error > LARGEST_ERROR * np.maximum(sizes, usual)] = np.nan
+    return values, usual

@@ -147,7 +147,7 @@ def test_test_data_must_be_like_training_data(x: Any, y: Any, words: str) -> Non
         (X * 1.0, Y, "holds float64 numbers up to 255: left as they are, since only uint8 and uint16 of 1, 3 or 4"),
         (X.astype(np.int64), Y, "holds int64 numbers up to 255: left as they are"),
         (X[..., :2], Y, "holds uint8 numbers up to 255: left as they are"),
-        (X.reshape(40, -1), Y, "holds uint8 in no shape of images: left as they are (--scale 0-1 divides by its"),
+        (X.reshape(40, -1), Y, "holds uint8 in no shape of images: not taken as pixels (--scale 0-1 divides by its"),
         (X.transpose(0, 3, 1, 2), Y, "looks channels-first"),
         (X, np.where(Y == 0, 1, Y), "y_train has no example of 1 of its 4 classes, such as 0"),
     ],
