@@ -73,6 +73,11 @@ class LearningRates:
         return found
 
     @property
+    def names(self) -> set[str]:
+        """Of the series that there may be."""
+        return {series_of(attribute) for attribute in self._followed}
+
+    @property
     def _changing(self) -> bool:
         return any(followed.changes for followed in self._followed.values())
 

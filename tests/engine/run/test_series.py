@@ -79,3 +79,11 @@ def test_metrics_of_a_mapping_have_its_name_before_theirs() -> None:
 def test_the_values_of_one_metric_are_found_by_their_numbers() -> None:
     names = ["loss", "f1_0", "f1_1", "f1_2", "top_5", "acc_2", "m_0_0", "m_0_1"]
     assert elements(names) == {"f1": ("f1_0", "f1_1", "f1_2"), "m_0": ("m_0_0", "m_0_1")}
+
+
+def test_a_reserved_name_is_given_to_no_metric() -> None:
+    names = SeriesNames()
+    names.reserve("learning_rate")
+
+    assert names.scalars({"learning_rate": 0.1}) == {"learning_rate_2": 0.1}
+    assert names.remarks() == ["the metric learning_rate is recorded as learning_rate_2: another one is learning_rate"]
