@@ -8,6 +8,7 @@ import numpy as np
 from accel_engine.recording.gauges import OWN, Gauges, Source, has_own_step
 from accel_engine.recording.logs import columns, numbers
 from accel_engine.recording.recovery import PRECISE_BATCHES, Point, Values, recover, weights
+from accel_engine.run.series import SeriesNames
 
 RUNNING = "running_"
 """Before the name of a mean since the epoch began."""
@@ -26,6 +27,7 @@ class Batches:
     Args:
         execution: ``steps_per_execution``.
         steps: Batches of an epoch, where that is known.
+        names: Gives the series their names.
 
     Attributes:
         add: Takes what Keras tells of a batch; called at every step, so it is no more than a list's ``append``.
@@ -33,8 +35,9 @@ class Batches:
         missing: Names of the series that have values of single batches, and not of all.
     """
 
-    def __init__(self, execution: int, steps: int | None = None) -> None:
+    def __init__(self, execution: int, steps: int | None, names: SeriesNames) -> None:
         self.execution = execution
+        self._names = names
         self._is_long = steps is not None and steps > PRECISE_BATCHES
         self._logs: list[dict[str, Any]] = []
         self.add = self._logs.append
@@ -84,7 +87,7 @@ class Batches:
         if not self._logs:
             return {}
         count = len(self._logs)
-        latest = numbers(self._logs[-1])
+        latest = numbers(self._logs[-1], self._names)
         found = self._gauges.read(model, latest, sure=self._told + count > 1)
         if not self._told:
             for name, source in found.items():
@@ -92,7 +95,7 @@ class Batches:
                     self._weights.setdefault(name, source.count / count)
         if not self._prefixes and count == 1 and not over and not last:
             return {}
-        told = columns(self._logs[:count])
+        told = columns(self._logs[:count], self._names)
         del self._logs[:count]
         series: dict[str, Values] = {}
         batches = np.full(count, self.execution)

@@ -34,6 +34,7 @@ from accel_engine.recording.recovery import Values
 from accel_engine.recording.scribe import Scribe
 from accel_engine.recording.script import Watch
 from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import SeriesNames
 from accel_engine.training.control import Mailbox
 
 LOOK_SECONDS = 0.5
@@ -53,6 +54,7 @@ class Fit:
         observed: Whether :meth:`end_by_exception` is called where an exception ends ``fit``.
 
     Attributes:
+        names: Of the series of what Keras tells; the same in all of a run.
         batches: What Keras tells of each batch.
         rates: The learning rates of the steps.
         due: When to look next, by ``time.monotonic()``.
@@ -73,8 +75,10 @@ class Fit:
         observed: bool,
     ) -> None:
         self._model = model
-        self.batches = Batches(known(lambda: int(model().steps_per_execution)) or 1, steps)
+        self.names: SeriesNames = before.names if before else SeriesNames()
+        self.batches = Batches(known(lambda: int(model().steps_per_execution)) or 1, steps, self.names)
         self.rates = LearningRates(model())
+        self.names.reserve(LEARNING_RATE, *self.rates.names)
         self.due = 0.0
         self.step: int = before.written if before else 0
         self.epochs: int = before.epochs if before else 0
@@ -173,7 +177,8 @@ class Fit:
         """Take the epoch's means, and validation's."""
         self.look(over=True)
         seconds = clock.now() - self._epoch_began if self._seconds is None else self._seconds
-        means, found = logs.of_training(told), logs.of_validation(told)
+        means, found = logs.of_training(told, self.names), logs.of_validation(told, self.names)
+        self._tell_remarks()
         self.epochs += 1
         now, epoch, step = clock.now(), self.epochs, self.step
         if not self._obeying.stopped:  # else this is no whole epoch
@@ -249,6 +254,7 @@ class Fit:
         if not self._built:
             self._tell_built(tuple(series))
         self._tell_rate(now, rates)
+        self._tell_remarks()
         self._warn(series)
         self.step += taken
         return True
@@ -278,6 +284,10 @@ class Fit:
             if rate != self._obeying.learning_rate:
                 self._obeying.learning_rate = rate
                 self._scribe.tell(LearningRateChanged(time=now, step=self.step, learning_rate=rate))
+
+    def _tell_remarks(self) -> None:
+        for remark in self.names.remarks():
+            self._scribe.tell(Warned(time=clock.now(), message=remark))
 
     def _warn(self, series: Mapping[str, Values]) -> None:
         for name, values in series.items():

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from accel_engine.recording.guarding import known
-from accel_engine.recording.logs import numbers
+from accel_engine.recording.logs import as_array
 from accel_engine.recording.recovery import Point
 from accel_engine.run.schema import series_name
 
@@ -99,8 +99,8 @@ def _may_tell(metric: Any, value: float) -> bool:
     """Whether a value may be that of a metric, or of one of its elements; a mean would be known by its value."""
     if type(metric).result is keras.metrics.Mean.result:
         return False
-    told = known(lambda: numbers({"": keras.ops.convert_to_numpy(metric.result())}).values())
-    return told is None or any(np.isclose(each, value, rtol=1e-6, atol=0.0, equal_nan=True) for each in told)
+    told = known(lambda: as_array(keras.ops.convert_to_numpy(metric.result())))
+    return told is None or bool(np.isclose(told, value, rtol=1e-6, atol=0.0, equal_nan=True).any())
 
 
 def _number(variable: Any) -> float:

@@ -68,22 +68,32 @@ class LearningRates:
             if followed := self._followed.get(name):
                 rates = known(followed.take, optimizer, steps)
                 if rates is not None:
-                    found[self._series[name]] = rates
+                    found[self._named(name)] = rates
         self.due = self.due or self._changing
         return found
+
+    @property
+    def names(self) -> set[str]:
+        """Of the series that there may be."""
+        return {series_of(attribute) for attribute in self._followed}
 
     @property
     def _changing(self) -> bool:
         return any(followed.changes for followed in self._followed.values())
 
+    def _named(self, attribute: str) -> str:
+        """The series of an optimizer that is used."""
+        if attribute not in self._series:
+            series = series_of(attribute)
+            while series in self._series.values():  # as of optimizer and _optimizer
+                series += "_2"
+            self._series[attribute] = series
+        return self._series[attribute]
+
     def _find(self, model: Any) -> None:
         for name, optimizer in _optimizers(model).items():
             if name not in self._followed and (followed := known(_Followed, optimizer)):
                 self._followed[name] = followed
-                series = series_of(name)
-                while series in self._series.values():  # as of optimizer and _optimizer
-                    series += "_2"
-                self._series[name] = series
 
 
 class _Followed:

@@ -1,74 +1,83 @@
 """What Keras tells callbacks, as plain numbers by names that a run can have."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from accel_engine.recording.recovery import Values
-from accel_engine.run.schema import LEARNING_RATE, series_name
-from accel_engine.run.series import MOST_ELEMENTS
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series import SeriesNames
 
 VALIDATION = "val_"
 """What Keras puts before what validation measured."""
 
 
-def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
+def numbers(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
     """Every number of some logs, by the name of its series.
 
-    A metric with one element is that element. One with several is one number each, ``f1_score_0`` and so on, up to
-    :data:`~accel_engine.run.series.MOST_ELEMENTS`. What is no number is left out.
+    Args:
+        logs: As Keras tells them: numbers and arrays by the names of metrics. What is no number is left out.
+        names: Gives the names, and is told what is left out.
+    """
+    known: dict[str, Any] = {}
+    for told, value in logs.items():
+        number = value if isinstance(value, float) else as_array(value)
+        if number is None:
+            names.remark(f"the metric {told} is left out: it is no number")
+        else:
+            known[told] = number
+    return {name: float(number) for name, number in names.scalars(known).items()}
+
+
+def columns(logs: Sequence[Mapping[str, Any]], names: SeriesNames) -> dict[str, Values]:
+    """The numbers of several logs, by the names that the last of them has: one value each, NaN where there is none.
 
     Args:
-        logs: As Keras tells them: numbers and arrays by the names of metrics.
+        logs: Of one batch each.
+        names: Gives the names.
     """
-    found: dict[str, float] = {}
-    for told, value in logs.items():
-        for end, number in _elements(value):
-            name = series_name(told + end)
-            name = "metric_" + name if name == LEARNING_RATE else name
-            while name in found:  # as top5-acc and top5_acc
-                name += "_2"
-            found[name] = number
-    return found
-
-
-def columns(logs: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
-    """The numbers of several logs, by the names that the last of them has: one value each, NaN where there is none."""
     last = logs[-1]
-    if all(isinstance(value, float) for value in last.values()):  # nearly always; far quicker than one log at a time
+    latest = numbers(last, names)
+    if all(isinstance(value, float) for value in last.values()):  # nearly always; far quicker than an array a number
         with suppress(TypeError, ValueError):
             return {
                 name: np.array([each.get(told, math.nan) for each in logs], dtype=np.float64)
-                for name, told in zip(numbers(last), last, strict=True)
+                for name, told in zip(latest, last, strict=True)
             }
-    rows = [numbers(each) for each in logs]
-    return {name: np.array([row.get(name, math.nan) for row in rows], dtype=np.float64) for name in rows[-1]}
+    found: dict[str, Values] = {}
+    for told, value in last.items():
+        series = numbers({told: value}, names)
+        if series:
+            size = np.size(value)
+            rows = np.stack([_flat(each.get(told), size) for each in logs])
+            found |= {name: rows[:, place] for place, name in enumerate(series)}
+    return found
 
 
-def of_training(logs: Mapping[str, Any]) -> dict[str, float]:
+def of_training(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
     """An epoch's means, without validation's and the learning rate, which some callbacks put among them."""
     wanted = {name: logs[name] for name in logs if not name.startswith(VALIDATION) and name != LEARNING_RATE}
-    return numbers(wanted)
+    return numbers(wanted, names)
 
 
-def of_validation(logs: Mapping[str, Any]) -> dict[str, float]:
+def of_validation(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
     """What validation measured, by the names that training has for it."""
-    return numbers({name.removeprefix(VALIDATION): logs[name] for name in logs if name.startswith(VALIDATION)})
+    found = {name.removeprefix(VALIDATION): logs[name] for name in logs if name.startswith(VALIDATION)}
+    return numbers(found, names)
 
 
-def _elements(value: Any) -> Iterator[tuple[str, float]]:
-    """The numbers of a value, each with what its name ends in."""
-    if isinstance(value, float):
-        yield "", value
-        return
+def as_array(value: Any) -> Values | None:
+    """A value of a metric; ``None`` where it is no number."""
     try:
-        array = np.asarray(value, dtype=np.float64).ravel()
+        return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        return
-    if array.size == 1:
-        yield "", float(array[0])
-    else:
-        yield from ((f"_{place}", float(element)) for place, element in enumerate(array[:MOST_ELEMENTS]))
+        return None
+
+
+def _flat(value: Any, size: int) -> Values:
+    """A value's numbers in a row, NaN where they are not so many."""
+    array = as_array(value)
+    return array.ravel() if array is not None and array.size == size else np.full(size, math.nan)

@@ -70,13 +70,14 @@ def recover(before: Point, means: Values, each: Values, usual: float = 0.0) -> t
         usual: How large values were before, as this function gave it.
 
     Returns:
-        The values, and how large they usually are: the median of those that are larger than their errors.
+        The values, and how large they usually are: the least median so far of those that are larger than their errors.
     """
     totals = np.concatenate([[before.mean * before.count], means * (before.count + np.cumsum(each))])
     values: Values = np.diff(totals) / each
     error = _ROUNDING * np.maximum(np.abs(totals[:-1]), np.abs(totals[1:])) / each
     sizes = np.abs(values)
     certain = sizes[np.isfinite(sizes) & (sizes > error)]
-    usual = float(np.median(certain)) if len(certain) else usual
+    if len(certain):
+        usual = min(usual or np.inf, float(np.median(certain)))
     values[error > LARGEST_ERROR * np.maximum(sizes, usual)] = np.nan
     return values, usual

@@ -25,7 +25,12 @@ class SeriesNames:
 
     def __init__(self, *taken: str) -> None:
         self._names: dict[tuple[str, ...], str] = {(name,): name for name in taken}
+        self._reserved: set[str] = set()
         self._remarks: dict[str, bool] = {}
+
+    def reserve(self, *names: str) -> None:
+        """Give these names to no metric from now on, also to one that is called just so."""
+        self._reserved.update(names)
 
     def scalars(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """Give every value that some metrics have by the name of its series.
@@ -70,7 +75,7 @@ class SeriesNames:
     def _add(self, path: tuple[str, ...]) -> None:
         if path in self._names:
             return
-        used, wanted, number = set(self._names.values()), series_name("_".join(path)), 2
+        used, wanted, number = {*self._names.values(), *self._reserved}, series_name("_".join(path)), 2
         name = wanted
         while name in used:
             name, number = f"{wanted}_{number}", number + 1

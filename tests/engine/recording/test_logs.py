@@ -5,11 +5,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from accel_engine import RunRecorder
-from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated, Warned
 from accel_engine.recording import fit as fitting
 from accel_engine.recording.logs import columns, numbers, of_training, of_validation
+from accel_engine.run.series import SeriesNames
 
 from .conftest import Read, examples, tiny
 
@@ -20,46 +22,100 @@ def test_every_number_has_the_name_of_its_series() -> None:
         "top5-acc": 0.5,
         "count": 3,
         "one": np.array([0.25]),
-        "f1": np.array([[0.1, 0.2]]),
+        "f1": np.array([0.1, 0.2]),
+        "confusion": np.array([[1, 2], [3, 4]]),
         "words": "none",
         "nothing": np.array([]),
-        "learning_rate": 0.1,
     }
+    names = SeriesNames()
 
-    assert numbers(logs) == {
+    assert numbers(logs, names) == {
         "loss": 1.0,
         "top5_acc": 0.5,
         "metric_count": 3.0,
         "one": 0.25,
         "f1_0": 0.1,
         "f1_1": 0.2,
-        "metric_learning_rate": 0.1,
+        "confusion_0_0": 1.0,
+        "confusion_0_1": 2.0,
+        "confusion_1_0": 3.0,
+        "confusion_1_1": 4.0,
     }
-
-
-def test_of_a_metric_with_very_many_elements_the_first_are_told() -> None:
-    assert numbers({"f1": np.arange(100.0)}) == {f"f1_{place}": float(place) for place in range(32)}
+    assert names.remarks() == [
+        "the metric words is left out: it is no number",
+        "the metric nothing is left out: it has no value",
+    ]
 
 
 def test_the_numbers_of_several_logs_are_as_many_whether_they_are_arrays_or_not() -> None:
     plain = [{"a-b": 1.0}, {}, {"a-b": 3.0}]
-    mixed = [{"a-b": 1.0, "c": np.array([1.0, 2.0])}, {}, {"a-b": 3.0, "c": np.array([5.0, 6.0])}]
+    mixed = [{"a-b": 1.0, "c": np.array([1.0, 2.0])}, {}, {"a-b": 3.0, "c": np.array([5.0, 6.0]), "words": "none"}]
 
     for logs in (plain, mixed):
-        np.testing.assert_array_equal(columns(logs)["a_b"], [1.0, np.nan, 3.0])
-    np.testing.assert_array_equal(columns(mixed)["c_1"], [2.0, np.nan, 6.0])
-    np.testing.assert_array_equal(columns([{"a": np.ones(2)}, {"a": 1.0}])["a"], [np.nan, 1.0])
+        np.testing.assert_array_equal(columns(logs, SeriesNames())["a_b"], [1.0, np.nan, 3.0])
+    found = columns(mixed, SeriesNames())
+    assert list(found) == ["a_b", "c_0", "c_1"]
+    np.testing.assert_array_equal(found["c_1"], [2.0, np.nan, 6.0])
+    np.testing.assert_array_equal(columns([{"a": np.ones(2)}, {"a": 1.0}], SeriesNames())["a"], [np.nan, 1.0])
 
 
-def test_two_names_that_would_be_one_series_are_two() -> None:
-    assert numbers({"top5-acc": 1.0, "top5_acc": 2.0}) == {"top5_acc": 1.0, "top5_acc_2": 2.0}
+@pytest.mark.parametrize("more", [{}, {"c": np.array([1.0, 2.0])}], ids=["numbers", "arrays"])
+def test_two_names_that_would_be_one_series_are_the_same_two_everywhere(more: dict[str, Any]) -> None:
+    names = SeriesNames()
+    logs = {"top5-acc": 1.0, "top5_acc": 2.0, **more}
+
+    found = columns([logs], names)
+
+    assert (found["top5_acc_2"][0], found["top5_acc"][0]) == (1.0, 2.0)
+    assert of_training({"top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
+    assert of_validation({"val_top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
+    assert names.remarks() == ["the metric top5-acc is recorded as top5_acc_2: another one is top5_acc"]
 
 
 def test_validation_has_the_names_of_training() -> None:
     logs = {"loss": 1.0, "val_loss": 2.0, "Top5-Acc": 3.0, "val_Top5-Acc": 4.0, "learning_rate": 0.1}
 
-    assert of_training(logs) == {"loss": 1.0, "top5_acc": 3.0}
-    assert of_validation(logs) == {"loss": 2.0, "top5_acc": 4.0}
+    assert of_training(logs, SeriesNames()) == {"loss": 1.0, "top5_acc": 3.0}
+    assert of_validation(logs, SeriesNames()) == {"loss": 2.0, "top5_acc": 4.0}
+
+
+class Tells(keras.Model):
+    """Has a step of its own, which tells what names cannot be recorded as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = keras.layers.Dense(3)
+        self.d_optimizer = keras.optimizers.SGD(0.1)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        with tf.GradientTape() as tape:
+            loss = keras.ops.mean(self.dense(data[0]))
+        variables = self.dense.trainable_variables
+        self.d_optimizer.apply(tape.gradient(loss, variables), variables)
+        names = ("loss", "top5-acc", "top5_acc", "learning_rate", "d_learning_rate")
+        return {**{name: loss + place for place, name in enumerate(names)}, "scores": keras.ops.arange(40.0)}
+
+
+def test_the_run_says_once_what_is_renamed_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    recorder, model = RunRecorder(), Tells()
+    model.compile()
+
+    for _ in range(2):  # the second goes on with the run
+        model.fit(*examples(), batch_size=8, epochs=2, verbose=0, callbacks=[recorder])
+
+    read = Read(recorder.directory)
+    renamed = {"top5_acc": 2, "top5_acc_2": 1, "learning_rate_2": 3, "d_learning_rate_2": 4}
+    assert read.names == {"loss", "d_learning_rate", *renamed, *(f"scores_{place}" for place in range(32))}
+    np.testing.assert_array_equal(read.series("d_learning_rate"), np.float32(0.1))
+    for name, more in renamed.items():
+        np.testing.assert_allclose(read.series(name), read.series("loss") + more, rtol=1e-5)
+    assert sorted(warned.message for warned in read.all(Warned)) == [
+        "the metric d_learning_rate is recorded as d_learning_rate_2: another one is d_learning_rate",
+        "the metric learning_rate is recorded as learning_rate_2: another one is learning_rate",
+        "the metric scores has 40 values: the first 32 are recorded",
+        "the metric top5-acc is recorded as top5_acc_2: another one is top5_acc",
+    ]
 
 
 def test_a_metric_has_one_name_in_steps_epochs_and_validation() -> None:

@@ -94,5 +94,5 @@ def test_zeros_are_known(split: int) -> None:
     before, usual = (Point(means[split - 1], 8.0 * split), 0.5) if split else (Point(), 0.0)
     found, usual = recover(before, means[split:], each[split:], usual)
     np.testing.assert_allclose(found, values[split:], atol=1e-6)
-    assert usual == pytest.approx(1.0 if split == 2 else 0.75 if not split else 0.5)
+    assert usual == pytest.approx(0.5 if split else 0.75)
     np.testing.assert_array_equal(recover(Point(), np.zeros(4), np.ones(4))[0], np.zeros(4))

@@ -84,3 +84,11 @@ def test_the_values_of_one_metric_are_found_by_their_numbers() -> None:
 def test_a_list_of_values_is_a_series_for_each() -> None:
     names = SeriesNames("loss")
     assert names.scalars({"loss": 1.0, "parts": [2.0, (3.0,)]}) == {"loss": 1.0, "parts_0": 2.0, "parts_1_0": 3.0}
+
+
+def test_a_reserved_name_is_given_to_no_metric() -> None:
+    names = SeriesNames()
+    names.reserve("learning_rate")
+
+    assert names.scalars({"learning_rate": 0.1}) == {"learning_rate_2": 0.1}
+    assert names.remarks() == ["the metric learning_rate is recorded as learning_rate_2: another one is learning_rate"]
