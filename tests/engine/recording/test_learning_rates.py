@@ -335,6 +335,30 @@ def test_an_attribute_of_any_name_and_one_optimizer_with_two_attributes_have_one
         np.testing.assert_array_equal(read.series(name), np.full(STEPS, np.float32(rate)))
 
 
+def test_an_optimizer_that_is_never_used_takes_no_name_from_another() -> None:
+    class Other(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(3)
+            self._optimizer = keras.optimizers.SGD(0.2)
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            with tf.GradientTape() as tape:
+                loss = keras.ops.mean(self.dense(data[0]))
+            variables = self.dense.trainable_variables
+            self._optimizer.apply(tape.gradient(loss, variables), variables)
+            return {"loss": loss}
+
+    recorder, model = RunRecorder(), Other()
+    model.compile()
+
+    fit(model, recorder)
+
+    read = Read(recorder.directory)
+    assert read.names == {"loss"}
+    np.testing.assert_array_equal(read.series("learning_rate"), np.full(STEPS, np.float32(0.2)))
+
+
 def test_a_rate_that_a_command_set_is_that_of_the_next_step(
     wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
