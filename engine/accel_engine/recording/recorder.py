@@ -136,7 +136,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     def give_up(self, error: Exception) -> None:
         """Record no more of this ``fit``, and say so."""
         fit, self._recorded = self._recorded, None
-        warn(f"the run is no longer recorded, training goes on: {describe(error)}")
+        warn(f"the fit is not recorded from here on, training continues: {describe(error)}")
         if fit:
             fit.fail(error)
 

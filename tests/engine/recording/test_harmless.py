@@ -156,7 +156,7 @@ def test_a_fault_ends_the_recording_with_one_warning_and_a_run_that_says_so(
     got, (warned,) = trained.fit(mine)
 
     assert got == trained.expected
-    assert warned == "the run is no longer recorded, training goes on: LookupError: a fault in the recorder"
+    assert warned == "the fit is not recorded from here on, training continues: LookupError: a fault in the recorder"
     wait_until(lambda: Read(mine.directory).all(RunEnded), "the run's end")
     (ended,) = Read(mine.directory).all(RunEnded)
     assert ended.outcome is Outcome.FAILED
@@ -178,7 +178,10 @@ def test_a_warning_that_is_an_error_ends_no_training(
         history = trained.model.fit(x, y, verbose=0, shuffle=False, callbacks=[RunRecorder()]).history
 
     assert history["loss"]
-    assert "the run is no longer recorded, training goes on: cannot make the run directory" in capsys.readouterr().err
+    assert (
+        "the fit is not recorded from here on, training continues: cannot make the run directory"
+        in capsys.readouterr().err
+    )
 
 
 def test_an_interrupt_within_the_recorder_reaches_the_user(monkeypatch: pytest.MonkeyPatch, trained: Trained) -> None:
@@ -268,7 +271,7 @@ def test_a_file_that_cannot_be_written_leaves_training_as_it_is(
     got, (warned,) = trained.fit(RunRecorder())
 
     assert got == trained.expected
-    assert warned.startswith("the run is no longer recorded, training goes on: ")
+    assert warned.startswith("the fit is not recorded from here on, training continues: ")
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 9])
@@ -293,7 +296,7 @@ def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
     got, (warned,) = trained.fit(RunRecorder())
 
     assert got == trained.expected
-    assert warned == "the run is no longer recorded, training goes on: database or disk is full"
+    assert warned == "the fit is not recorded from here on, training continues: database or disk is full"
 
 
 def _locked(directory: Path) -> sqlite3.Connection:
@@ -402,7 +405,7 @@ def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused
     asking.join()
     over.set()
 
-    assert warned.startswith("the run is no longer recorded, training goes on: ")
+    assert warned.startswith("the fit is not recorded from here on, training continues: ")
 
 
 def test_one_recorder_in_two_calls_of_fit_at_a_time_records_neither_and_says_so(trained: Trained) -> None:
