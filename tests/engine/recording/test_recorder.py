@@ -399,7 +399,7 @@ def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    with pytest.warns(RuntimeWarning, match="no longer recorded, training goes on: disk I/O error"):
+    with pytest.warns(RuntimeWarning, match="not recorded from here on, training continues: disk I/O error"):
         train(model, recorder, epochs=10**6, callbacks=[recorder, keras.callbacks.LambdaCallback(on_epoch_end=stop)])
     asking.join()
 
