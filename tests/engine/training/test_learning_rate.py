@@ -10,6 +10,7 @@ from keras.optimizers import schedules
 
 from accel_engine.events import CommandAnswered, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Warned
 from accel_engine.plan import Plan
+from accel_engine.training.learning_rate import optimizer_of_steps
 
 from .conftest import Gym
 
@@ -199,3 +200,13 @@ def test_every_optimizer_of_keras_has_a_rate_to_record() -> None:
         optimizer = getattr(keras.optimizers, name)(0.25)
         assert learning_rate.is_constant(optimizer)
         assert float(learning_rate.read(optimizer)) == 0.25
+
+
+@pytest.mark.parametrize("held", [lambda own: own, lambda own: [own], lambda own: {"d": (own,)}])
+def test_a_model_that_holds_optimizers_of_its_own_has_no_rate_of_its_steps(held: Any) -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    assert optimizer_of_steps(model, own_train_step=True) is model.optimizer
+    model.others = held(keras.optimizers.Adam())
+    assert optimizer_of_steps(model, own_train_step=True) is None
+    assert optimizer_of_steps(model, own_train_step=False) is model.optimizer
