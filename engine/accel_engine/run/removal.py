@@ -1,5 +1,6 @@
 """Deleting runs, never one that an engine works on."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -14,6 +15,8 @@ from accel_engine.run.ownership import refuse_written_elsewhere
 from accel_engine.run.parts import parts_of
 from accel_engine.run.schema import DATABASE, connect, transaction
 from accel_engine.run.status import read_info
+
+_TRIES = 10  # of removing a directory that somebody adds files to
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,20 @@ def remove(directory: Path) -> None:
                     shutil.rmtree(entry.path)
                 elif not entry.name.startswith(DATABASE):
                     os.unlink(entry.path)
-        shutil.rmtree(directory)
+        _remove_directory(directory)
     except (OSError, sqlite3.Error) as error:
         raise RunError(f"cannot delete all of the run {directory}: {error}") from error
+
+
+def _remove_directory(directory: Path) -> None:
+    """Remove what is left of a run; who reads its database at this moment may add SQLite's own files once more."""
+    for _ in range(_TRIES - 1):
+        try:
+            return shutil.rmtree(directory)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+    return shutil.rmtree(directory)
 
 
 def _runs_within(directory: Path) -> Iterator[Path]:

@@ -5,11 +5,13 @@ chunk, one packed little-endian float32 column a series: a million steps write i
 second this way and read in milliseconds, where a row a step takes a second to read.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import RunError
 
@@ -181,4 +183,6 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+    # SQLite would make an empty file in place of a run that is being deleted at this moment.
+    address = f"file:{quote_from_bytes(os.fsencode(path))}?mode=rw"
+    return sqlite3.connect(address, timeout=5.0, isolation_level=None, check_same_thread=False, uri=True)

@@ -1,4 +1,5 @@
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs, removal
 from accel_engine.run.making import create_worker
 from accel_engine.run.removal import Contents, contents, remove
-from accel_engine.run.schema import connect
+from accel_engine.run.schema import DATABASE, connect, initialize
 
 
 def fill(directory: Path) -> None:
@@ -98,3 +99,42 @@ def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_
     monkeypatch.setattr(removal, "_files", refuse)
     with pytest.raises(RunError, match="not yours"):
         contents(ended)
+
+
+def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> None:
+    over, problems = threading.Event(), []  # type: tuple[threading.Event, list[str]]
+
+    def look() -> None:
+        while not over.is_set():
+            list_runs()
+
+    watchers = [threading.Thread(target=look) for _ in range(2)]
+    for watcher in watchers:
+        watcher.start()
+    try:
+        for _ in range(30):
+            directory = create(Plan())
+            with closing(connect(directory)) as connection:
+                connection.execute("UPDATE meta SET value = -1e9 WHERE key = 'pending'")  # nobody is to train it
+            remove(directory)
+            problems += [directory.name] if directory.exists() else []
+    finally:
+        over.set()
+        for watcher in watchers:
+            watcher.join()
+    assert problems == []
+
+
+def test_opening_a_run_that_was_just_deleted_makes_no_file(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was there a moment ago
+    (directory / DATABASE).unlink()
+    with pytest.raises(RunError, match="cannot read the run"):
+        connect(directory)
+    assert not (directory / DATABASE).exists()
+
+
+def test_a_run_in_a_directory_of_any_name_is_opened(tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"a?b #%41 \xff")
+    place.mkdir()
+    initialize(place / DATABASE).close()
+    connect(place).close()
