@@ -66,25 +66,25 @@ class AccelApp(LeavingApp, EngineApp):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide"), (160, "-ultra")]  # noqa: RUF012 (as the base class has it)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
     COMMANDS = {KeyCommands}  # noqa: RUF012 (as the base class has it)
-    BINDING_GROUP_TITLE = "Everywhere"
+    BINDING_GROUP_TITLE = "All screens"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
-        Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Change between dark and light"),
-        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Paint the whole screen anew"),
+        Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Show the keys of this screen"),
+        Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Switch between the dark and the light theme"),
+        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Repaint the screen"),
         Binding(
             "ctrl+z",
             "suspend_process",
             show=False,
             id="app.suspend",
-            tooltip="Go to the shell for a while; its fg comes back",
+            tooltip="Suspend accel-tui; fg in the shell brings it back",
         ),
-        Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
+        Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding(
             "ctrl+c",
             "quit",
             show=False,
             id="app.interrupt",
-            tooltip="Leave as Quit does, from fields too; copy what is selected",
+            tooltip="Quit, also from a text field; copies the selected text if there is any",
         ),
         Binding(
             "ctrl+p",
@@ -92,7 +92,7 @@ class AccelApp(LeavingApp, EngineApp):
             "Commands",
             priority=True,
             id="app.palette",
-            tooltip="Find a command by its name",
+            tooltip="Search for a command",
         ),
     ]
 
@@ -140,7 +140,7 @@ class AccelApp(LeavingApp, EngineApp):
         """Of Textual's own, those that no key of ours does."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
-        yield SystemCommand("Keep this theme", "Begin with it from now on: write it into the settings", self.keep_theme)
+        yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.keep_theme)
 
     def on_mount(self) -> None:
         """Begin what the first screen can be painted without."""
@@ -162,7 +162,7 @@ class AccelApp(LeavingApp, EngineApp):
     @on(Worker.StateChanged)
     def _worker_failed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
-            self.notify(f"{event.worker.group}: {event.worker.error}", title="This should not happen", severity="error")
+            self.notify(f"{event.worker.group}: {event.worker.error}", title="Internal error", severity="error")
 
     def notify(
         self,
@@ -202,9 +202,9 @@ class AccelApp(LeavingApp, EngineApp):
         try:
             keep(file, "theme", self.theme)
         except AccelError as error:
-            self.notify(str(error), title="The theme was not kept", severity="error")
+            self.notify(str(error), title="Theme not saved", severity="error")
         else:
-            self.notify(f"{self.theme} from now on, as {file} says", title="Kept the theme")
+            self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
     def action_show_plan(self) -> None:
         """Go to the form as it was left."""

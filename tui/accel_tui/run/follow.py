@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, RunReader
+from accel_engine.run.home import MODEL
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import CAPACITY, Curve
@@ -112,6 +113,9 @@ class Follower:
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
+                    model = None if info.status.live else self._model()
+                    if model != after.model:
+                        after = replace(after, model=model)
                     if _of_many(info) and (workers := self._workers.look()) is not after.workers:
                         after = replace(after, workers=workers)
                 part = self._part
@@ -133,6 +137,10 @@ class Follower:
                     self._on_problem(problem)
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
+
+    def _model(self) -> Path | None:
+        path = self._directory / MODEL
+        return path if path.is_file() else None
 
     def _put(self, state: RunState) -> None:
         with self._lock:

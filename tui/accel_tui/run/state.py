@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from accel_engine import clock
 from accel_engine.events import (
@@ -70,6 +71,7 @@ class RunState:
         heard: When the latest engine said something last, in seconds since the Unix epoch.
         met: The workers that train together, once they have met; ``None`` for who trains alone.
         workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
+        model: The file of the trained model; ``None`` while the run is live or where there is none.
     """
 
     info: RunInfo | None = None
@@ -104,6 +106,7 @@ class RunState:
     heard: float = 0.0
     met: WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
+    model: Path | None = None
 
     @property
     def live(self) -> bool:
@@ -162,7 +165,9 @@ class RunState:
 
     @property
     def rate(self) -> float | None:
-        """Steps a second of late; ``None`` before the latest engine has trained at full speed."""
+        """Steps a second: of the whole run once it has ended, else of late; ``None`` where that was not measured."""
+        if self.ended and self.over and not self.is_awaited:
+            return self.ended.steps_per_second or None
         return None if self.is_awaited else self.pace.rate
 
     @property

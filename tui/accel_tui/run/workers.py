@@ -125,7 +125,7 @@ def whereabouts(met: WorkersMet) -> str:
 
 def means_of(met: WorkersMet) -> str:
     """By what gradients are summed over workers, in words."""
-    return {"nccl": "NCCL", "ring": "a ring"}.get(met.reduction, met.reduction)
+    return {"nccl": "NCCL", "ring": "ring"}.get(met.reduction, met.reduction)
 
 
 def _host(state: RunState) -> str:

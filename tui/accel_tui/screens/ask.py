@@ -42,9 +42,9 @@ class AskScreen(ModalScreen[str | None]):
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", id="ask.back", tooltip="Change nothing"),
-        Binding("left,up", "app.focus_previous", show=False, id="ask.previous", tooltip="The answer before"),
-        Binding("right,down", "app.focus_next", show=False, id="ask.next", tooltip="The next answer"),
+        Binding("escape", "dismiss(None)", "Cancel", id="ask.back", tooltip="Close without changes"),
+        Binding("left,up", "app.focus_previous", show=False, id="ask.previous", tooltip="Previous answer"),
+        Binding("right,down", "app.focus_next", show=False, id="ask.next", tooltip="Next answer"),
     ]
 
     def __init__(self, question: str, detail: str, answers: Sequence[Answer]) -> None:

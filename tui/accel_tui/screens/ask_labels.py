@@ -17,7 +17,7 @@ from accel_engine.run import Labels
 from accel_engine.run.labels import name, note, tagged, tags
 from accel_tui.widgets.line_input import LineInput
 
-HINT = "[@click=screen.keep]enter keeps all of it[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
+HINT = "[@click=screen.keep]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 Change = Labels | tuple[str, ...]
 """The labels of a run as they are to be, or changes of the tags of several, as in ``+paper -old``."""
@@ -48,9 +48,9 @@ class AskLabelsScreen(ModalScreen[Change | None]):
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", id="labels.back", tooltip="Change nothing"),
-        Binding("down", "app.focus_next", show=False, id="labels.next", tooltip="Go to the next field"),
-        Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Go to the field before"),
+        Binding("escape", "dismiss(None)", "Cancel", id="labels.back", tooltip="Close without changes"),
+        Binding("down", "app.focus_next", show=False, id="labels.next", tooltip="Next field"),
+        Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Previous field"),
     ]
 
     def __init__(self, question: Question) -> None:
@@ -64,13 +64,13 @@ class AskLabelsScreen(ModalScreen[Change | None]):
             if len(question.ids) > 1:
                 yield Label(f"Tag {len(question.ids)} runs", classes="question", markup=False)
                 yield Label(", ".join(question.ids), classes="detail", markup=False)
-                yield Label("Tags to add and to take away", classes="label")
+                yield Label("Tags to add (+) or remove (-)", classes="label")
                 yield LineInput(placeholder="+paper -old", id="tags", compact=True)
             else:
-                yield Label(f"Label {question.ids[0]}", classes="question", markup=False)
+                yield Label(f"Edit {question.ids[0]}", classes="question", markup=False)
                 yield Label("Name", classes="label")
                 yield LineInput(
-                    labels.name, placeholder=question.planned or "the plan gives none", id="name", compact=True
+                    labels.name, placeholder=question.planned or "none", id="name", compact=True
                 )
                 yield Label("Note", classes="label")
                 yield LineInput(labels.note, id="note", compact=True)

@@ -14,10 +14,11 @@ from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.words import figures
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
 
-HINT = "[@click=screen.set]enter sets $rate[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
+HINT = "[@click=screen.set]enter sets $rate[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 
 def parse_rate(text: str, current: float | None) -> float:
@@ -33,15 +34,15 @@ def parse_rate(text: str, current: float | None) -> float:
     text = text.strip()
     relative = _FACTOR.fullmatch(text)
     if relative and current is None:
-        raise UsageError("the present rate is not known: give a number, as in 1e-4")
+        raise UsageError("the current rate is unknown: enter a number, e.g. 1e-4")
     try:
         number = float(relative["number"] if relative else text)
     except ValueError:
-        raise UsageError("must be a number, as in 1e-4, or a change, as in x0.5 or /10") from None
+        raise UsageError("must be a number, e.g. 1e-4, or a change, e.g. x0.5 or /10") from None
     if relative and current is not None:
         number = current / (number or math.nan) if relative["sign"] == "/" else current * number
     if not (math.isfinite(number) and number > 0):
-        raise UsageError("must be a number above 0")
+        raise UsageError("must be greater than 0")
     return number
 
 
@@ -55,7 +56,7 @@ class AskLearningRateScreen(ModalScreen[float | None]):
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", id="learning-rate.back", tooltip="Change nothing")
+        Binding("escape", "dismiss(None)", "Cancel", id="learning-rate.back", tooltip="Close without changes")
     ]
 
     def __init__(self, current: float | None) -> None:
@@ -64,10 +65,10 @@ class AskLearningRateScreen(ModalScreen[float | None]):
 
     def compose(self) -> ComposeResult:
         """The present rate, a field, and what the field's text comes to."""
-        now = "not known" if self._current is None else f"{self._current:.4g}"
+        now = "unknown" if self._current is None else figures.learning_rate(self._current)
         with Vertical(classes="dialog"):
             yield Label("Learning rate", classes="question")
-            yield Label(f"It is {now}. The next step is taken with:", classes="detail")
+            yield Label(f"Current: {now}. From the next step on:", classes="detail")
             yield LineInput(placeholder="1e-4, x0.5, /10", id="rate", compact=True)
             yield Label(_hint(None), id="verdict")
 
@@ -94,4 +95,4 @@ class AskLearningRateScreen(ModalScreen[float | None]):
 
 def _hint(rate: float | None) -> Content:
     """What keys and clicks do."""
-    return Content.from_markup(HINT, rate="it" if rate is None else f"{rate:.4g}")
+    return Content.from_markup(HINT, rate="it" if rate is None else figures.learning_rate(rate))

@@ -29,9 +29,9 @@ class ChooseChartsScreen(ModalScreen[tuple[str, ...] | None]):
     CSS_PATH = "choose_charts.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "tick", "Tick", id="charts-choice.tick", tooltip="Show this chart, or no longer"),
-        Binding("escape,a,q", "done", "Done", id="charts-choice.done", tooltip="Show the charts that are ticked"),
-        Binding("d", "default", "Default", id="charts-choice.default", tooltip="Show as many charts as fit well"),
+        Binding("space,enter", "tick", "Toggle", id="charts-choice.tick", tooltip="Show or hide this chart"),
+        Binding("escape,a,q", "done", "Done", id="charts-choice.done", tooltip="Show the selected charts"),
+        Binding("d", "default", "Default", id="charts-choice.default", tooltip="Show as many charts as fit"),
     ]
 
     _list = getters.query_one(OptionList)
@@ -45,11 +45,11 @@ class ChooseChartsScreen(ModalScreen[tuple[str, ...] | None]):
     def compose(self) -> ComposeResult:
         """A list with a box for each chart."""
         with Vertical(classes="dialog"):
-            yield Label("Which charts?", classes="question")
+            yield Label("Charts", classes="question")
             yield OptionList(*(Option(self._words(panel), panel.id) for panel in self._panels), compact=True)
-            yield Label("space or a click ticks", classes="detail")
-            yield Label("[@click=screen.done]esc shows what is ticked[/]", classes="detail")
-            yield Label("[@click=screen.default]d shows as many as fit well[/]", classes="detail")
+            yield Label("space or click: show or hide", classes="detail")
+            yield Label("[@click=screen.done]esc: done[/]", classes="detail")
+            yield Label("[@click=screen.default]d: as many as fit[/]", classes="detail")
 
     def _words(self, panel: Panel) -> Content:
         return Content(f"{'[x]' if panel.id in self._ticked else '[ ]'} {panel.title}")

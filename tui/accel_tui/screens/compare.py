@@ -47,8 +47,8 @@ class CompareScreen(Screen[None]):
     AUTO_FOCUS = "CompareCharts"
     BINDING_GROUP_TITLE = "Compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Table", id="compare.table", tooltip="Go from the charts to the table"),
-        Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to the list of runs"),
+        Binding("tab", "app.focus_next", "Table", id="compare.table", tooltip="Switch between the charts and the table"),
+        Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
 
     app: "AccelApp"

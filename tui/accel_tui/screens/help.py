@@ -118,7 +118,7 @@ class HelpScreen(ModalScreen[None]):
         """A heading and what keys do, for each place."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
-            box.border_subtitle = r"settings name the right column below \[keys]   esc closes"
+            box.border_subtitle = r"right column: name in the settings, table \[keys]   esc closes"
             for place, rows, node in self._places():
                 yield Static(place, classes="place", markup=False)
                 yield KeyRows(rows, node)
@@ -145,7 +145,7 @@ class HelpScreen(ModalScreen[None]):
                 # What the screen does in its own way is not what the app would do.
                 hidden = own if node is self.app else set()
                 if rows := self._rows(binding for binding in _explained(node) if binding.action not in hidden):
-                    yield node.BINDING_GROUP_TITLE or "Everywhere", rows, node
+                    yield node.BINDING_GROUP_TITLE or "All screens", rows, node
 
     def _rows(self, bindings: Iterable[Binding]) -> list[Row]:
         """A row for each key; of bindings that share one and take turns, the first speaks for all."""

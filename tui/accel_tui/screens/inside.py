@@ -28,7 +28,7 @@ from accel_tui.widgets.top_bar import TopBar
 LOOK_SECONDS = 0.5
 """How often it is looked whether there is something new; a look takes a millisecond or two, in a thread."""
 
-TABS = {"confusion": "1 Confusion", "pictures": "2 Pictures", "layers": "3 Layers"}
+TABS = {"confusion": "1 Confusion matrix", "pictures": "2 Samples", "layers": "3 Layers"}
 """What there is to see, by the id of its widget."""
 
 _TAB = "-tab"
@@ -43,20 +43,20 @@ class InsideScreen(SpotScreen):
 
     CSS_PATH = "inside.tcss"
     AUTO_FOCUS = "ConfusionMap"
-    BINDING_GROUP_TITLE = "Inside a run"
+    BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show which classes are confused"),
-        Binding("2", "tab('pictures')", show=False, id="inside.pictures", tooltip="Show what is the most wrong"),
+        Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show the confusion matrix"),
+        Binding("2", "tab('pictures')", show=False, id="inside.pictures", tooltip="Show validation samples, highest loss first"),
         Binding("3", "tab('layers')", show=False, id="inside.layers", tooltip="Show the layers of the model"),
         Binding(
             "V",
             "validate",
             "Validate",
             id="inside.validate",
-            tooltip="Have the run validated now; one that has ended from its last checkpoint, in the background",
+            tooltip="Validate now; an ended run from its last checkpoint, in the background",
         ),
         Binding("escape,w", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
-        Binding("q", "quit", "Quit", id="inside.quit", tooltip="Leave; asks what becomes of a run that goes on"),
+        Binding("q", "quit", "Quit", id="inside.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     inside: reactive[Inside | None] = reactive(None, repaint=False, init=False)
@@ -116,7 +116,7 @@ class InsideScreen(SpotScreen):
 
     def compose(self) -> ComposeResult:
         """Three of which one is shown, and a line of what there is to say of it."""
-        yield TopBar(f"Inside {self.directory.name}")
+        yield TopBar(f"Diagnostics  {self.directory.name}")
         yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in TABS.items()))
         yield Static(id="about", markup=False)
         with ContentSwitcher(initial="confusion"):
@@ -151,7 +151,7 @@ class InsideScreen(SpotScreen):
         if self.live:
             self._request()
         else:
-            self.progress = "Validating the last checkpoint, in the background: TensorFlow is starting."
+            self.progress = "Validating the last checkpoint in the background: starting TensorFlow…"
             self._revalidate()
 
     async def action_quit(self) -> None:
@@ -202,7 +202,7 @@ class InsideScreen(SpotScreen):
     @on(Progressed)
     def _take_progress(self, event: Progressed) -> None:
         event.stop()
-        self.progress = f"Validating the last checkpoint, on the CPU: {event.done:,} of {event.of:,} examples."
+        self.progress = f"Validating the last checkpoint on the CPU: {event.done:,} of {event.of:,} examples"
 
     @on(Revalidated)
     def _take_end(self, event: Revalidated) -> None:
@@ -269,10 +269,9 @@ def _about(inside: Inside, tab: str, *, live: bool) -> Content:
 
 def _nothing(what: str, *, live: bool) -> str:
     if what == "layers":
-        return "The layers are listed once the first step is traced." if live else "This run did not list its layers."
+        return "Layers are listed once the first step is traced." if live else "This run did not record its layers."
     if live:
-        return "Nothing was validated yet: that is done after each epoch, or now with V, once a step was taken."
+        return "No validation yet. Press V to validate now, once the first step is done."
     return (
-        "Nothing was kept of a validation: there was none, or an older accel-tui made it. "
-        "Press V to have the last checkpoint's model validated now, in the background."
+        "No validation results were recorded. Press V to validate the last checkpoint in the background."
     )

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import ScreenResume
+from textual.events import ScreenResume, ScreenSuspend
 from textual.reactive import reactive
 from textual.widgets import Button, Input, Static
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from accel_tui.app import AccelApp
     from accel_tui.widgets.runs.table import RunsTable
 
-NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
+NAVIGATION = "↑ ↓ select a field, enter lists its choices, esc returns to Start"
 """What is said while no field is in use."""
 
-CHOOSING = "↑ ↓ to a choice, enter takes it, esc closes the list and stays in the field"
+CHOOSING = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """What is said while a list of choices is open."""
 
 
@@ -49,19 +49,19 @@ class PlanScreen(WeighingScreen):
     CSS_PATH = "plan.tcss"
     AUTO_FOCUS = "#start"
     COMMANDS: ClassVar = {PlanCommands}
-    BINDING_GROUP_TITLE = "Plan"
+    BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s,ctrl+s", "start", "Start", id="plan.start", tooltip="Train this plan"),
-        Binding("r,ctrl+r", "app.show_runs", "Runs", id="plan.runs", tooltip="List the runs of the past and of now"),
-        Binding("c,f5", "copy", "Copy", id="plan.copy", tooltip="Copy the equivalent command"),
-        Binding("d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Fill in the defaults again"),
-        Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Go to the next field"),
-        Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Go to the field before"),
+        Binding("s,ctrl+s", "start", "Start", id="plan.start", tooltip="Start training"),
+        Binding("r,ctrl+r", "app.show_runs", "Runs", id="plan.runs", tooltip="List all runs"),
+        Binding("c,f5", "copy", "Copy", id="plan.copy", tooltip="Copy the equivalent command line"),
+        Binding("d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Reset all fields to their defaults"),
+        Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Previous field"),
         Binding(
-            "pagedown", "look(1)", id="plan.page-down", show=False, tooltip="Look further down, where there is more"
+            "pagedown", "look(1)", id="plan.page-down", show=False, tooltip="Scroll down"
         ),
-        Binding("pageup", "look(-1)", id="plan.page-up", show=False, tooltip="Look further up"),
-        Binding("escape", "leave", "Leave", id="plan.leave", tooltip="Go back to Start, where letters are keys"),
+        Binding("pageup", "look(-1)", id="plan.page-up", show=False, tooltip="Scroll up"),
+        Binding("escape", "leave", "To Start", id="plan.leave", tooltip="Leave the field and go to Start, where letters are keys"),
     ]
 
     app: "AccelApp"
@@ -89,11 +89,12 @@ class PlanScreen(WeighingScreen):
         self._plan = plan
         self._filled: Filled | None = None
         self._was_shown = False
+        self._was_left = False
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
         """From top to bottom: devices; form and what it means; command and start."""
-        yield TopBar("Plan")
+        yield TopBar("New run")
         yield DevicePanel().data_bind(PlanScreen.inventory, PlanScreen.meters)
         with Vertical(id="middle"):
             with VerticalScroll(id="body", can_focus=False):
@@ -167,7 +168,7 @@ class PlanScreen(WeighingScreen):
     def action_copy(self) -> None:
         """Put the command on the clipboard."""
         self.app.copy_to_clipboard(self.app.settings.command(self.form.filled.plan))
-        self.notify("Copied the command", timeout=2)
+        self.notify("Command copied", timeout=2)
 
     def action_defaults(self) -> None:
         """Fill in the defaults."""
@@ -186,8 +187,16 @@ class PlanScreen(WeighingScreen):
     def _start(self) -> None:
         self.action_start()
 
+    @on(ScreenSuspend)
+    def _leave(self) -> None:
+        # Not for what is shown over the form, such as the palette, which goes to a field.
+        self._was_left = not self.app.screen.is_modal
+
     @on(ScreenResume)
     def _come_back(self, event: ScreenResume) -> None:
+        if self._was_left:
+            self._was_left = False
+            self.action_leave()  # so that a letter is a key
         # What was only just made has its styles, and it takes long to work them out.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True

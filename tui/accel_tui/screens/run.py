@@ -62,19 +62,19 @@ class RunScreen(SteeringScreen):
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause between two steps; go on"),
-        Binding("p,space", "go_on", "Go on", id="run.go-on", tooltip="Go on training after a pause"),
-        Binding("s", "stop", "Stop", id="run.stop", tooltip="End the run, with or without a last checkpoint"),
-        Binding("r", "learning_rate", "Rate", id="run.learning-rate", tooltip="Change the learning rate"),
-        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Write a checkpoint now"),
-        Binding("R", "take_up", "Resume", id="run.resume", tooltip="Train on from the last checkpoint"),
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause training"),
+        Binding("p,space", "go_on", "Resume", id="run.go-on", tooltip="Resume training after a pause"),
+        Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
+        Binding("r", "learning_rate", "LR", id="run.learning-rate", tooltip="Change the learning rate"),
+        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Save a checkpoint now"),
+        Binding("R", "take_up", "Continue", id="run.resume", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
-        Binding("i", "details", "Info", id="run.details", tooltip="Show or hide what is trained, and the notices"),
-        Binding("w", "inside", "Inside", id="run.inside", tooltip="Show what is confused, pictures, the layers"),
-        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it goes on"),
-        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back to where you came from; asks as q does"),
-        Binding("q", "quit", "Quit", id="run.quit", tooltip="Leave; asks what becomes of a run that goes on"),
+        Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
+        Binding("w", "inside", "Diagnostics", id="run.inside", tooltip="Show confusion matrix, samples, layers"),
+        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
+        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
+        Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
@@ -190,7 +190,7 @@ class RunScreen(SteeringScreen):
     @on(Worker.StateChanged)
     def _tell_failure(self, event: Worker.StateChanged) -> None:
         if event.worker.group == "follow" and event.state is WorkerState.ERROR:
-            self.problem = printable(f"run {self.directory.name} cannot be followed: {event.worker.error}")
+            self.problem = printable(f"cannot read run {self.directory.name}: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
@@ -217,7 +217,7 @@ class RunScreen(SteeringScreen):
                 self._tell_end(state)
             if self._question and self._question.is_active:
                 self._question.dismiss(None)  # it was about a run that goes on
-        if (before.live, before.paused) != (state.live, state.paused):
+        if (before.live, before.paused, before.checkpoint) != (state.live, state.paused, state.checkpoint):
             self.refresh_bindings()
 
     def _show_devices(self, state: RunState) -> None:
@@ -295,7 +295,7 @@ def _end_of(state: RunState) -> tuple[str, str]:
     """How a run ended, and what came of it or why."""
     if state.ended is None:
         who = "script" if state.info and state.info.script else "training process"
-        return "Run lost", f"the {who} ended without a word"
+        return "Run lost", f"the {who} exited unexpectedly"
     if state.ended.outcome is Outcome.FAILED:
         return "Training failed", state.ended.reason
     return f"Training {state.ended.outcome}", results(state.ended.metrics)

@@ -35,7 +35,7 @@ from accel_tui.words import units
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-KEEP = Answer("keep", "Keep", "escape")
+KEEP = Answer("keep", "Cancel", "escape")
 DELETE = Answer("delete", "Delete", "d", grave=True)
 
 
@@ -49,7 +49,7 @@ class RunsCommands(SearchedCommands):
         """One command for each run that can be opened."""
         for run in self.screen.query_one(RunsTable).runs or ():
             if run.info:
-                yield f"open {run.id}", f"{run.info.title}, {run.status}", partial(self._open, run)
+                yield f"Open {run.id}", f"{run.info.title}, {run.status}", partial(self._open, run)
 
     def _open(self, run: RunSummary) -> None:
         self.screen.post_message(RunsTable.Opened(run))
@@ -63,16 +63,16 @@ class RunsScreen(Screen[None]):
     COMMANDS: ClassVar = {RunsCommands}
     BINDING_GROUP_TITLE = "Runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only the runs that fit some words"),
-        Binding("c", "compare", "Compare", id="runs.compare", tooltip="Lay the runs that are chosen side by side"),
-        Binding("e", "label", "Label", id="runs.label", tooltip="Rename the run, note something, or tag all chosen"),
-        Binding("n", "plan", "Again", id="runs.plan", tooltip="Make a new plan, beginning with this run's"),
-        Binding("R", "resume", "Resume", id="runs.resume", tooltip="Train on from the run's last checkpoint"),
-        Binding("D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all chosen; asks first"),
+        Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
+        Binding("c", "compare", "Compare", id="runs.compare", tooltip="Compare the selected runs"),
+        Binding("e", "label", "Edit", id="runs.label", tooltip="Edit name, note and tags; or the tags of all selected runs"),
+        Binding("n", "plan", "Duplicate", id="runs.plan", tooltip="Make a new run from the plan of this one"),
+        Binding("R", "resume", "Continue", id="runs.resume", tooltip="Continue from the run's last checkpoint"),
+        Binding("D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"),
         # The list's own, for who presses it before the list is there to have the focus.
-        Binding("enter", "open", id="runs.open_early", show=False, tooltip="Look at the newest run"),
-        Binding("escape", "back", "Back", id="runs.back", tooltip="Choose none, show all runs again, then the plan"),
-        Binding("p", "app.show_plan", "Plan", id="runs.to-plan", tooltip="Go to the plan as it was left"),
+        Binding("enter", "open", id="runs.open_early", show=False, tooltip="Open the newest run"),
+        Binding("escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"),
+        Binding("p", "app.show_plan", "New run", id="runs.to-plan", tooltip="Go to the New run form"),
     ]
 
     app: "AccelApp"
@@ -98,7 +98,7 @@ class RunsScreen(Screen[None]):
         """Which runs, the list, what there is to say of one of them, and what to do when there is none."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
-            yield LineInput(placeholder="/ finds: cnn  status:failed  tag:paper", id="words", compact=True)
+            yield LineInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
             yield Label(id="found", markup=False)
         yield self.table
         yield Static(id="empty", markup=False)
@@ -106,22 +106,20 @@ class RunsScreen(Screen[None]):
         yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only what ended early can be resumed; a live run cannot be deleted; one that cannot be read, nothing."""
+        """Offer what can be done with the selected runs, or else with the one under the cursor."""
         del parameters
         runs, current = self._meant, self.table.current
         if action in _OF_RUNS and not self.table.runs:
             return False
         match action:
-            case "compare":
-                return len(self.table.chosen) > 1 or None
             case "label":
-                return (bool(runs) and all(run.info for run in runs)) or None
+                return bool(runs) and all(run.info for run in runs)
             case "delete":
-                return (bool(runs) and not any(run.status and run.status.live for run in runs)) or None
+                return bool(runs) and not any(run.status and run.status.live for run in runs)
             case "resume" | "plan":
                 if current is None or current.info is None or current.info.plan is None:
-                    return None
-                return action == "plan" or current.info.status in RESUMABLE
+                    return False
+                return action == "plan" or (current.info.status in RESUMABLE and current.checkpoint > 0)
         return True
 
     @property
@@ -220,11 +218,11 @@ class RunsScreen(Screen[None]):
     def _compare(self, runs: Sequence[RunSummary]) -> None:
         readable: list[Path] = [run.directory for run in runs if run.info]
         if len(readable) > MOST:
-            self.notify(f"Only {MOST} runs can be told apart: the first {MOST} of {len(readable)} are compared.")
+            self.notify(f"At most {MOST} runs can be compared: showing the first {MOST} of {len(readable)}.")
         if len(readable) > 1:
             self.app.show_comparison(tuple(readable[:MOST]))
         else:
-            self.notify("Choose two runs that can be read, with space, and compare them.", severity="warning")
+            self.notify("Select two or more runs with space, then compare them.", severity="warning")
 
     @on(ScreenResume)
     def _go_on(self) -> None:
@@ -243,13 +241,13 @@ class RunsScreen(Screen[None]):
         """Say when there is none, and which was lost meanwhile."""
         self.set_class(not event.runs, "-empty")
         self.query_one("#empty", Static).update(
-            f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p to make a plan, then s to start it."
+            f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p for a new run, then s to start it."
         )
         for run in event.runs:
             before = self._statuses.get(run.id)
             if run.status is Status.LOST and before is not None and before.live:
                 who = "script" if run.info and run.info.script else "training process"
-                self.notify(f"The {who} of {run.id} ended without a word.", title="Run lost", severity="error")
+                self.notify(f"The {who} of {run.id} exited unexpectedly.", title="Run lost", severity="error")
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 
@@ -257,11 +255,11 @@ class RunsScreen(Screen[None]):
     def _describe(self) -> None:
         self.query_one(RunDetail).tell(self.table.current)
         if self.table.runs is None:
-            self.query_one("#found", Label).update("looking for runs…")
+            self.query_one("#found", Label).update("loading runs…")
             return
         everything, shown, chosen = len(self.table.runs), len(self.table.shown), len(self.table.chosen)
-        counts = [f"{shown:,} of " * bool(self.table.filter) + f"{everything:,} run{'s' * (everything != 1)}"]
-        self.query_one("#found", Label).update(", ".join(counts + [f"{chosen} chosen"] * bool(chosen)))
+        counts = [f"{shown:,} of " * bool(self.table.filter) + units.counted(everything, "run")]
+        self.query_one("#found", Label).update(", ".join(counts + [f"{chosen} selected"] * bool(chosen)))
         self.refresh_bindings()
 
 
@@ -270,10 +268,10 @@ def _going(runs: Sequence[RunSummary], found: Sequence[Contents]) -> str:
     size = units.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
-        f"{number} {word}{'s' * (number != 1)}"
+        units.counted(number, word)
         for number, word in ((checkpoints, "checkpoint"), (models, "trained model"))
         if number
     ]
     names = ", ".join(run.id for run in runs[:6]) + (f" and {len(runs) - 6} more" if len(runs) > 6 else "")
-    what = "all curves and the log" + "".join(f", {part}" for part in parts)
-    return f"{names}: {what}, {size} in all. This cannot be undone."
+    what = "all metrics and the log" + "".join(f", {part}" for part in parts)
+    return f"{names}: {what}, {size} in total. This cannot be undone."

@@ -21,12 +21,11 @@ from accel_tui.terminal.spots import SpotScreen
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-STAY = Answer("stay", "Stay", "escape")
+STAY = Answer("stay", "Cancel", "escape")
 DETACH = Answer("detach", "Detach", "d")
-STOP = Answer("stop", "Stop and keep", "s")
+STOP = Answer("stop", "Stop and save", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
 STOP_NOW = Answer("stop_now", "Stop now", "n", grave=True)
-GO_ON = Answer("stay", "Go on", "escape")
 
 
 class SteeringScreen(SpotScreen):
@@ -89,7 +88,8 @@ class SteeringScreen(SpotScreen):
             case "inside" | "log" | "search_log":
                 return not self._is_script  # which keeps its model, its data and what it says to itself
             case "take_up":
-                return state.info is not None and state.info.status in RESUMABLE and not self._is_script
+                ended_early = state.info is not None and state.info.status in RESUMABLE
+                return ended_early and state.checkpoint is not None and not self._is_script
         return True
 
     def action_pause(self) -> None:
@@ -113,11 +113,11 @@ class SteeringScreen(SpotScreen):
 
         self._question = AskScreen(
             "Stop training?",
-            "The script ends training after this batch; what it keeps is up to it."
+            "The script stops after the current batch; saving the model is up to the script."
             if self._is_script
-            else "Stop and keep writes a checkpoint first, from which the run can be resumed. "
-            "Stop now loses the steps since the last one.",
-            (STOP_SCRIPT, GO_ON) if self._is_script else (STOP, STOP_NOW, GO_ON),
+            else "Stop and save writes a checkpoint to continue from. "
+            "Stop now discards the steps since the last checkpoint.",
+            (STOP_SCRIPT, STAY) if self._is_script else (STOP, STOP_NOW, STAY),
         )
         self.app.push_screen(self._question, stop)
 
@@ -137,7 +137,7 @@ class SteeringScreen(SpotScreen):
 
     def action_detach(self) -> None:
         """Leave; the run goes on."""
-        self.notify(f"accel-tui watch {self.directory.name}", title="Training goes on", markup=False)
+        self.notify(f"Show it again: accel-tui watch {self.directory.name}", title="The run keeps training", markup=False)
         self._go_back()
 
     def action_leave(self) -> None:
@@ -166,10 +166,10 @@ class SteeringScreen(SpotScreen):
                 leave()
 
         self._question = AskScreen(
-            "The run is still training. What now?",
-            "Detach leaves it training: come back with accel-tui watch "
-            f"{self.directory.name}. Stop{'' if self._is_script else ' and keep'} ends it"
-            f"{'' if self._is_script else ' with a checkpoint'}.",
+            "The run is still training. Leave it?",
+            "Detach lets it keep training; accel-tui watch "
+            f"{self.directory.name} shows it again. "
+            f"{'Stop ends it.' if self._is_script else 'Stop and save ends it with a checkpoint.'}",
             (STAY, DETACH, STOP_SCRIPT if self._is_script else STOP),
         )
         self.app.push_screen(self._question, go)

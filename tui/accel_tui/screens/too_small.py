@@ -30,6 +30,6 @@ class TooSmallScreen(ModalScreen[None]):
     def on_resize(self, event: Resize) -> None:
         """Say what is, and what is needed."""
         self.query_one(Static).update(
-            f"This terminal is {event.size.width}x{event.size.height}.\n"
-            f"accel-tui needs at least {SMALLEST.width}x{SMALLEST.height}; 80x24 is comfortable."
+            f"The terminal is {event.size.width}x{event.size.height}.\n"
+            f"accel-tui needs at least {SMALLEST.width}x{SMALLEST.height} (80x24 recommended)."
         )

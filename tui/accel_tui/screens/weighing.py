@@ -80,7 +80,7 @@ class WeighingScreen(SpotScreen):
             return
         known = self._described
         description = known[1] if known and known[0] == _subject(self._weighed.plan) else None
-        pending = "counting…" if self.ready_engine else "once TensorFlow is there"
+        pending = "counting…" if self.ready_engine else "waiting for TensorFlow"
         self.outlook.choices = printable_fields(outlook.choices(self._weighed))
         self.outlook.facts = printable_fields(outlook.facts(self._weighed, description, pending))
         self.outlook.warnings = printable_fields(outlook.warnings(self._weighed, description))

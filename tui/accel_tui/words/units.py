@@ -21,6 +21,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, with a regular plural: ``1 step``, ``1,437 steps``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def flops(number: float) -> str:
     """Floating-point operations in decimal multiples: ``7.76 GFLOP``, ``989 TFLOP``."""
     text = figures.compact(float(number))

@@ -121,7 +121,7 @@ def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     many = " and ".join(f"{_number(each)} of {each.of:,} {_several(name, each.of)}" for each, name in counts)
     few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
     least = f"{_number(counts[0][0])} hidden"  # of the steps, where both are: points are not counted among them
-    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{least} {sides}", f"{few} hidden", least]
+    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", least]
 
 
 def _number(found: Hidden) -> str:

@@ -42,7 +42,7 @@ class ChartKeys(LensKeys, can_focus=True):
             "zoom_in",
             "Zoom",
             id="charts.in",
-            tooltip="Show half as many steps; the wheel shows fewer or more around the mouse",
+            tooltip="Show half as many steps; the wheel zooms around the mouse",
         ),
         Binding("minus", "zoom_out", "Zoom out", show=False, id="charts.out", tooltip="Show twice as many steps"),
         Binding(
@@ -51,7 +51,7 @@ class ChartKeys(LensKeys, can_focus=True):
             "Earlier",
             show=False,
             id="charts.left",
-            tooltip="Look at earlier steps, or move the cursor; so do dragging, and the wheel with shift",
+            tooltip="Scroll to earlier steps, or move the cursor; dragging and shift+wheel scroll too",
         ),
         Binding(
             "right",
@@ -59,37 +59,37 @@ class ChartKeys(LensKeys, can_focus=True):
             "Later",
             show=False,
             id="charts.right",
-            tooltip="Look at later steps, or move the cursor",
+            tooltip="Scroll to later steps, or move the cursor",
         ),
         Binding(
-            "shift+left", "far(-1)", "Far left", show=False, id="charts.far-left", tooltip="Move the cursor far back"
+            "shift+left", "far(-1)", "Far left", show=False, id="charts.far-left", tooltip="Move the cursor ten times as far"
         ),
         Binding(
-            "shift+right", "far(1)", "Far right", show=False, id="charts.far-right", tooltip="Move the cursor far ahead"
+            "shift+right", "far(1)", "Far right", show=False, id="charts.far-right", tooltip="Move the cursor ten times as far"
         ),
-        Binding("home", "beginning", "Beginning", show=False, id="charts.home", tooltip="Look at the first steps"),
-        Binding("end", "end", "End", show=False, id="charts.end", tooltip="Follow the last steps"),
-        Binding("0", "whole", "Whole run", show=False, id="charts.whole", tooltip="Show all steps again"),
+        Binding("home", "beginning", "Beginning", show=False, id="charts.home", tooltip="Show the first steps"),
+        Binding("end", "end", "End", show=False, id="charts.end", tooltip="Follow the latest steps"),
+        Binding("0", "whole", "Whole run", show=False, id="charts.whole", tooltip="Show all steps"),
         Binding(
             "v",
             "cursor",
             "Cursor",
             show=False,
             id="charts.cursor",
-            tooltip="Read all charts at one step, or no longer; so do pointing and a click",
+            tooltip="Read the values of all charts at one step; so does a click",
         ),
-        Binding("up", "other(-1)", "Chart before", show=False, id="charts.up", tooltip="Mark the chart before"),
-        Binding("down", "other(1)", "Next chart", show=False, id="charts.down", tooltip="Mark the next chart"),
+        Binding("up", "other(-1)", "Previous chart", show=False, id="charts.up", tooltip="Select the previous chart"),
+        Binding("down", "other(1)", "Next chart", show=False, id="charts.down", tooltip="Select the next chart"),
         Binding(
             "f,enter",
             "fill",
-            "Fill",
+            "Full screen",
             show=False,
             id="charts.fill",
-            tooltip="Let the marked chart fill the screen, or no longer; so does a double click on one",
+            tooltip="Show the selected chart full screen, or all charts; so does a double click",
         ),
-        Binding("a", "choose", "Charts", show=False, id="charts.choose", tooltip="Choose which charts are shown"),
-        Binding("escape", "back", "Back", id="charts.back", tooltip="Take back the filling, then the cursor"),
+        Binding("a", "choose", "Charts", show=False, id="charts.choose", tooltip="Select which charts are shown"),
+        Binding("escape", "back", "Back", id="charts.back", tooltip="Leave full screen, then remove the cursor"),
     ]
 
     window: reactive[Window] = reactive(Window(), repaint=False, init=False)

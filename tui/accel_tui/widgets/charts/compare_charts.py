@@ -187,7 +187,7 @@ class CompareCharts(ChartKeys):
                 title = name.replace("_", " ")
                 chart.title = f"{_MARK} {title}" if marked else title
                 chart.format = _FORMATS.get(name, significant)
-                chart.empty = "no step was taken" if self.sides else "reading the runs"
+                chart.empty = "no steps recorded" if self.sides else "reading the runs…"
                 chart.lens = self.lens.exact if name == LEARNING_RATE else self.lens
                 chart.end = self._goes_to
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
@@ -210,7 +210,7 @@ class CompareCharts(ChartKeys):
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
             Item(words or "cursor", "cursor", "v", on=bool(at and at.stays)),
             Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            Item("fill", "fill", "f", on=self.full, spare=True),
+            Item("full screen", "fill", "f", on=self.full, spare=True),
             *self.lens_items,
         )
 

@@ -24,7 +24,7 @@ class LensKeys(Vertical):
             "Log axis",
             show=False,
             id="charts.log",
-            tooltip="Values on a logarithmic axis, or evenly; what is not above 0 is left out, and counted",
+            tooltip="Logarithmic or linear value axis; a logarithmic one hides values at or below 0",
         ),
         Binding(
             "m",
@@ -32,7 +32,7 @@ class LensKeys(Vertical):
             "Smooth",
             show=False,
             id="charts.smooth",
-            tooltip="Smooth curves: a moving average that weighs what was before by 0.6, 0.9, 0.98; off",
+            tooltip="Smooth curves (exponential moving average): 0.6, 0.9, 0.98, off",
         ),
         Binding(
             "o",
@@ -40,7 +40,7 @@ class LensKeys(Vertical):
             "Outliers",
             show=False,
             id="charts.clip",
-            tooltip="Leave out the few values far from all others, and say how many, or show all",
+            tooltip="Ignore outliers in the chart's scale, or show all values",
         ),
         Binding(
             "x",
@@ -48,7 +48,7 @@ class LensKeys(Vertical):
             "Step, epoch or time",
             show=False,
             id="charts.x",
-            tooltip="Curves by step, by epoch, by time since the first step; of one run, steps stay evenly apart",
+            tooltip="Label the x-axis by step, by epoch or by time",
         ),
     ]
 

@@ -216,7 +216,7 @@ class RunCharts(ChartKeys, RunView):
             chart = self._made[panel.id]
             marked = self.has_focus and panel.id == self.marked and len(self.shown) > 1
             chart.title = f"{_MARK} {panel.title}" if marked else panel.title
-            chart.empty = "no step was taken" if self.state.over else "waiting for the first step"
+            chart.empty = "no steps recorded" if self.state.over else "waiting for the first step"
             chart.end = self.state.goes_to
             chart.explains = panel == explaining
         self._tell()
@@ -239,7 +239,7 @@ class RunCharts(ChartKeys, RunView):
             *([Item(shown, spare=True)] if (shown := window.words(self.window, self.state.step)) else []),
             Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.stays)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            Item("fill", "fill", "f", on=self.full, spare=True),
+            Item("full screen", "fill", "f", on=self.full, spare=True),
             *self.lens_items,
         )
 

@@ -99,7 +99,7 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     detail = state.details.get(panel.name, NOTHING)
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
-    training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
+    training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:
         return (training,)

@@ -159,7 +159,7 @@ def _accelerator_details(meter: Meter) -> list[Content]:
     parts = []
     if meter.reading("allocated").value is not None:
         now, most = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
-        parts.append(_labelled("allocated", f"{now}, at most {most}"))
+        parts.append(_labelled("allocated", f"{now}, peak {most}"))
     clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
     if clocks[0] is not None:
         said = "/".join(f"{clock:.0f}" for clock in clocks if clock is not None)
@@ -255,7 +255,7 @@ def _slowed(meter: Meter, width: int) -> Content:
         return Content("")
     grave = _slowed_words(meter, usual=False)
     return Content.styled(
-        f"{'▼' if width < 100 else 'slowed:'} {', '.join(grave or words)}", "$text-warning" if grave else "$text-muted"
+        f"{'▼' if width < 100 else 'throttled:'} {', '.join(grave or words)}", "$text-warning" if grave else "$text-muted"
     )
 
 

@@ -37,25 +37,25 @@ class _Paint:
 class ConfusionMap(Lines):
     """The map, with a cursor that tells of one cell in words, and the list where there is room beside it."""
 
-    BINDING_GROUP_TITLE = "Confusion"
+    BINDING_GROUP_TITLE = "Confusion matrix"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Go to another class that examples are of"),
+        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Previous true class"),
         Binding(
-            "down", "go(1, 0)", show=False, id="confusion.down", tooltip="Go to the next class that examples are of"
+            "down", "go(1, 0)", show=False, id="confusion.down", tooltip="Next true class"
         ),
         Binding(
-            "left", "go(0, -1)", show=False, id="confusion.left", tooltip="Go to another class that the model says"
+            "left", "go(0, -1)", show=False, id="confusion.left", tooltip="Previous predicted class"
         ),
         Binding(
-            "right", "go(0, 1)", show=False, id="confusion.right", tooltip="Go to the next class that the model says"
+            "right", "go(0, 1)", show=False, id="confusion.right", tooltip="Next predicted class"
         ),
-        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Go ten classes up"),
-        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Go ten classes down"),
-        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Go ten classes left"),
-        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Go ten classes right"),
-        Binding("percent_sign", "shares", "Shares", id="confusion.shares", tooltip="Show shares of the row, or counts"),
+        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Ten classes up"),
+        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Ten classes down"),
+        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Ten classes left"),
+        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Ten classes right"),
+        Binding("percent_sign", "shares", "Percent", id="confusion.shares", tooltip="Show percent of the true class, or counts"),
         Binding(
-            "f", "list", "List", id="confusion.list", tooltip="Let the most confused pairs fill the screen, or the map"
+            "f", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"
         ),
     ]
 
@@ -140,8 +140,8 @@ class ConfusionMap(Lines):
         counts = examined.counts
         right = int(np.trace(counts))
         words = (
-            f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
-            f"after step {self.step:,}"
+            f"accuracy {figures.metric(right / max(examined.examples, 1))} "
+            f"({units.count(right)} of {units.count(examined.examples)}) after step {self.step:,}"
         )
         yield self.line((words, "title"), ("   rows: true, columns: predicted", "faint"))
         if self.alone:
@@ -180,12 +180,12 @@ class ConfusionMap(Lines):
     def _heads(self, examined: Examined, shown: Layout, columns: range) -> Strip:
         if shown.cell == HEAT_WIDTH:
             name = fitted(examined.names[self.place[1]], shown.cell * shown.columns)
-            return self.line((" " * shown.name, ""), (name, "faint"), (" right", "faint"))
+            return self.line((" " * shown.name, ""), (name, "faint"), (" recall", "faint"))
         heads = [shown.placed(fitted(examined.names[column], shown.cell - 1).rstrip()) for column in columns]
         pieces = [
             (head, "head" if column == self.place[1] else "faint") for head, column in zip(heads, columns, strict=True)
         ]
-        return self.line((" " * shown.name, ""), *pieces, (" right", "faint"))
+        return self.line((" " * shown.name, ""), *pieces, (" recall", "faint"))
 
     def _row(self, examined: Examined, shown: Layout, row: int, columns: range, paint: "_Paint") -> list[Strip]:
         """The lines of a class, of which the middle one has the words."""
@@ -198,7 +198,7 @@ class ConfusionMap(Lines):
         cells = [
             self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
         ]
-        share = f"{counts[row] / total:>5.0%} " if total else "    - "
+        share = f"{counts[row] / total:>6.0%} " if total else "     - "
         words = Strip([head, *cells, Segment(share, self.styled("faint"))])
         if shown.lines == 1:
             return [words]
@@ -229,7 +229,7 @@ class ConfusionMap(Lines):
         assert examined.counts is not None  # noqa: S101 (there is no page else)
         row, column = self.place
         count, total = int(examined.counts[row, column]), int(examined.counts[row].sum())
-        said = f"{examined.names[row]} taken for {examined.names[column]}: {count:,} of {total:,}"
+        said = f"true {examined.names[row]}, predicted {examined.names[column]}: {count:,} of {total:,}"
         share = f" ({units.percent(count / total)})" if count else ""
         classes = len(examined.names)
         part = ""
@@ -241,7 +241,7 @@ class ConfusionMap(Lines):
 
     def _list(self, examined: Examined, width: int, height: int) -> Iterator[Strip]:
         pairs = confused(examined, height - 1)
-        yield self.line(("Most confused" if pairs else "Nothing is confused", "head"))
+        yield self.line(("Most confused" if pairs else "No errors", "head"))
         if not pairs:
             return
         longest = max(len(pair_name(examined, pair)) for pair in pairs)

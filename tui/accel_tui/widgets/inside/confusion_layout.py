@@ -14,7 +14,7 @@ HEAT_WIDTH = 2
 MOST_LINES = 8
 """Lines that a class gets at most."""
 
-_SHARE_WIDTH = 6
+_SHARE_WIDTH = 7
 
 
 @dataclass(frozen=True, slots=True)

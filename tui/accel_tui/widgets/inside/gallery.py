@@ -19,6 +19,7 @@ from accel_engine.run.inside import Examined, Judged
 from accel_tui.look import tones
 from accel_tui.widgets.lines import Lines, fitted
 from accel_tui.words import units
+from accel_tui.words.units import counted
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
 """Cells that a picture may be wide."""
@@ -38,23 +39,23 @@ Pixels = npt.NDArray[np.uint8]
 class Gallery(Lines):
     """Pages of pictures, which come a few at a time: a large page takes a fifth of a second."""
 
-    BINDING_GROUP_TITLE = "Pictures"
+    BINDING_GROUP_TITLE = "Samples"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Turn to the next page"),
-        Binding("left,pageup,up", "turn(-1)", "Before", id="gallery.before", tooltip="Turn to the page before"),
-        Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="Turn to the first page"),
-        Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Turn to the last page"),
+        Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Next page"),
+        Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.before", tooltip="Previous page"),
+        Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="First page"),
+        Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Last page"),
         Binding(
             "ampersand",
             "filter",
-            "Only wrong",
+            "Only errors",
             id="gallery.filter",
-            tooltip="Show only what is wrong, or all that is kept",
+            tooltip="Show only misclassified samples, or all",
         ),
         Binding(
-            "plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Make pictures larger"
+            "plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"
         ),
-        Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Make pictures smaller"),
+        Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
     ]
 
     examined: reactive[Examined | None] = reactive(None, repaint=False)
@@ -173,11 +174,11 @@ class Gallery(Lines):
         page = min(self.turned, self._pages - 1)
         here = chosen[page * room : (page + 1) * room]
         wrong = sum(not judged.right for judged in examined.worst)
-        kept = "all that is wrong" if self.only_wrong else "the most wrong first"
+        kept = "only errors, highest loss first" if self.only_wrong else "highest loss first"
         if not chosen:
-            return self.line(("Nothing is wrong.", "right"), (" & shows what the model is least sure of.", "faint")), []
+            return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
-        about = f" ({wrong} are wrong), after step {self.step:,}"
+        about = f" ({counted(wrong, 'error')}), after step {self.step:,}"
         below = "   below: true, predicted"
         told = about + below if len(words + about + below) <= self.size.width else about
         return self.line((words, "title"), (told, "faint")), here
@@ -229,7 +230,7 @@ class Gallery(Lines):
             name = "right" if judged.right else "wrong"
             yield self.line(
                 (f"{'✓' if judged.right else '✗'} example {judged.row:<8,}", name),
-                (f" {fitted(examined.names[judged.label], 20)} said ", ""),
+                (f" true {fitted(examined.names[judged.label], 20)} predicted ", ""),
                 (f"{fitted(examined.names[judged.said], 20)} {units.percent(judged.confidence):>5}", name),
             )
 

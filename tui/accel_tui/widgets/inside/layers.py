@@ -10,11 +10,12 @@ from textual.strip import Strip
 from accel_engine.run.inside import Layer, LayerTable
 from accel_tui.widgets.lines import Lines, Piece, fitted
 from accel_tui.words import figures, units
+from accel_tui.words.units import counted
 
 NAME_WIDTH = 60
 """Cells of a layer's name and kind, at most."""
 
-_NUMBERS = 50  # cells of the columns after the name, without the bar
+_NUMBERS = 51  # cells of the columns after the name, without the bar
 _BAR = 40
 
 
@@ -23,12 +24,12 @@ class LayerList(Lines):
 
     BINDING_GROUP_TITLE = "Layers"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "scroll_by(1)", show=False, id="layers.down", tooltip="Look further down"),
-        Binding("up", "scroll_by(-1)", show=False, id="layers.up", tooltip="Look further up"),
-        Binding("pagedown,space", "scroll_by(20)", show=False, id="layers.page-down", tooltip="Look 20 layers further"),
-        Binding("pageup", "scroll_by(-20)", show=False, id="layers.page-up", tooltip="Look 20 layers back"),
-        Binding("home", "scroll_by(-100000)", show=False, id="layers.home", tooltip="Look at the first layers"),
-        Binding("end", "scroll_by(100000)", show=False, id="layers.end", tooltip="Look at the last layers"),
+        Binding("down", "scroll_by(1)", show=False, id="layers.down", tooltip="Scroll down"),
+        Binding("up", "scroll_by(-1)", show=False, id="layers.up", tooltip="Scroll up"),
+        Binding("pagedown,space", "scroll_by(20)", show=False, id="layers.page-down", tooltip="20 layers down"),
+        Binding("pageup", "scroll_by(-20)", show=False, id="layers.page-up", tooltip="20 layers up"),
+        Binding("home", "scroll_by(-100000)", show=False, id="layers.home", tooltip="First layer"),
+        Binding("end", "scroll_by(100000)", show=False, id="layers.end", tooltip="Last layer"),
     ]
 
     table: reactive[LayerTable | None] = reactive(None, repaint=False)
@@ -67,7 +68,7 @@ class LayerList(Lines):
         names = [_name(layer) for layer in table.layers]
         name = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
         bar = min(_BAR, width - name - _NUMBERS)
-        head = f"{fitted('LAYER', name)} {'OUTPUT':>14} {'WEIGHTS':>12} {'TRAINED':>8} {'A STEP':>6} {'SHARE':>5}"
+        head = f"{fitted('LAYER', name)} {'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPS':>6} {'SHARE':>5}"
         yield self.line((head, "title"))
         room = height - 2
         first = min(self.first, max(0, len(names) - room))
@@ -80,10 +81,10 @@ class LayerList(Lines):
     def _layer(self, layer: Layer, told: str, whole: float | None, name: int, bar: int) -> Iterator[Piece]:
         yield fitted(told, name), "head" if layer.inner else ""
         shape = "?" if layer.shape is None else "x".join("?" if side is None else str(side) for side in layer.shape)
-        yield f" {fitted(shape or 'a number', 14).rstrip():>14}", "faint"
+        yield f" {fitted(shape or 'scalar', 14).rstrip():>14}", "faint"
         yield f" {layer.parameters:>12,}" if layer.parameters else " " * 13, ""
         trained, style = _trained(layer)
-        yield f" {trained:>8}", style
+        yield f" {trained:>9}", style
         flops = figures.compact(layer.flops) if layer.flops else ""
         yield f" {flops:>6}", ""
         share = layer.flops / whole if whole and layer.flops else 0.0
@@ -108,13 +109,13 @@ def _sums(table: LayerTable) -> list[Piece]:
     """What all layers come to, and what of a step is in none of them."""
     top = [layer for layer in table.layers if not layer.depth]
     weights, trained = sum(layer.parameters for layer in top), sum(layer.trainable for layer in top)
-    pieces: list[Piece] = [(f"{weights:,} weights, {trained:,} trained", "")]
+    pieces: list[Piece] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
     if table.flops is None:
-        return [*pieces, (f"; operations not counted: {table.reason}", "faint")]
-    pieces.append((f"; {units.flops(table.flops)} a step", ""))
+        return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
+    pieces.append((f"; {units.flops(table.flops)} per step", ""))
     if table.rest:
-        pieces.append((f", {units.percent(table.rest / table.flops)} in no layer", "wrong"))
-    return [*pieces, ("; gradients included", "faint")]
+        pieces.append((f", {units.percent(table.rest / table.flops)} outside layers", "wrong"))
+    return [*pieces, ("; including gradients", "faint")]
 
 
 def _range(first: int, room: int, count: int) -> str:

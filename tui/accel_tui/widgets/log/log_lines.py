@@ -53,20 +53,20 @@ class LogLines(ScrollView, can_focus=True):
         "log-lines--found",
         "log-lines--here",
     }
-    BINDING_GROUP_TITLE = "In the log"
+    BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "find(1)", "Next", id="log.next", tooltip="The next line that has what is searched"),
-        Binding("N", "find(-1)", "Before", id="log.previous", tooltip="The line before that has it"),
-        Binding("up,k", "scroll_up", "Up", id="log.up", show=False, tooltip="A row up"),
-        Binding("down,j", "scroll_down", "Down", id="log.down", show=False, tooltip="A row down"),
+        Binding("n", "find(1)", "Next", id="log.next", tooltip="Next match"),
+        Binding("N", "find(-1)", "Previous", id="log.previous", tooltip="Previous match"),
+        Binding("up,k", "scroll_up", "Up", id="log.up", show=False, tooltip="Scroll up"),
+        Binding("down,j", "scroll_down", "Down", id="log.down", show=False, tooltip="Scroll down"),
         Binding(
-            "pageup", "page_up", "Page up", id="log.page_up", show=False, tooltip="A page up; at the top, read older"
+            "pageup", "page_up", "Page up", id="log.page_up", show=False, tooltip="Page up; at the top, load older lines"
         ),
-        Binding("pagedown", "page_down", "Page down", id="log.page_down", show=False, tooltip="A page down"),
+        Binding("pagedown", "page_down", "Page down", id="log.page_down", show=False, tooltip="Page down"),
         Binding(
-            "home", "scroll_home", "First line", id="log.home", show=False, tooltip="The first line; then older ones"
+            "home", "scroll_home", "First line", id="log.home", show=False, tooltip="First line; again to load older lines"
         ),
-        Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="The last line, and follow"),
+        Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="Last line, and follow new ones"),
     ]
 
     class Wanted(Message):

@@ -22,6 +22,7 @@ from accel_tui.widgets.cover import is_covered
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.log.log_lines import LogLines
 from accel_tui.widgets.rebound import rebound
+from accel_tui.words.units import counted
 
 POLL_SECONDS = 0.25
 """Seconds between two looks for new lines."""
@@ -32,9 +33,9 @@ BUSY_SECONDS = 0.05
 AT_ONCE = 200
 """How many lines are handed over together: a key may come between two such parts."""
 
-NOTHING = "nothing logged yet"
+NOTHING = "no output yet"
 
-_ASKED = {"search": "search", "filter": "only lines with"}
+_ASKED = {"search": "search", "filter": "filter"}
 
 
 class LogView(Widget):
@@ -59,14 +60,14 @@ class LogView(Widget):
         &.-asking #log-asked, &.-asking #log-input { display: block; }
     }
     """
-    BINDING_GROUP_TITLE = "In the log"
+    BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", id="log.search", tooltip="Mark a text in the log, and go to it"),
+        Binding("slash", "search", "Search", id="log.search", tooltip="Search the log"),
         Binding(
-            "ampersand", "filter", "Filter", id="log.filter", tooltip="Show only lines with some words, without -others"
+            "ampersand", "filter", "Filter", id="log.filter", tooltip="Show only lines with some words and without -others"
         ),
-        Binding("L", "level", "Level", id="log.level", tooltip="Show all lines, warnings and errors, or errors alone"),
-        Binding("escape", "close", "Close", id="log.close", tooltip="End asking, then the search, then the filter"),
+        Binding("L", "level", "Level", id="log.level", tooltip="Show all lines, warnings and errors, or only errors"),
+        Binding("escape", "close", "Close", id="log.close", tooltip="Cancel the input, then clear the search, then the filter"),
     ]
 
     asking: reactive[str] = reactive("", repaint=False, init=False)
@@ -255,7 +256,7 @@ class LogView(Widget):
         if not lines.lines:
             words = NOTHING
         else:
-            all_of_them = f"{len(lines.lines):,} lines"
+            all_of_them = counted(len(lines.lines), "line")
             words = all_of_them if lines.filter == Filter() else f"{lines.passing:,} of {all_of_them}"
             words += ", following" if lines.follows else ""
         place, found = lines.found

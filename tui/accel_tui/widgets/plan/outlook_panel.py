@@ -41,7 +41,7 @@ class OutlookPanel(Widget):
 
     def on_mount(self) -> None:
         """Name the panel."""
-        self.border_title = "What it means"
+        self.border_title = "Summary"
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """A row for every line, in what room there is if that will do."""

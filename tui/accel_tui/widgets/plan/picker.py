@@ -67,18 +67,18 @@ class Picker(Widget):
 
     BINDING_GROUP_TITLE = "In a field"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="The next choice, or field"),
-        Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="The previous choice, or field"),
-        Binding("pagedown", "move(8)", id="picker.page_down", show=False, tooltip="Eight choices on"),
-        Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices back"),
+        Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="Next choice, or next field"),
+        Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="Previous choice, or previous field"),
+        Binding("pagedown", "move(8)", id="picker.page_down", show=False, tooltip="Eight choices down"),
+        Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices up"),
         Binding(
             "enter",
             "open_or_take",
             id="picker.enter",
             show=False,
-            tooltip="Open the list of choices, or take the choice",
+            tooltip="List the choices, or accept the selected one",
         ),
-        Binding("tab", "take_and_go", id="picker.take", show=False, tooltip="Take the choice and go on"),
+        Binding("tab", "take_and_go", id="picker.take", show=False, tooltip="Accept the choice and go to the next field"),
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
     ]
 

@@ -11,9 +11,12 @@ from accel_tui.run.state import RunState
 from accel_tui.run.workers import means_of, whereabouts
 from accel_tui.widgets.run.text import RunText
 from accel_tui.words import figures, units
+from accel_tui.words.units import counted
 
 _LABEL, _VALUE = 15, 26
 """Cells of the two columns, which together are what the screen of a run has room for beside its charts."""
+
+_FEEDS = {"resident": "cached in memory", "streamed": "streamed"}
 
 
 class RunFacts(RunText):
@@ -28,14 +31,14 @@ class RunFacts(RunText):
     def parts(self, state: RunState) -> tuple[object, ...]:
         """What is told."""
         tried = (state.xla, state.micro_batches)
-        rare = (state.info, state.built, *tried, state.work, state.devices, state.met, state.checkpoint)
+        rare = (state.info, state.built, *tried, state.work, state.devices, state.met, state.checkpoint, state.model)
         return *rare, _learning_rate(state)
 
     def words(self, state: RunState) -> Content:
         """A line for each fact that is known."""
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
-            facts.append(("script", f"{state.info.script} (it alone can save or resume)"))
+            facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
         if built := state.built:
             facts += _model(built, state)
         if state.work:
@@ -45,7 +48,7 @@ class RunFacts(RunText):
         if state.devices:
             facts += _devices(state, state.devices)
         if met := state.met:
-            facts += [("workers", whereabouts(met)), ("gradients", f"summed by {means_of(met)}")]
+            facts += [("workers", whereabouts(met)), ("all-reduce", means_of(met))]
         if saved := state.checkpoint:
             at = time.strftime("%H:%M:%S", time.localtime(saved.time))
             facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
@@ -73,15 +76,15 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
         ("data", _data(built)),
         ("scaling", built.scaling),
         ("classes", f"{built.classes:,}" if built.classes else ""),
-        ("batch", batch),
+        ("global batch", batch),
         ("micro-batches", _micro_batches(state)),
         ("precision", built.precision),
-        ("feed", f"{built.feed} data"),
+        ("dataset", _FEEDS.get(built.feed, "")),
         ("XLA", _xla(built, state.xla)),
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
-        facts.insert(6, ("left out", f"{built.dropped_examples:,} examples an epoch"))
+        facts.insert(6, ("dropped", f"last partial batch: {counted(built.dropped_examples, 'example')} an epoch"))
     return [(label, value) for label, value in facts if value]  # of a script's run some are not known
 
 
@@ -94,16 +97,16 @@ def _learning_rate(state: RunState) -> str:
 
 def _parameters(built: ModelBuilt) -> str:
     """How many there are, and in how many layers; a script's model may not be built."""
-    layers = f" in {built.layers} layers" if built.layers is not None else ""
+    layers = f" in {counted(built.layers, 'layer')}" if built.layers is not None else ""
     return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
 
 
 def _data(built: ModelBuilt) -> str:
     parts = [
-        f"{built.examples:,}" if built.examples else "",
+        counted(built.examples, "example") if built.examples else "",
         units.shape(built.input_shape) if built.input_shape else "",
     ]
-    return " of ".join(filter(None, parts))
+    return ", ".join(filter(None, parts))
 
 
 def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
@@ -113,15 +116,15 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
     if tried is None:
         return "on" if built.xla else "off"
     slower, faster = sorted((tried.plain, tried.compiled))
-    return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} over {figures.compact(slower)}/s"
+    return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} vs {figures.compact(slower)} steps/s"
 
 
 def _micro_batches(state: RunState) -> str:
     """How many there are in a batch, and both rates where that was tried; nothing where none were asked for."""
     if tried := state.micro_batches:
-        whole, split = (f"{figures.compact(rate)}/s" for rate in (tried.whole, tried.split))
+        whole, split = (figures.compact(rate) for rate in (tried.whole, tried.split))
         taken = tried.micro_batches > 1
-        return f"{tried.tried}: {split}, whole {whole}" if taken else f"none: {whole}, in {tried.tried} {split}"
+        return f"{tried.tried}: {split} vs {whole} steps/s" if taken else f"off: {whole} vs {split} steps/s"
     asked = state.info.values.get("micro_batches") if state.info else None
     return str(asked or "")
 
@@ -129,13 +132,13 @@ def _micro_batches(state: RunState) -> str:
 def _work(work: WorkCounted) -> list[tuple[str, str]]:
     """What a step computes, and what the devices could; or why that is not known."""
     if work.flops is None:
-        return [("operations", f"not counted: {work.reason}")]
+        return [("FLOPs per step", f"not counted: {work.reason}")]
     peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
-    return [("operations", f"{units.flops(work.flops)} a step"), ("peak", peak)]
+    return [("FLOPs per step", units.flops(work.flops)), ("peak", peak)]
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
     names = ", ".join(device["name"] for device in found.devices)
     strategy = str(state.info.values.get("strategy", "")) if state.info else ""
     facts = [("strategy", strategy), ("devices", names)]
-    return [*facts, ("at", found.address)] if found.address else facts
+    return [*facts, ("address", found.address)] if found.address else facts

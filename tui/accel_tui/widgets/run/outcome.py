@@ -11,6 +11,7 @@ from accel_tui.run.state import RunState
 from accel_tui.widgets.run.text import RunText
 from accel_tui.words import figures, units
 from accel_tui.words.metrics import ranges
+from accel_tui.words.units import counted
 
 _VALIDATION = "validation_"
 
@@ -69,9 +70,9 @@ class RunOutcome(RunText):
         if state.ended is None:
             return Content("")
         ended = state.ended
-        head = f"{ended.outcome.capitalize()} after {ended.steps:,} steps"
+        head = f"{ended.outcome.capitalize()} after {counted(ended.steps, 'step')}"
         if ended.epochs:
-            head += f" and {ended.epochs:,} epoch{'s' if ended.epochs > 1 else ''}"
+            head += f" and {counted(ended.epochs, 'epoch')}"
         speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
         took = figures.time_taken("in", ended.seconds, state.worked, state.resumed_at)
@@ -82,20 +83,23 @@ class RunOutcome(RunText):
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
             lines.append(Content(results(ended.metrics)))
+        if state.model:
+            lines.append(Content.assemble(("Trained model: ", "$text-muted"), str(state.model)))
         return Content("\n").join(lines)
 
 
 def results(metrics: Mapping[str, float]) -> str:
-    """Means in a line: ``loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861``."""
+    """Means in a line: ``Mean of the last epoch: loss 0.0313, accuracy 0.9911; validation: loss 0.0520, accuracy 0.9861``."""
     words = {name: " to ".join(map(figures.metric, values)) for name, values in ranges(metrics)}
     training = [name for name in words if not name.startswith(_VALIDATION)]
     validation = [name for name in words if name.startswith(_VALIDATION)]
     parts = [
-        word + ", ".join(f"{_name(name)} {words[name]}" for name in names)
-        for word, names in (("", training), ("validation ", validation))
+        f"{word}: " + ", ".join(f"{_name(name)} {words[name]}" for name in names)
+        for word, names in (("Mean of the last epoch", training), ("validation", validation))
         if names
     ]
-    return "; ".join(parts)
+    line = "; ".join(parts)
+    return line[:1].upper() + line[1:]
 
 
 def _name(metric: str) -> str:
@@ -105,25 +109,25 @@ def _name(metric: str) -> str:
 def _lost(state: RunState) -> Content:
     full = host_memory_used(state)
     cause = (
-        f"\nThe machine's memory was {full:.0%} full at its last reading: the system may have ended it for that. "
-        "Smaller batches take less."
+        f"\nThe machine's memory was {full:.0%} full at the last reading: the system may have killed the process. "
+        "Use a smaller batch size."
         if full is not None and full >= _FULL
         else ""
     )
     if state.info and state.info.script:
         return Content.assemble(
-            (f"Lost: the script ended without a word, at step {state.step:,}", "bold"),
+            (f"Lost: the script exited unexpectedly at step {state.step:,}", "bold"),
             cause,
-            f"\nIt alone knows how to go on: start it again ({state.info.script}).",
+            f"\nTo continue, run the script again: {state.info.script}",
         )
     saved = state.checkpoint
     rest = (
-        f"R goes on from the checkpoint at step {saved.step:,}."
+        f"R continues from the checkpoint at step {saved.step:,}."
         if saved
-        else "There is no checkpoint yet: R starts it over."
+        else "There is no checkpoint to continue from."
     )
     return Content.assemble(
-        (f"Lost: the training process ended without a word, at step {state.step:,}", "bold"),
+        (f"Lost: the training process exited unexpectedly at step {state.step:,}", "bold"),
         cause,
-        f"\n{rest} What it said last is in the log (l).",
+        f"\n{rest} Its last output is in the log (l).",
     )

@@ -33,7 +33,7 @@ class PhaseLine(RunLine):
         """The phase now, and as many of the figures as there is room for."""
         left = phase(state, state.now)
         if self.asked:
-            left.append((f"  asked to {', '.join(self.asked).replace('_', ' ')} …", "$warning"))
+            left.append((f"  requested: {', '.join(self.asked).replace('_', ' ')}", "$warning"))
         pairs, room = progress(state), self.width - length(left)
         while pairs and (gap := room - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
@@ -52,7 +52,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
         brief: Whether to leave out how long, and for whom.
     """
     if state.info is None:
-        return [("opening …", "$text-muted")]
+        return [("opening…", "$text-muted")]
     if state.lost:
         return [("✗ lost", "bold $error")]
     if state.ended and state.over:
@@ -97,7 +97,7 @@ def progress(state: RunState) -> list[list[Piece]]:
     if (reached := state.flops_per_second) is not None:
         pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))
     if (share := state.mfu) is not None:
-        pairs.append(_pair(units.percent(share), "of peak", figure_first=True))
+        pairs.append(_pair("MFU", units.percent(share)))
     return pairs
 
 

@@ -40,7 +40,7 @@ class WorkersLine(RunText):
         alike: dict[tuple[int, Content], list[Worker]] = {}
         for worker in workers:
             alike.setdefault((_urgency(worker), _standing(worker)), []).append(worker)
-        by = f" by {means_of(state.met)}" if state.met else ""
+        by = f", all-reduce {means_of(state.met)}" if state.met else ""
         parts = [Content.styled(f"{len(workers)} workers{by}", "$text-muted")]
         for urgency, said in sorted(alike, key=lambda key: key[0]):
             them = alike[urgency, said]
@@ -87,9 +87,9 @@ def _at_work(state: RunState) -> bool:
 def _standing(worker: Worker) -> Content:
     """What a worker is busy with, or what became of it, in a word."""
     if worker.state is None:
-        return Content.styled("not seen from here", "$text-muted")
+        return Content.styled("not visible from this machine", "$text-muted")
     if _at_work(worker.state):
-        return Content.styled("● at work", "bold $success")
+        return Content.styled("● active", "bold $success")
     return Content.assemble(*phase(worker.state, 0.0, brief=True))
 
 
@@ -111,7 +111,7 @@ def _paragraph(worker: Worker) -> Content:
     if where:
         lines.append(Content.styled(f"  {where}", "$text-muted"))
     if state is None:
-        lines.append(Content.styled(f"  its log and samples are there: accel-tui watch {worker.run}", "$text-muted"))
+        lines.append(Content.styled(f"  on its machine: accel-tui watch {worker.run}", "$text-muted"))
     elif use := _engine(state):
         lines.append(Content.assemble(("  engine ", "$text-muted"), use))
     return Content("\n").join(lines)

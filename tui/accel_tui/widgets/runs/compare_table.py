@@ -53,14 +53,14 @@ class CompareTable(ScrollView, can_focus=True):
     )
     BINDING_GROUP_TITLE = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", show=False, id="table.up", tooltip="Look further up; so does the wheel"),
-        Binding("down", "scroll_down", show=False, id="table.down", tooltip="Look further down"),
-        Binding("left", "scroll_left", show=False, id="table.left", tooltip="Look further left"),
-        Binding("right", "scroll_right", show=False, id="table.right", tooltip="Look further right"),
-        Binding("pageup", "page_up", show=False, id="table.page-up", tooltip="A page up"),
-        Binding("pagedown", "page_down", show=False, id="table.page-down", tooltip="A page down"),
-        Binding("home", "scroll_home", show=False, id="table.home", tooltip="The first lines"),
-        Binding("end", "scroll_end", show=False, id="table.end", tooltip="The last lines"),
+        Binding("up", "scroll_up", show=False, id="table.up", tooltip="Scroll up"),
+        Binding("down", "scroll_down", show=False, id="table.down", tooltip="Scroll down"),
+        Binding("left", "scroll_left", show=False, id="table.left", tooltip="Scroll left"),
+        Binding("right", "scroll_right", show=False, id="table.right", tooltip="Scroll right"),
+        Binding("pageup", "page_up", show=False, id="table.page-up", tooltip="Page up"),
+        Binding("pagedown", "page_down", show=False, id="table.page-down", tooltip="Page down"),
+        Binding("home", "scroll_home", show=False, id="table.home", tooltip="First line"),
+        Binding("end", "scroll_end", show=False, id="table.end", tooltip="Last line"),
     ]
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)
@@ -82,7 +82,7 @@ class CompareTable(ScrollView, can_focus=True):
         found = self.comparison
         if found is None:
             return ()
-        return ("plans", *(found.plan or (Row("no difference", (), ()),)), "results", *found.results)
+        return ("plan", *(found.plan or (Row("no differences", (), ()),)), "results", *found.results)
 
     def _lay_out(self, comparison: Comparison) -> None:
         rows = [row for row in self._rows if isinstance(row, Row)]

@@ -45,17 +45,17 @@ def _detail(run: RunSummary | None) -> Content:
         )
     ]
     if info.status is Status.LOST:
-        lines.append(Content.styled(_lost(info), "$text-error"))
+        lines.append(Content.styled(_lost(info, run.checkpoint), "$text-error"))
     elif run.reason:
         lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))
-    again = ("$ " + plan.command(), "") if plan else ("its plan cannot be read on this machine", "$text-warning")
+    again = ("$ " + plan.command(), "") if plan else ("the plan cannot be read on this machine", "$text-warning")
     if info.script:
         again = (f"$ {info.script}", "")
     return Content("\n").join([*lines, Content.assemble(again), where])
 
 
-def _lost(info: RunInfo) -> str:
+def _lost(info: RunInfo, checkpoint: int) -> str:
     if info.script:
-        return "Lost: its script ended without a word, and alone knows how to go on: start that again."
-    onwards = " R goes on from its last checkpoint." if info.plan else ""
-    return f"Lost: its process ended without a word.{onwards}"
+        return "Lost: the script exited unexpectedly. To continue, run the script again."
+    onwards = f" R continues from the checkpoint at step {checkpoint:,}." if info.plan and checkpoint else ""
+    return f"Lost: the training process exited unexpectedly.{onwards}"

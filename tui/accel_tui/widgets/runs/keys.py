@@ -14,13 +14,13 @@ class RunsKeys(ScrollView, can_focus=True):
     """A list of runs with a cursor and an order; what is shown in it, others decide."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("S", "turn", "Turn", show=False, id="runs.turn", tooltip="Turn the order the other way round"),
-        Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="The next run"),
-        Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="The run before"),
-        Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="A screen further"),
-        Binding("pageup", "page(-1)", id="runs.page-up", show=False, tooltip="A screen back"),
-        Binding("home", "move(-1000000)", id="runs.home", show=False, tooltip="The first run"),
-        Binding("end", "move(1000000)", id="runs.end", show=False, tooltip="The last run"),
+        Binding("S", "turn", "Reverse", show=False, id="runs.turn", tooltip="Reverse the sort order"),
+        Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="Next run"),
+        Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="Previous run"),
+        Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="Page down"),
+        Binding("pageup", "page(-1)", id="runs.page-up", show=False, tooltip="Page up"),
+        Binding("home", "move(-1000000)", id="runs.home", show=False, tooltip="First run"),
+        Binding("end", "move(1000000)", id="runs.end", show=False, tooltip="Last run"),
     ]
 
     order: reactive[Order] = reactive(Order(), repaint=False)

@@ -69,21 +69,21 @@ class RunsTable(RunsKeys):
         + "".join(f"    & > .runs-table--{colour} {{ color: ${colour}; }}\n" for colour in _COLOURS)
         + "}"
     )
-    BINDING_GROUP_TITLE = "In the list of runs"
+    BINDING_GROUP_TITLE = "List of runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", id="runs.open", tooltip="Look at the run, or compare those that are chosen"),
-        Binding("space", "mark", "Choose", id="runs.mark", tooltip="Choose the run, or no longer; ctrl-click too"),
-        Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Choose it and the next"),
-        Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Choose it and the one before"),
+        Binding("enter", "open", "Open", id="runs.open", tooltip="Open the run, or compare the selected runs"),
+        Binding("space", "mark", "Select", id="runs.mark", tooltip="Select the run, or deselect it; so does ctrl+click"),
+        Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Select this run and the next"),
+        Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Select this run and the previous"),
         Binding(
             "greater_than_sign",
             "order(1)",
-            "Order",
+            "Sort",
             id="runs.order",
-            tooltip="Order by the next column; so does a click on one",
+            tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding(
-            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Order by the column before"
+            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Sort by the previous column"
         ),
     ]
 
@@ -318,7 +318,7 @@ class RunsTable(RunsKeys):
         line = self.scroll_offset.y + y - 1
         texts = self._lines[line] = self._texts(line)
         if not texts:
-            note = "No run fits. Escape shows all again." if line == 0 and self.runs else ""
+            note = "No matching runs. Escape clears the filter." if line == 0 and self.runs else ""
             return Strip([Segment(" " * self.lines.lead + note, self._style("note"))])
         plain, mark = self._style("cursor" if line == self._cursor else "row"), self._style("mark")
         status = self._style(SYMBOLS[self.shown[line].status][1])
