@@ -75,10 +75,10 @@ async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:
     source = SettingSource(Path("s.toml"), {"keys.run.puase": 3, "keys.run.stop": 4})
     app = SettledApp(Settings(keys={"run.puase": "f9", "run.stop": "p"}, source=source))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.refusal, "the refusal")
-    assert app.refusal
-    assert app.return_code == app.refusal.exit_status == 2
-    assert {mistake[:9] for mistake in app.refusal.mistakes} == {"s.toml:3:", "s.toml:4:"}
+        await until(pilot, lambda: app.settings_error, "the refusal")
+    assert app.settings_error
+    assert app.return_code == app.settings_error.exit_status == 2
+    assert {mistake[:9] for mistake in app.settings_error.mistakes} == {"s.toml:3:", "s.toml:4:"}
 
 
 async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) ->
     app = SettledApp(Settings(source=SettingSource(tmp_path / "file" / "settings.toml")))
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await shows(pilot, "Start")
-        app.keep_theme()
+        app.save_theme()
         await shows(pilot, "The theme was not kept", 'theme = "accel-dark"')
 
 

@@ -28,7 +28,7 @@ from accel_tui.palette import KeyCommands
 from accel_tui.sampling import MakeSampler
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.too_small_screen import TooSmallScreen, too_small
+from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
 from accel_tui.terminal.notifications import Notifier
@@ -98,7 +98,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         ),
     ]
 
-    lists_runs: reactive[bool] = reactive(False, repaint=False)
+    can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether what lists runs was imported."""
 
     def __init__(
@@ -117,8 +117,8 @@ class AccelApp(SafeUnmountApp, EngineApp):
             make_sampler=make_sampler or (lambda tell: Sampler(tell, interval=settings.devices)),
         )
         self.settings = settings
-        self.announcer = Notifier(self.send, settings, os.environ)
-        self.refusal: SettingsError | None = None
+        self.notifier = Notifier(self.send, settings, os.environ)
+        self.settings_error: SettingsError | None = None
         """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
         for theme in THEMES:
@@ -128,7 +128,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         if settings.glyphs == "ascii":
             from accel_tui.appearance.glyphs import to_ascii
 
-            self._canvas.spell = to_ascii
+            self._canvas.transliterate = to_ascii
 
     def get_default_screen(self) -> "Screen[None]":
         """The form, or the run that was asked for."""
@@ -136,29 +136,29 @@ class AccelApp(SafeUnmountApp, EngineApp):
             return self._make_plan_screen()
         from accel_tui.screens.run_screen import RunScreen  # as below
 
-        return self._fitted(RunScreen(self._open_run))
+        return self._with_size_classes(RunScreen(self._open_run))
 
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
         """Of Textual's own, those that no key of ours does."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
-        yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.keep_theme)
+        yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
         """Begin what the first screen can be painted without."""
         self.call_after_refresh(self.sample_devices)
-        self.call_after_refresh(self._import_the_rest)
+        self.call_after_refresh(self._import_remaining)
 
     def on_unmount(self) -> None:
         """Let go of the terminal's title."""
-        self.announcer.restore()
+        self.notifier.restore()
 
     def on_resize(self, event: Resize) -> None:
         """Say so where there is no room."""
         told = isinstance(self.screen, TooSmallScreen)
-        if too_small(event.size) and not told:
+        if is_too_small(event.size) and not told:
             self.push_screen(TooSmallScreen())
-        elif told and not too_small(event.size):
+        elif told and not is_too_small(event.size):
             self.pop_screen()
 
     @on(Worker.StateChanged)
@@ -196,7 +196,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         """Change between dark and light."""
         self.theme = other(self.current_theme).name
 
-    def keep_theme(self) -> None:
+    def save_theme(self) -> None:
         """Write the theme into the user's settings."""
         from accel_tui.settings.settings_editor import keep  # seldom wanted
 
@@ -229,7 +229,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         from accel_tui.screens.runs_screen import RunsScreen  # as below
 
         if not self._go_back_to(RunsScreen):
-            self.push_screen(self._fitted(RunsScreen()))
+            self.push_screen(self._with_size_classes(RunsScreen()))
 
     def show_run(self, directory: Path) -> None:
         """Go to a run."""
@@ -240,21 +240,21 @@ class AccelApp(SafeUnmountApp, EngineApp):
         if isinstance(shown, RunScreen) and shown.directory == directory:
             return  # it follows on when the run is taken up again
         if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
-            self.switch_screen(self._fitted(RunScreen(directory)))
+            self.switch_screen(self._with_size_classes(RunScreen(directory)))
         else:
-            self.push_screen(self._fitted(RunScreen(directory)))  # the first screen of all cannot be switched
+            self.push_screen(self._with_size_classes(RunScreen(directory)))  # the first screen of all cannot be switched
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Lay runs side by side."""
         from accel_tui.screens.compare_screen import CompareScreen  # as below
 
-        self.push_screen(self._fitted(CompareScreen(directories)))
+        self.push_screen(self._with_size_classes(CompareScreen(directories)))
 
-    def show_inside(self, directory: Path) -> None:
+    def show_diagnostics(self, directory: Path) -> None:
         """Show what a run looks like inside."""
         from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # as below
 
-        self.push_screen(self._fitted(DiagnosticsScreen(directory)))
+        self.push_screen(self._with_size_classes(DiagnosticsScreen(directory)))
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Go to a run that was chosen from a list; say why one cannot be read."""
@@ -263,7 +263,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         else:
             self.notify(event.run.problem, title=event.run.id, severity="warning")
 
-    def _fitted(self, screen: _Screen) -> _Screen:
+    def _with_size_classes(self, screen: _Screen) -> _Screen:
         """Give a screen the classes of its size from the start: Textual does so when it has laid it out once."""
         for breakpoints, cells in (
             (self.HORIZONTAL_BREAKPOINTS, self.size.width),
@@ -273,10 +273,10 @@ class AccelApp(SafeUnmountApp, EngineApp):
         return screen
 
     def _make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
-        return self._fitted(NewRunScreen(plan or self.defaults)).data_bind(
+        return self._with_size_classes(NewRunScreen(plan or self.defaults)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
-            AccelApp.lists_runs,
+            AccelApp.can_list_runs,
             AccelApp.engine_status,
             AccelApp.ready_engine,
             AccelApp.is_starting,
@@ -300,7 +300,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         return {**self.get_theme_variable_defaults(), **theme.to_color_system().generate(), **theme.variables}
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
-    def _import_the_rest(self) -> None:
+    def _import_remaining(self) -> None:
         """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
@@ -309,20 +309,20 @@ class AccelApp(SafeUnmountApp, EngineApp):
         import accel_tui.widgets.runs.runs_table  # noqa: F401
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
-        self.post_message(messages.RestImported(self.stylesheet.parse_ahead(sheets)))
-        self.stylesheet.know(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
+        self.post_message(messages.ImportsFinished(self.stylesheet.parse_ahead(sheets)))
+        self.stylesheet.store_parsed(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
         if self.settings.keys:
             from accel_tui.settings import keymap
 
             if mistakes := keymap.key_mistakes(self.settings):
-                self.post_message(messages.SettingsRefused(SettingsError(mistakes)))
+                self.post_message(messages.SettingsInvalid(SettingsError(mistakes)))
 
-    @on(messages.RestImported)
-    def _settle(self, event: messages.RestImported) -> None:
+    @on(messages.ImportsFinished)
+    def _finish_import(self, event: messages.ImportsFinished) -> None:
         """Do what else would make a key wait later."""
-        self.lists_runs = True
+        self.can_list_runs = True
         # Rules that come with their screen would have every widget's style worked out anew.
-        self.stylesheet.take(event.rules)
+        self.stylesheet.adopt(event.rules)
         if not gc.isenabled():  # as the command has it that opens the dashboard
             gc.freeze()  # what is there now stays
             # All of it is looked through only when we say so.
@@ -330,9 +330,9 @@ class AccelApp(SafeUnmountApp, EngineApp):
             gc.enable()
             self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
 
-    @on(messages.SettingsRefused)
-    def _refuse_settings(self, event: messages.SettingsRefused) -> None:
-        self.refusal = event.error
+    @on(messages.SettingsInvalid)
+    def _exit_with_error(self, event: messages.SettingsInvalid) -> None:
+        self.settings_error = event.error
         self.exit(return_code=event.error.exit_status)
 
     def _collect_garbage(self) -> None:

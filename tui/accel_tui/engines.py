@@ -51,7 +51,7 @@ class EngineApp(SamplingApp):
 
     def on_unmount(self) -> None:
         """Let go of the engine."""
-        self._leaving.set()
+        self._is_closing.set()
         if self._engine:
             self._engine.close()
 
@@ -72,7 +72,7 @@ class EngineApp(SamplingApp):
             self.post_message(messages.EngineChanged(str(error)))
             return
         self.post_message(messages.EngineChanged())
-        if self._leaving.is_set():
+        if self._is_closing.is_set():
             self._engine.close()
 
     def _engine_changed(self) -> None:
@@ -94,7 +94,7 @@ class EngineApp(SamplingApp):
 
         self._begin(start)
 
-    def resume_run(self, directory: Path) -> None:
+    def continue_run(self, directory: Path) -> None:
         """Let a run that ended go on from its last checkpoint, and open it."""
 
         def resume(engine: WarmEngine | None) -> Path:
@@ -127,7 +127,7 @@ class EngineApp(SamplingApp):
         self.show_run(event.directory)
 
     @on(messages.StartFailed)
-    def _explain_failure(self, event: messages.StartFailed) -> None:
+    def _show_failure(self, event: messages.StartFailed) -> None:
         self.is_starting, self.start_problem = False, printable(event.problem)
         if event.engine and (self._engine or event.engine.state is EngineState.HANDED_OVER):
             event.engine.close()  # another was started meanwhile, or it can be handed nothing more

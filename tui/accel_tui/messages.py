@@ -48,14 +48,14 @@ class StartFailed(Message):
 
 
 @dataclass
-class RestImported(Message):
+class ImportsFinished(Message):
     """What the first screen does not need is there now, and the rules of how it looks."""
 
     rules: Stylesheet
 
 
 @dataclass
-class SettingsRefused(Message):
+class SettingsInvalid(Message):
     """Keys that the user has set are none, or are set twice."""
 
     error: SettingsError

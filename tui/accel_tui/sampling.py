@@ -35,25 +35,25 @@ class SamplingApp(IncrementalApp):
         super().__init__(css_path)
         self._make_sampler = make_sampler
         self._sampler: Sampler | None = None
-        self._leaving = threading.Event()
+        self._is_closing = threading.Event()
         """Set before anything is let go of: what a thread brings later lets go by itself."""
 
     def on_unmount(self) -> None:
         """Let go of the sampler."""
-        self._leaving.set()
+        self._is_closing.set()
         if self._sampler:
             self._sampler.stop()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def sample_devices(self) -> None:
         """Begin to read them, and find what there is."""
-        self._sampler = self._make_sampler(self._tell)
+        self._sampler = self._make_sampler(self._post_samples)
         self._sampler.start()
-        if self._leaving.is_set():
+        if self._is_closing.is_set():
             self._sampler.stop()
         self.post_message(messages.DevicesDetected(self._sampler.inventory))
 
-    def _tell(self, samples: tuple[Sample, ...]) -> None:
+    def _post_samples(self, samples: tuple[Sample, ...]) -> None:
         self.post_message(messages.DevicesSampled(samples))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
@@ -61,11 +61,11 @@ class SamplingApp(IncrementalApp):
         self.post_message(messages.DevicesDetected(sampler.inventory))
 
     @on(messages.DevicesDetected)
-    def _take_inventory(self, event: messages.DevicesDetected) -> None:
+    def _update_inventory(self, event: messages.DevicesDetected) -> None:
         self.inventory = printable_fields(event.inventory)
 
     @on(messages.DevicesSampled)
-    def _take_samples(self, event: messages.DevicesSampled) -> None:
+    def _update_samples(self, event: messages.DevicesSampled) -> None:
         self.meters = record(self.meters, event.samples)
         known = {device.id for device in self.inventory.devices} if self.inventory else set()
         if self._sampler and known and any(sample.device not in known for sample in event.samples):

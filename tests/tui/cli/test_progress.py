@@ -240,7 +240,7 @@ def test_the_view_is_what_fits(monkeypatch):
 def test_the_use_of_the_devices_is_said_where_there_is_room():
     state = RunState(
         phase=PhaseChanged(time=0.0, phase=Phase.TRAINING),
-        pace=StepRate(recent=((100, 10.0),)),
+        step_rate=StepRate(recent=((100, 10.0),)),
         work=WorkCounted(time=1.0, flops=2e9, peak=80e9),
     )
     assert progress(state) == "epoch 1  10.0/s  25% of peak"

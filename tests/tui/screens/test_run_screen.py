@@ -329,4 +329,4 @@ async def test_a_screen_that_is_left_before_it_has_made_room_makes_none(engine: 
         screen = RunScreen(engine.directory)
         await pilot.app.push_screen(screen)
         await pilot.app.pop_screen()
-        screen._make_room()
+        screen._update_layout()

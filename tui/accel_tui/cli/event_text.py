@@ -26,7 +26,7 @@ from accel_tui.cli.durations import duration
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import means_of, whereabouts
+from accel_tui.run.worker_follower import reduction_name, worker_locations
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, in which nothing else is heard."""
@@ -50,7 +50,7 @@ def worded(event: Event, state: RunState) -> str:
         case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a server's, who trains nothing itself
             return event.detail
         case WorkersMet():
-            return f"workers: {whereabouts(event)}; gradients summed by {means_of(event)}"
+            return f"workers: {worker_locations(event)}; gradients summed by {reduction_name(event)}"
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
@@ -129,6 +129,6 @@ def _is_validated(state: RunState) -> bool:
 def _ending(event: RunEnded, state: RunState) -> str:
     speed = f"{figures.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     where = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
-    took = figures.time_taken("after", event.seconds, state.worked, state.resumed_at, duration)
+    took = figures.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at, duration)
     end = f"{event.outcome}{where}{took}"
     return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))

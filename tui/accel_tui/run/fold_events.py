@@ -45,7 +45,7 @@ from accel_tui.run.state import RunState
 NOTICES = 200
 """How many warnings and answers are kept."""
 
-_HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # what each makes of a pause
+_PAUSED_AFTER = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # what each makes of a pause
 
 
 def fold(state: RunState, update: Update) -> RunState:
@@ -67,10 +67,10 @@ def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
     draft = _draft(state)
     for event in events:
         if isinstance(event, RunStarted):
-            draft = _draft(_begun(_made(draft), event))
+            draft = _draft(_after_start(_build(draft), event))
         else:
-            _note(draft, event)
-    return _made(draft)
+            _apply(draft, event)
+    return _build(draft)
 
 
 def _draft(state: RunState) -> SimpleNamespace:
@@ -83,7 +83,7 @@ def _draft(state: RunState) -> SimpleNamespace:
     return draft
 
 
-def _made(draft: SimpleNamespace) -> RunState:
+def _build(draft: SimpleNamespace) -> RunState:
     """The state that a draft has become."""
     draft.validation = {name: tuple(points) for name, points in draft.validation.items()}
     draft.marks = with_marks(draft.marks, draft.marked)
@@ -91,9 +91,9 @@ def _made(draft: SimpleNamespace) -> RunState:
     return RunState(**vars(draft))
 
 
-def _begun(state: RunState, event: RunStarted) -> RunState:
+def _after_start(state: RunState, event: RunStarted) -> RunState:
     """The state when an engine takes the run up at a step."""
-    state = _cut(_forgotten(state, event.first_step), event.first_step)
+    state = _truncated(_without_results_after(state, event.first_step), event.first_step)
     return replace(
         state,
         step=event.first_step,  # also for who has not read the steps before it
@@ -104,17 +104,17 @@ def _begun(state: RunState, event: RunStarted) -> RunState:
         work=None,
         phase=None,
         halted=False,
-        met=None,
+        workers_met=None,
         learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
         marks=resumed(state.marks, event.first_step),
-        pace=state.pace.restarted(event.first_step),
-        worked=None if state.started is None and event.first_step else state.worked_until_end,
-        heard=event.time,
+        step_rate=state.step_rate.restarted(event.first_step),
+        earlier_seconds=None if state.started is None and event.first_step else state.seconds_worked,
+        last_event_time=event.time,
     )
 
 
-def _note(draft: SimpleNamespace, event: Event) -> None:
-    draft.heard = max(draft.heard, event.time)
+def _apply(draft: SimpleNamespace, event: Event) -> None:
+    draft.last_event_time = max(draft.last_event_time, event.time)
     if mark := mark_of(event, draft.learning_rate):
         kind, step = mark
         draft.marked.setdefault(kind, []).append(step)
@@ -124,7 +124,7 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
             if event.phase in (Phase.PAUSED, Phase.TRAINING):
                 draft.halted = event.phase is Phase.PAUSED
         case WorkersMet():
-            draft.met = event
+            draft.workers_met = event
         case DevicesFound():
             draft.devices = event
         case ModelBuilt():
@@ -141,8 +141,8 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
         case CheckpointSaved():
             draft.checkpoint = event
         case LearningRateChanged():
-            earlier = tuple(point for point in draft.rates if point[0] < event.step)
-            draft.learning_rate, draft.rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
+            earlier = tuple(point for point in draft.learning_rates if point[0] < event.step)
+            draft.learning_rate, draft.learning_rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
             draft.schedule = event.schedule
         case XlaTried():
             draft.xla = event
@@ -151,9 +151,9 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
         case WorkCounted():
             draft.work = event
         case Warned() | CommandAnswered():
-            draft.notices, draft.noticed = (*draft.notices[1 - NOTICES :], event), draft.noticed + 1
-            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _HALTS:
-                draft.halted = _HALTS[event.command]
+            draft.notices, draft.notice_count = (*draft.notices[1 - NOTICES :], event), draft.notice_count + 1
+            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _PAUSED_AFTER:
+                draft.halted = _PAUSED_AFTER[event.command]
         case RunEnded():
             draft.ended = event
 
@@ -197,19 +197,19 @@ def curves_of(stretch: StepRange) -> dict[str, Curve]:
 def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     """Add chunks that follow one another; the first of them may go back to an earlier step."""
     first = chunks[0].first_step
-    state = _cut(state, first)
+    state = _truncated(state, first)
     names = list(dict.fromkeys(name for chunk in chunks for name in chunk.series))
-    pace, seconds = state.pace.after(chunks)
+    pace, seconds = state.step_rate.after(chunks)
     values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
     before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.ended_at]
-    *curves, throughput, ended_at = extended([_filled(curve, first) for curve in before], values)
+    *curves, throughput, ended_at = extended([_padded(curve, first) for curve in before], values)
     state = replace(
         state,
         step=chunks[-1].first_step + chunks[-1].count,
         curves={**state.curves, **dict(zip(names, curves, strict=True))},
         throughput=throughput,
         ended_at=ended_at,
-        pace=pace,
+        step_rate=pace,
     )
     rate = latest_rate(state, state.curves.get(LEARNING_RATE))
     return state if rate == state.learning_rate else replace(state, learning_rate=rate)
@@ -237,12 +237,12 @@ def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats,
     return rate, ended - (stop - 1 - np.arange(len(stop))) * apart
 
 
-def _filled(curve: Curve, step: int) -> Curve:
+def _padded(curve: Curve, step: int) -> Curve:
     """A curve up to a step; steps that nothing is known of become gaps."""
     return curve.extend(np.full(step - curve.count, math.nan)) if curve.count < step else curve
 
 
-def _forgotten(state: RunState, step: int) -> RunState:
+def _without_results_after(state: RunState, step: int) -> RunState:
     """Forget what was found out after a step, because training goes on from there once more."""
     if state.validated and state.validated.step > step:
         kept = {name: tuple(point for point in points if point[0] <= step) for name, points in state.validation.items()}
@@ -252,7 +252,7 @@ def _forgotten(state: RunState, step: int) -> RunState:
     return state
 
 
-def _cut(state: RunState, step: int) -> RunState:
+def _truncated(state: RunState, step: int) -> RunState:
     """Forget the steps from ``step`` on, where there are any."""
     if state.step <= step:
         return state

@@ -10,7 +10,7 @@ from accel_tui.run.curve import CAPACITY, Curve
 Floats = npt.NDArray[np.float64]
 
 
-class HeldCurve:
+class ForwardFilledCurve:
     """Values by time, in bounded memory, that forgets no extreme.
 
     Equally many consecutive values are kept as one; when there would be more than

@@ -26,7 +26,7 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
     ids = dict.fromkeys([*described, *sorted(state.meters, key=_order)])
     devices = tuple(known.get(id_) or Device(id_, id_.partition(":")[0], described.get(id_, "")) for id_ in ids)
     inventory = Inventory(devices) if ids else here
-    for worker, its in _elsewhere(state):
+    for worker, its in _other_machines(state):
         theirs = inventory_of(its, None) if inventory else None
         if inventory and theirs:
             named = tuple(replace(device, id=f"{worker} {device.id}") for device in theirs.devices)
@@ -36,7 +36,7 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
 
 def meters_of(state: RunState) -> Mapping[str, Meter]:
     """Readings of the run's devices and of those on other machines, by the ids of :func:`inventory_of`."""
-    theirs = {f"{worker} {id_}": meter for worker, its in _elsewhere(state) for id_, meter in its.meters.items()}
+    theirs = {f"{worker} {id_}": meter for worker, its in _other_machines(state) for id_, meter in its.meters.items()}
     return {**state.meters, **theirs} if theirs else state.meters
 
 
@@ -47,7 +47,7 @@ def host_memory_used(state: RunState) -> float | None:
     return used / total if used is not None and total else None
 
 
-def _elsewhere(state: RunState) -> Iterator[tuple[str, RunState]]:
+def _other_machines(state: RunState) -> Iterator[tuple[str, RunState]]:
     """The first worker on every other machine: all workers of a machine read the same devices."""
     seen = {state.info.host if state.info else ""}
     for name, worker in state.workers.items():

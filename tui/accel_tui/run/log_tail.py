@@ -9,10 +9,10 @@ from accel_engine.run.paths import LOG
 from accel_engine.run.worker_runs import worker_runs_of
 from accel_engine.text import printable_line
 
-REACH = 256 * 1024
+MAX_BYTES = 256 * 1024
 """How far back from the end a file is read at first, in bytes."""
 
-OTHERS_REACH = 16 * 1024
+MAX_WORKER_BYTES = 16 * 1024
 """Likewise of another worker's log, so that the run's own is not lost among them."""
 
 _SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x07")
@@ -34,12 +34,12 @@ class LogTail:
 
     Args:
         path: The file; it need not exist yet.
-        reach: In bytes; :data:`REACH` when left out.
+        reach: In bytes; :data:`MAX_BYTES` when left out.
     """
 
     def __init__(self, path: Path, reach: int | None = None) -> None:
         self._path = path
-        self._reach = reach or REACH
+        self._reach = reach or MAX_BYTES
         self._offset: int | None = None
         self._rest = b""
         self._at = 0
@@ -78,7 +78,7 @@ class LogTail:
         if end == self._offset:
             return []
         file.seek(self._offset)
-        data = file.read(REACH)
+        data = file.read(MAX_BYTES)
         whole, _, rest = (self._rest + data).rpartition(b"\n")
         before = self._offset - len(self._rest)
         self._offset += len(data)
@@ -87,7 +87,7 @@ class LogTail:
             lines[0] = lines[0]._replace(at=self._at)  # of which the beginning may not have been kept
             self._at = self._offset - len(rest)
         # A bar that never ends its line must not pile up; the last byte may be half of a line's end.
-        self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :][-REACH:]
+        self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :][-MAX_BYTES:]
         return lines[skip:]
 
 
@@ -107,7 +107,7 @@ class Logs:
         """The whole lines that are new since the last call, in the order in which they were found."""
         for worker, part in worker_runs_of(self._directory).items():
             if worker not in self._others:
-                self._others[worker] = LogTail(part / LOG, OTHERS_REACH)
+                self._others[worker] = LogTail(part / LOG, MAX_WORKER_BYTES)
         lines = self._own.read()
         for worker, tail in self._others.items():
             lines += [LogLine(f"{worker} │ {line.text}") for line in tail.read()]

@@ -79,17 +79,17 @@ class RunFollower:
         self._stop.set()
         self._wake.set()
 
-    def look(self, part: VisibleSteps | None) -> None:
+    def load_details(self, part: VisibleSteps | None) -> None:
         """Have the ``details`` of the state be those of a part of the run, from soon on; from any thread."""
         self._part = part
         self._wake.set()
 
-    def read(self, names: frozenset[str]) -> None:
+    def load_readings(self, names: frozenset[str]) -> None:
         """Have the ``readings`` of the state be some of ``device_curves.READINGS``; from any thread."""
         self._readings = names
         self._wake.set()
 
-    def take(self) -> RunState:
+    def latest(self) -> RunState:
         """The newest state; from any thread."""
         with self._lock:
             self._taken = True
@@ -116,14 +116,14 @@ class RunFollower:
                     model = None if info.status.live else self._model()
                     if model != after.model:
                         after = replace(after, model=model)
-                    if _of_many(info) and (workers := self._workers.look()) is not after.workers:
+                    if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
                         after = replace(after, workers=workers)
                 part = self._part
                 grown = after.step != state.step
                 if part != seen or (part and (not after.details or (grown and part.last > state.step))):
                     after = replace(after, details=_details(reader, part))
                     seen = part
-                curves = devices.look(reader, self._readings, after.ended_at, update)
+                curves = devices.read(reader, self._readings, after.ended_at, update)
                 if curves is not None:
                     after = replace(after, readings=curves)
                 problem = ""

@@ -49,7 +49,7 @@ class RunState:
         curves: Every per-step series by name.
         throughput: Steps a second, on the axis of steps.
         ended_at: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
-        rates: The first step of each learning rate, and the rate.
+        learning_rates: The first step of each learning rate, and the rate.
         marks: Where on the axis of steps something happened that can be marked there.
         readings: What was recorded of devices, on the axis of steps, where somebody looks at it.
         details: A part of the series more finely than in ``curves``, where somebody looks at it closely, by name;
@@ -64,12 +64,12 @@ class RunState:
         checkpoint: The last one.
         validated: The last validation.
         notices: The latest warnings and answers, newest last.
-        noticed: How many there were in all.
+        notice_count: How many there were in all.
         meters: The devices' readings by device id.
-        pace: The speed of training of late, of the latest engine alone.
-        worked: Seconds that engines before the latest one worked on the run; ``None`` where nobody has read that.
-        heard: When the latest engine said something last, in seconds since the Unix epoch.
-        met: The workers that train together, once they have met; ``None`` for who trains alone.
+        step_rate: The speed of training of late, of the latest engine alone.
+        earlier_seconds: Seconds that engines before the latest one worked on the run; ``None`` where nobody has read that.
+        last_event_time: When the latest engine said something last, in seconds since the Unix epoch.
+        workers_met: The workers that train together, once they have met; ``None`` for who trains alone.
         workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
         model: The file of the trained model; ``None`` while the run is live or where there is none.
     """
@@ -85,7 +85,7 @@ class RunState:
     curves: Mapping[str, Curve] = field(default_factory=dict)
     throughput: Curve = field(default_factory=Curve)
     ended_at: Curve = field(default_factory=Curve)
-    rates: Points = ()
+    learning_rates: Points = ()
     marks: Marks = field(default_factory=dict)
     readings: DeviceCurves = field(default_factory=dict)
     details: Mapping[str, Curve] = field(default_factory=dict)
@@ -99,12 +99,12 @@ class RunState:
     checkpoint: CheckpointSaved | None = None
     validated: Validated | None = None
     notices: tuple[Notice, ...] = ()
-    noticed: int = 0
+    notice_count: int = 0
     meters: Mapping[str, Meter] = field(default_factory=dict)
-    pace: StepRate = field(default_factory=StepRate)
-    worked: float | None = None
-    heard: float = 0.0
-    met: WorkersMet | None = None
+    step_rate: StepRate = field(default_factory=StepRate)
+    earlier_seconds: float | None = None
+    last_event_time: float = 0.0
+    workers_met: WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
     model: Path | None = None
 
@@ -124,7 +124,7 @@ class RunState:
         return self.info is not None and self.info.status is Status.LOST
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it is known how it came to its end; a moment later than that it did."""
         return self.lost or (self.ended is not None and not self.live)
 
@@ -134,23 +134,23 @@ class RunState:
         return self.live and self.halted
 
     @property
-    def is_awaited(self) -> bool:
+    def is_engine_starting(self) -> bool:
         """Whether an engine has taken the run up that has said nothing yet: all that is known is of another."""
         if self.info is None or self.started is None or not self.live:
             return False
         return self.info.status is Status.STARTING or self.info.pid != self.started.pid
 
     @property
-    def worked_until_end(self) -> float | None:
+    def seconds_worked(self) -> float | None:
         """Seconds that engines have worked on the run once the latest has ended, the time between two left out.
 
         Of one that ended without a word, the time until the last event counts, whichever steps came after it.
         """
         if self.started is None:
             return 0.0
-        if self.worked is None:
+        if self.earlier_seconds is None:
             return None
-        return self.worked + (self.ended.seconds if self.ended else max(0.0, self.heard - self.started.time))
+        return self.earlier_seconds + (self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time))
 
     def elapsed(self, now: float) -> float | None:
         """Seconds that engines have worked on the run so far, the time between two left out.
@@ -158,17 +158,17 @@ class RunState:
         Args:
             now: Seconds since the Unix epoch.
         """
-        worked = self.worked_until_end
-        if worked is None or self.started is None or self.ended or not self.live or self.is_awaited:
+        worked = self.seconds_worked
+        if worked is None or self.started is None or self.ended or not self.live or self.is_engine_starting:
             return worked
-        return max(worked, (self.worked or 0.0) + now - self.started.time)
+        return max(worked, (self.earlier_seconds or 0.0) + now - self.started.time)
 
     @property
     def rate(self) -> float | None:
         """Steps a second: of the whole run once it has ended, else of late; ``None`` where that was not measured."""
-        if self.ended and self.over and not self.is_awaited:
+        if self.ended and self.has_ended and not self.is_engine_starting:
             return self.ended.steps_per_second or None
-        return None if self.is_awaited else self.pace.rate
+        return None if self.is_engine_starting else self.step_rate.rate
 
     @property
     def resumed_at(self) -> int:
@@ -181,9 +181,9 @@ class RunState:
         return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
 
     @property
-    def goes_to(self) -> int | None:
+    def last_step(self) -> int | None:
         """The step that the run goes no further than: its last, once it is over; ``None`` while that is not known."""
-        return self.step if self.over else self.total_steps
+        return self.step if self.has_ended else self.total_steps
 
     @property
     def current_epoch(self) -> int | None:

@@ -36,12 +36,12 @@ class WorkerFollower:
         self._directory = directory
         self._readers: dict[str, RunReader] = {}
         self._states: dict[str, RunState] = {}
-        self._places: dict[str, tuple[int, int]] = {}
-        self._asked: dict[str, float] = {}
+        self._file_ids: dict[str, tuple[int, int]] = {}
+        self._status_times: dict[str, float] = {}
 
-    def look(self) -> Mapping[str, RunState]:
+    def poll(self) -> Mapping[str, RunState]:
         """The states by worker, those of runs that are here by now; the same object while nothing has changed."""
-        found = {name: self._look_at(name, path) for name, path in worker_runs_of(self._directory).items()}
+        found = {name: self._poll_worker(name, path) for name, path in worker_runs_of(self._directory).items()}
         states = {name: state for name, state in found.items() if state}
         if states.keys() != self._states.keys() or any(
             state is not self._states[name] for name, state in states.items()
@@ -54,10 +54,10 @@ class WorkerFollower:
         for reader in self._readers.values():
             reader.close()
 
-    def _look_at(self, name: str, path: Path) -> RunState | None:
+    def _poll_worker(self, name: str, path: Path) -> RunState | None:
         state = self._states.get(name)
         try:
-            if self._turn_to(name, path):
+            if self._open_reader(name, path):
                 state = None
             update = self._readers[name].poll()
         except (RunError, OSError):
@@ -65,23 +65,23 @@ class WorkerFollower:
         state = state or RunState()
         after = fold(state, update) if update else state
         turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
-        if turned or after.info is None or time.monotonic() - self._asked[name] >= STATUS_SECONDS:
-            self._asked[name] = time.monotonic()
+        if turned or after.info is None or time.monotonic() - self._status_times[name] >= STATUS_SECONDS:
+            self._status_times[name] = time.monotonic()
             with suppress(RunError):
                 info = printable_fields(self._readers[name].info())
                 after = after if info == after.info else replace(after, info=info)
         return after
 
-    def _turn_to(self, name: str, path: Path) -> bool:
+    def _open_reader(self, name: str, path: Path) -> bool:
         """Read a worker's run, which is another once it was resumed elsewhere; whether it is."""
         found = path.stat()
         place = found.st_dev, found.st_ino
-        if self._places.get(name) == place:
+        if self._file_ids.get(name) == place:
             return False
         reader = RunReader(path, most_samples=_SAMPLES, steps=False, past_phases=False)
         if name in self._readers:
             self._readers[name].close()
-        self._readers[name], self._places[name] = reader, place
+        self._readers[name], self._file_ids[name] = reader, place
         return True
 
 
@@ -106,24 +106,24 @@ class Worker:
 
 def workers_of(state: RunState) -> tuple[Worker, ...]:
     """All workers of a run, the chief first; none for one that is trained alone."""
-    if not state.met and not state.workers:
+    if not state.workers_met and not state.workers:
         return ()
     chief = COORDINATOR if CHIEF in state.workers else CHIEF
     mine = (state.started and state.started.worker) or chief
     states = {**state.workers, mine: state}
-    if state.met:
-        return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.met.workers)
+    if state.workers_met:
+        return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
     return tuple(Worker(name, states[name], _host(states[name])) for name in (mine, *state.workers))
 
 
-def whereabouts(met: WorkersMet) -> str:
+def worker_locations(met: WorkersMet) -> str:
     """How many workers there are, and where: ``4 on node1, node2``."""
     hosts = dict.fromkeys(worker["host"] for worker in met.workers)
     where = ", ".join(hosts) if len(hosts) <= _HOSTS else f"{len(hosts)} machines"
     return f"{len(met.workers)} on {where}"
 
 
-def means_of(met: WorkersMet) -> str:
+def reduction_name(met: WorkersMet) -> str:
     """By what gradients are summed over workers, in words."""
     return {"nccl": "NCCL", "ring": "ring"}.get(met.reduction, met.reduction)
 

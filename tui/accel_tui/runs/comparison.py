@@ -56,7 +56,7 @@ class ComparedRun:
     @property
     def seconds(self) -> float:
         """How long engines have worked on it."""
-        return max(self.run.seconds, self.state.elapsed(self.state.pace.ended) or 0.0)
+        return max(self.run.seconds, self.state.elapsed(self.state.step_rate.ended) or 0.0)
 
     @property
     def devices(self) -> str:

@@ -29,7 +29,7 @@ from accel_tui.widgets.visibility import is_covered
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-NEWS_SECONDS = 0.25
+REFRESH_SECONDS = 0.25
 """How long news of one run wait for those of the others."""
 
 SUMMARY_SECONDS = 2.0
@@ -58,11 +58,11 @@ class CompareScreen(Screen[None]):
     _charts = getters.query_one(CompareCharts)
     _table = getters.query_one(CompareTable)
 
-    class News(Message):
+    class RunUpdated(Message):
         """One of the runs has come further."""
 
     @dataclass
-    class Summarized(Message):
+    class SummariesRead(Message):
         """The runs' results were read."""
 
         runs: tuple[RunSummary, ...]
@@ -71,10 +71,10 @@ class CompareScreen(Screen[None]):
         super().__init__()
         self._directories = tuple(directories)
         self._followers = [
-            RunFollower(directory, on_news=self._tell, on_problem=lambda _: self._tell()) for directory in directories
+            RunFollower(directory, on_news=self._post_update, on_problem=lambda _: self._post_update()) for directory in directories
         ]
         self._runs: tuple[RunSummary, ...] = ()
-        self._is_waiting = False
+        self._is_refresh_scheduled = False
 
     def compose(self) -> ComposeResult:
         """Charts; beside or below them the table, and what is equal."""
@@ -94,8 +94,8 @@ class CompareScreen(Screen[None]):
         """Begin to follow."""
         self._follow()
         self._summarize()
-        self.set_interval(SUMMARY_SECONDS, self._read_anew)
-        self.watch(self._charts, "full", self._give_room, init=False)
+        self.set_interval(SUMMARY_SECONDS, self._refresh_summaries)
+        self.watch(self._charts, "full", self._set_full_screen, init=False)
 
     def on_unmount(self) -> None:
         """Let the followers end."""
@@ -111,33 +111,33 @@ class CompareScreen(Screen[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
     def _summarize(self) -> None:
-        self.post_message(self.Summarized(tuple(printable_fields(summarize(each)) for each in self._directories)))
+        self.post_message(self.SummariesRead(tuple(printable_fields(summarize(each)) for each in self._directories)))
 
-    def _read_anew(self) -> None:
+    def _refresh_summaries(self) -> None:
         if any(run.status and run.status.live for run in self._runs) and not is_covered(self):
             self._summarize()
 
-    def _tell(self) -> None:
-        self.post_message(self.News())
+    def _post_update(self) -> None:
+        self.post_message(self.RunUpdated())
 
-    @on(News)
-    def _wait(self) -> None:
-        if not self._is_waiting:
-            self._is_waiting = True
-            self.set_timer(NEWS_SECONDS, self._take)
+    @on(RunUpdated)
+    def _schedule_refresh(self) -> None:
+        if not self._is_refresh_scheduled:
+            self._is_refresh_scheduled = True
+            self.set_timer(REFRESH_SECONDS, self._refresh_comparison)
 
-    @on(Summarized)
-    def _take_summaries(self, event: Summarized) -> None:
+    @on(SummariesRead)
+    def _update_summaries(self, event: SummariesRead) -> None:
         self._runs = event.runs
-        self._take()
+        self._refresh_comparison()
 
     @on(ScreenResume)
-    def _take(self) -> None:
-        self._is_waiting = False
+    def _refresh_comparison(self) -> None:
+        self._is_refresh_scheduled = False
         if not self._runs or is_covered(self):
             return
         sides = tuple(
-            ComparedRun(run, follower.take()) for run, follower in zip(self._runs, self._followers, strict=True)
+            ComparedRun(run, follower.latest()) for run, follower in zip(self._runs, self._followers, strict=True)
         )
         found = compare(sides)
         self._charts.sides = sides
@@ -148,11 +148,11 @@ class CompareScreen(Screen[None]):
         """Give the table what room there is now, which it takes no more of than it needs."""
         self._table.on_resize()
 
-    def _give_room(self, full: bool) -> None:
+    def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")
 
     @on(CompareCharts.Looked)
-    def _look(self, event: CompareCharts.Looked) -> None:
+    def _load_visible_steps(self, event: CompareCharts.Looked) -> None:
         event.stop()
         for follower in self._followers:
-            follower.look(event.part)
+            follower.load_details(event.part)

@@ -25,7 +25,7 @@ from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 """How often it is looked whether there is something new; a look takes a millisecond or two, in a thread."""
 
 TABS = {"confusion": "1 Confusion matrix", "pictures": "2 Samples", "layers": "3 Layers"}
@@ -77,11 +77,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
     progress: reactive[str] = reactive("", repaint=False, init=False)
     """How far an ended run is validated; empty when that is not being done."""
 
-    refusal: reactive[str] = reactive("", repaint=False, init=False)
+    validation_problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why it could not be validated."""
 
     @dataclass
-    class Looked(Message):
+    class DiagnosticsRead(Message):
         """The run was looked at."""
 
         live: bool
@@ -90,7 +90,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         problem: str = ""
 
     @dataclass
-    class Refused(Message):
+    class RequestFailed(Message):
         """The engine could not be asked."""
 
         words: str
@@ -103,17 +103,17 @@ class DiagnosticsScreen(DirtyRegionScreen):
         of: int
 
     @dataclass
-    class Revalidated(Message):
+    class ValidationEnded(Message):
         """An ended run was validated, or could not be."""
 
-        refusal: str
+        validation_problem: str
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
         self._stamp: tuple[float, ...] | None = None
-        self._question: ModelQuery | None = None
-        self._left = False
+        self._query: ModelQuery | None = None
+        self._is_closed = False
 
     @property
     def tab(self) -> str:
@@ -133,14 +133,14 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     def on_mount(self) -> None:
         """Look, now and again."""
-        self._look(self._stamp)
-        self.set_interval(LOOK_SECONDS, lambda: self._look(self._stamp))
+        self._read(self._stamp)
+        self.set_interval(POLL_SECONDS, lambda: self._read(self._stamp))
 
     def on_unmount(self) -> None:
         """End what nobody waits for any more."""
-        self._left = True
-        if self._question:
-            self._question.cancel()
+        self._is_closed = True
+        if self._query:
+            self._query.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Validate once at a time."""
@@ -153,7 +153,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     def action_validate(self) -> None:
         """Ask the engine, whose answer the screen of the run tells; where there is none, begin a process."""
-        self.refusal = ""
+        self.validation_problem = ""
         if self.live:
             self._request()
         else:
@@ -171,26 +171,26 @@ class DiagnosticsScreen(DirtyRegionScreen):
             widget.step = inside.steps.get("examined", 0)
             widget.examined = inside.examined
         self.query_one(LayerList).table = inside.layers
-        self._tell()
+        self._update_status()
 
     def watch_live(self) -> None:
         """Offer to validate, or not."""
         self.refresh_bindings()
-        self._tell()
+        self._update_status()
 
     def watch_problem(self) -> None:
         """Say that the run cannot be read."""
-        self._tell()
+        self._update_status()
 
     @on(Tabs.TabActivated)
-    def _show(self, event: Tabs.TabActivated) -> None:
+    def _show_tab(self, event: Tabs.TabActivated) -> None:
         event.stop()
         self.query_one(ContentSwitcher).current = self.tab
         self.query_one(f"#{self.tab}").focus()
-        self._tell()
+        self._update_status()
 
-    @on(Looked)
-    def _take(self, event: Looked) -> None:
+    @on(DiagnosticsRead)
+    def _update(self, event: DiagnosticsRead) -> None:
         event.stop()
         self.problem, self.live = event.problem, event.live
         if event.inside is not None:
@@ -199,34 +199,34 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def watch_progress(self) -> None:
         """Say how far it is."""
         self.refresh_bindings()
-        self._tell()
+        self._update_status()
 
-    def watch_refusal(self) -> None:
+    def watch_validation_problem(self) -> None:
         """Say why it could not be done, until something else is done."""
-        self._tell()
+        self._update_status()
 
     @on(Progressed)
-    def _take_progress(self, event: Progressed) -> None:
+    def _update_progress(self, event: Progressed) -> None:
         event.stop()
         self.progress = f"Validating the last checkpoint on the CPU: {event.done:,} of {event.of:,} examples"
 
-    @on(Revalidated)
-    def _take_end(self, event: Revalidated) -> None:
+    @on(ValidationEnded)
+    def _finish_validation(self, event: ValidationEnded) -> None:
         event.stop()
-        self.progress, self.refusal = "", event.refusal
-        self._look(self._stamp)
+        self.progress, self.validation_problem = "", event.validation_problem
+        self._read(self._stamp)
 
-    @on(Refused)
-    def _tell_refusal(self, event: Refused) -> None:
+    @on(RequestFailed)
+    def _notify_failure(self, event: RequestFailed) -> None:
         event.stop()
         self.notify(event.words, severity="error", markup=False)
 
-    def _tell(self) -> None:
+    def _update_status(self) -> None:
         if not self.is_mounted or self.inside is None:
             words = Content.styled(self.problem, "$text-error")
         else:
-            words = _about(self.inside, self.tab, live=self.live)
-            if problem := self.problem or self.refusal:
+            words = _status_text(self.inside, self.tab, live=self.live)
+            if problem := self.problem or self.validation_problem:
                 words = Content.styled(problem, "$text-error")
             elif self.progress:
                 words = Content.styled(self.progress, "$text-accent")
@@ -235,45 +235,45 @@ class DiagnosticsScreen(DirtyRegionScreen):
         about.update(words)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="look")
-    def _look(self, known: tuple[float, ...] | None) -> None:
+    def _read(self, known: tuple[float, ...] | None) -> None:
         try:
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
             now = stamp(self.directory)
-            self.post_message(self.Looked(live, now, printable_fields(read(self.directory)) if now != known else None))
+            self.post_message(self.DiagnosticsRead(live, now, printable_fields(read(self.directory)) if now != known else None))
         except RunError as error:
-            self.post_message(self.Looked(False, (), None, str(error)))
+            self.post_message(self.DiagnosticsRead(False, (), None, str(error)))
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:
         try:
             request(self.directory, "validate")
         except RunError as error:
-            self.post_message(self.Refused(str(error)))
+            self.post_message(self.RequestFailed(str(error)))
 
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
-        refusal = ""
+        validation_problem = ""
         try:
-            with ModelQuery("--revalidate", self.directory, {}) as self._question:
-                if not self._left:
-                    self._question.answer(lambda done, of: self.post_message(self.Progressed(done, of)))
+            with ModelQuery("--revalidate", self.directory, {}) as self._query:
+                if not self._is_closed:
+                    self._query.answer(lambda done, of: self.post_message(self.Progressed(done, of)))
         except AccelError as error:
-            refusal = str(error)
-        self.post_message(self.Revalidated(refusal))
+            validation_problem = str(error)
+        self.post_message(self.ValidationEnded(validation_problem))
 
 
-def _about(inside: Diagnostics, tab: str, *, live: bool) -> Content:
+def _status_text(inside: Diagnostics, tab: str, *, live: bool) -> Content:
     """What there is to say above one of the three."""
     if tab == "layers":
-        return Content("") if inside.layers else Content.styled(_nothing("layers", live=live), "$text-muted")
+        return Content("") if inside.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
     if inside.examined is None or not (inside.examined.names or inside.examined.reason):
-        return Content.styled(_nothing("validation", live=live), "$text-muted")
+        return Content.styled(_empty_text("validation", live=live), "$text-muted")
     shown = inside.examined.counts if tab == "confusion" else inside.examined.worst or None
     return Content(inside.examined.reason if shown is None else "")
 
 
-def _nothing(what: str, *, live: bool) -> str:
+def _empty_text(what: str, *, live: bool) -> str:
     if what == "layers":
         return "Layers are listed once the first step is traced." if live else "This run did not record its layers."
     if live:

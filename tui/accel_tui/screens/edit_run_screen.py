@@ -17,14 +17,14 @@ from accel_engine.run import Annotations
 from accel_engine.run.annotations import name, note, tagged, tags
 from accel_tui.widgets.line_input import LineInput
 
-HINT = "[@click=screen.keep]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"
+HINT = "[@click=screen.save]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 Change = Annotations | tuple[str, ...]
 """The labels of a run as they are to be, or changes of the tags of several, as in ``+paper -old``."""
 
 
 @dataclass(frozen=True, slots=True)
-class EditedField:
+class RunsToEdit:
     """Whose labels are asked for.
 
     Attributes:
@@ -53,7 +53,7 @@ class EditRunScreen(ModalScreen[Change | None]):
         Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Previous field"),
     ]
 
-    def __init__(self, question: EditedField) -> None:
+    def __init__(self, question: RunsToEdit) -> None:
         super().__init__()
         self._question = question
 
@@ -85,7 +85,7 @@ class EditRunScreen(ModalScreen[Change | None]):
         return Annotations(name(str(fields["name"])), note(str(fields["note"])), tags(words))
 
     @on(Input.Changed)
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         verdict = self.query_one("#verdict", Label)
         try:
             self._change()
@@ -97,7 +97,7 @@ class EditRunScreen(ModalScreen[Change | None]):
             verdict.update(HINT)
 
     @on(Input.Submitted)
-    def action_keep(self) -> None:
+    def action_save(self) -> None:
         """Return what is in the fields, if it will do."""
         try:
             self.dismiss(self._change())

@@ -35,7 +35,7 @@ class HelpRow:
     """
 
     keys: str
-    does: str
+    description: str
     name: str
     actions: tuple[str, ...]
 
@@ -88,7 +88,7 @@ class KeyRows(Widget):
         lines = []
         for row in self._rows:
             keys, name = " " * (_KEYS - cell_len(row.keys)) + row.keys, row.name
-            for part in wrap(row.does, room):
+            for part in wrap(row.description, room):
                 line = Content.assemble((keys, "$accent"), f"{_GAP}{part:<{room}}{_GAP}", (name, "$text-disabled"))
                 lines.append((line, row))
                 keys, name = " " * _KEYS, ""
@@ -112,14 +112,14 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, about: "Screen[object]") -> None:
         super().__init__()
-        self._about = about
+        self._explained_screen = about
 
     def compose(self) -> ComposeResult:
         """A heading and what keys do, for each place."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
             box.border_subtitle = r"right column: name in the settings, table \[keys]   esc closes"
-            for place, rows, node in self._places():
+            for place, rows, node in self._groups():
                 yield Static(place, classes="place", markup=False)
                 yield KeyRows(rows, node)
 
@@ -136,34 +136,34 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
         self.app.call_later(do)
 
-    def _places(self) -> Iterator[tuple[str, list[HelpRow], DOMNode]]:
+    def _groups(self) -> Iterator[tuple[str, list[HelpRow], DOMNode]]:
         seen: set[type] = set()
-        own = {binding.action for binding in _explained(self._about)}
-        for node in (self._about, *self._about.walk_children(), self.app):
+        own = {binding.action for binding in _documented_bindings(self._explained_screen)}
+        for node in (self._explained_screen, *self._explained_screen.walk_children(), self.app):
             if type(node) not in seen:
                 seen.add(type(node))
                 # What the screen does in its own way is not what the app would do.
                 hidden = own if node is self.app else set()
-                if rows := self._rows(binding for binding in _explained(node) if binding.action not in hidden):
+                if rows := self._rows(binding for binding in _documented_bindings(node) if binding.action not in hidden):
                     yield node.BINDING_GROUP_TITLE or "All screens", rows, node
 
     def _rows(self, bindings: Iterable[Binding]) -> list[HelpRow]:
         """A row for each key; of bindings that share one and take turns, the first speaks for all."""
         rows: dict[str, HelpRow] = {}
         for binding in bindings:
-            declared = self._as_set(binding)
+            declared = self._with_custom_keys(binding)
             keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
             row = rows.get(keys) or HelpRow(keys, declared.tooltip, binding.id or "", ())
             rows[keys] = replace(row, actions=(*row.actions, binding.action))
         return list(rows.values())
 
-    def _as_set(self, binding: Binding) -> Binding:
+    def _with_custom_keys(self, binding: Binding) -> Binding:
         """The binding with the keys that the user has set."""
         keys = self.app.settings.keys.get(binding.id or "")
         return replace(binding, key=keys) if keys else binding
 
 
-def _explained(node: DOMNode) -> Iterator[Binding]:
+def _documented_bindings(node: DOMNode) -> Iterator[Binding]:
     """The bindings of a node's class, and of those that it is one of, that say what they do."""
     for kind in type(node).__mro__:
         for declared in kind.__dict__.get("BINDINGS", ()):

@@ -73,7 +73,7 @@ class LearningRateScreen(ModalScreen[float | None]):
             yield Label(_hint(None), id="verdict")
 
     @on(Input.Changed, "#rate")
-    def _judge(self, event: Input.Changed) -> None:
+    def _validate(self, event: Input.Changed) -> None:
         verdict = self.query_one("#verdict", Label)
         try:
             rate = parse_rate(event.value, self._current) if event.value.strip() else None

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from accel_tui.app import AccelApp
     from accel_tui.widgets.runs.runs_table import RunsTable
 
-NAVIGATION = "↑ ↓ select a field, enter lists its choices, esc returns to Start"
+FORM_HINT = "↑ ↓ select a field, enter lists its choices, esc returns to Start"
 """What is said while no field is in use."""
 
-CHOOSING = "↑ ↓ select a choice, enter accepts it, esc closes the list"
+CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """What is said while a list of choices is open."""
 
 
@@ -59,8 +59,8 @@ class NewRunScreen(PlanPreviewScreen):
         ),
         Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Next field"),
         Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Previous field"),
-        Binding("pagedown", "look(1)", id="plan.page-down", show=False, tooltip="Scroll down"),
-        Binding("pageup", "look(-1)", id="plan.page-up", show=False, tooltip="Scroll up"),
+        Binding("pagedown", "scroll(1)", id="plan.page-down", show=False, tooltip="Scroll down"),
+        Binding("pageup", "scroll(-1)", id="plan.page-up", show=False, tooltip="Scroll up"),
         Binding(
             "escape",
             "leave",
@@ -78,7 +78,7 @@ class NewRunScreen(PlanPreviewScreen):
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
     """What was last read of them."""
 
-    lists_runs: reactive[bool] = reactive(False, repaint=False)
+    can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether there can be a list of runs."""
 
     engine_status: reactive[str] = reactive("", repaint=False)
@@ -95,7 +95,7 @@ class NewRunScreen(PlanPreviewScreen):
         self._plan = plan
         self._filled: FormResult | None = None
         self._was_shown = False
-        self._was_left = False
+        self._was_suspended = False
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -119,18 +119,18 @@ class NewRunScreen(PlanPreviewScreen):
         """Fill in what was given."""
         if self._plan is not None:
             self.form.load(self._plan)
-        self._take(self.form.filled)  # not only once the form says it: the first frame is whole
+        self._update(self.form.filled)  # not only once the form says it: the first frame is whole
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
         self.form.load(plan)
 
-    def watch_lists_runs(self) -> None:
+    def watch_can_list_runs(self) -> None:
         """List the runs of late, once there is a place for them."""
-        if self.lists_runs:
-            self.call_after_refresh(self._list_runs)
+        if self.can_list_runs:
+            self.call_after_refresh(self._mount_runs_table)
 
-    def _list_runs(self) -> None:
+    def _mount_runs_table(self) -> None:
         if not self.is_attached:
             return  # the program ends
         from accel_tui.widgets.runs.runs_table import (
@@ -157,7 +157,7 @@ class NewRunScreen(PlanPreviewScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A wrong plan has no command; a field can be left by who is in one; most terminals show all there is."""
         del parameters
-        if action == "look":
+        if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
         if action == "copy":
             return None if self._filled is None or self._filled.errors else True
@@ -182,7 +182,7 @@ class NewRunScreen(PlanPreviewScreen):
         """Fill in the defaults."""
         self.form.load(self.app.defaults or Plan())
 
-    def action_look(self, by: int) -> None:
+    def action_scroll(self, by: int) -> None:
         """Look further down, or up, by what is on the screen: what the plan means can be below all fields."""
         body = self.query_one("#body")
         body.scroll_relative(y=by * max(body.size.height - 1, 1), animate=False)
@@ -196,35 +196,35 @@ class NewRunScreen(PlanPreviewScreen):
         self.action_start()
 
     @on(ScreenSuspend)
-    def _leave(self) -> None:
+    def _suspend(self) -> None:
         # Not for what is shown over the form, such as the palette, which goes to a field.
-        self._was_left = not self.app.screen.is_modal
+        self._was_suspended = not self.app.screen.is_modal
 
     @on(ScreenResume)
-    def _come_back(self, event: ScreenResume) -> None:
-        if self._was_left:
-            self._was_left = False
+    def _resume(self, event: ScreenResume) -> None:
+        if self._was_suspended:
+            self._was_suspended = False
             self.action_leave()  # so that a letter is a key
         # What was only just made has its styles, and it takes long to work them out.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
         self.call_after_refresh(self.app.warm_engine)  # its first moments are the busiest, and the screen comes first
         for table in self.query("RunsTable").results():
-            cast("RunsTable", table).look()
+            cast("RunsTable", table).refresh_runs()
 
     def watch_focused(self) -> None:
         """Say what the field in use is for, in the frame that shows it in use."""
         self._show_hint()
 
     @on(Picker.Opened)
-    def _explain_list(self, event: Picker.Opened) -> None:
+    def _explain_choices(self, event: Picker.Opened) -> None:
         event.stop()
         self._show_hint()
 
     def _show_hint(self) -> None:
         within = self.focused.ancestors if self.focused else ()
         field = next((field for field in within if isinstance(field, Field)), None)
-        words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
+        words = FORM_HINT if field is None else CHOICES_HINT if field.picker.is_open else field.doc
         hint = self._hint
         # The screen is laid out again only for another number of lines.
         hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
@@ -236,9 +236,9 @@ class NewRunScreen(PlanPreviewScreen):
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
-        self._take(event.filled)
+        self._update(event.filled)
 
-    def _take(self, filled: FormResult) -> None:
+    def _update(self, filled: FormResult) -> None:
         if filled == self._filled:
             return
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
@@ -247,7 +247,7 @@ class NewRunScreen(PlanPreviewScreen):
         self.app.start_problem = ""
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.weigh(filled)
+        self.preview(filled)
 
     def _command(self, filled: FormResult) -> Content:
         style = "$text-disabled" if filled.errors else "$foreground"

@@ -25,7 +25,7 @@ STAY = Answer("stay", "Cancel", "escape")
 DETACH = Answer("detach", "Detach", "d")
 STOP = Answer("stop", "Stop and save", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
-STOP_NOW = Answer("stop_now", "Stop now", "n", grave=True)
+STOP_NOW = Answer("stop_now", "Stop now", "n", is_destructive=True)
 
 
 class RunControlScreen(DirtyRegionScreen):
@@ -38,11 +38,11 @@ class RunControlScreen(DirtyRegionScreen):
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
     """The run as far as it was followed."""
 
-    asked: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
     @dataclass
-    class Refused(Message):
+    class CommandFailed(Message):
         """A command could not be handed to the engine."""
 
         command: str
@@ -54,7 +54,7 @@ class RunControlScreen(DirtyRegionScreen):
         self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
 
     @property
-    def _host(self) -> "AccelApp":
+    def _accel_app(self) -> "AccelApp":
         return cast("AccelApp", self.app)
 
     @property
@@ -62,13 +62,13 @@ class RunControlScreen(DirtyRegionScreen):
         """Whether a script of the user's trains, which alone can keep its work."""
         return bool(self.state.info and self.state.info.script)
 
-    @on(Refused)
-    def _tell_refusal(self, message: Refused) -> None:
+    @on(CommandFailed)
+    def _notify_failure(self, message: CommandFailed) -> None:
         message.stop()
-        self._forget(message.command)
+        self._clear_pending(message.command)
         self.notify(message.words, severity="error", markup=False)
 
-    def watch_asked(self) -> None:
+    def watch_pending_commands(self) -> None:
         """What was asked for is not offered again."""
         self.refresh_bindings()
 
@@ -78,38 +78,38 @@ class RunControlScreen(DirtyRegionScreen):
         state = self.state
         match action:
             case "pause":
-                return state.live and not state.paused and "pause" not in self.asked
-            case "go_on":
-                return state.paused and "resume" not in self.asked
+                return state.live and not state.paused and "pause" not in self.pending_commands
+            case "resume":
+                return state.paused and "resume" not in self.pending_commands
             case "stop" | "learning_rate" | "detach":
                 return state.live
             case "checkpoint":
                 return state.live and not self._is_script
-            case "inside" | "log" | "search_log":
+            case "diagnostics" | "log" | "search_log":
                 return not self._is_script  # which keeps its model, its data and what it says to itself
-            case "take_up":
+            case "continue":
                 ended_early = state.info is not None and state.info.status in RESUMABLE
                 return ended_early and state.checkpoint is not None and not self._is_script
         return True
 
     def action_pause(self) -> None:
         """Ask for a pause."""
-        self._ask("pause")
+        self._send_command("pause")
 
-    def action_go_on(self) -> None:
+    def action_resume(self) -> None:
         """Ask to go on."""
-        self._ask("resume")
+        self._send_command("resume")
 
     def action_checkpoint(self) -> None:
         """Ask for a checkpoint."""
-        self._ask("checkpoint")
+        self._send_command("checkpoint")
 
     def action_stop(self) -> None:
         """Ask how to stop, and stop."""
 
         def stop(answer: str | None) -> None:
             if answer in ("stop", "stop_now"):
-                self._ask(answer)
+                self._send_command(answer)
 
         self._question = QuestionScreen(
             "Stop training?",
@@ -126,14 +126,14 @@ class RunControlScreen(DirtyRegionScreen):
 
         def change(rate: float | None) -> None:
             if rate is not None:
-                self._ask("learning_rate", rate)
+                self._send_command("learning_rate", rate)
 
         self._question = LearningRateScreen(self.state.learning_rate)
         self.app.push_screen(self._question, change)
 
-    def action_take_up(self) -> None:
+    def action_continue(self) -> None:
         """Train on from the last checkpoint."""
-        self._host.resume_run(self.directory)
+        self._accel_app.continue_run(self.directory)
 
     def action_detach(self) -> None:
         """Leave; the run goes on."""
@@ -154,7 +154,7 @@ class RunControlScreen(DirtyRegionScreen):
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         else:
-            self._host.show_runs()
+            self._accel_app.show_runs()
 
     def _leave(self, leave: Callable[[], object]) -> None:
         if not self.state.live:
@@ -163,7 +163,7 @@ class RunControlScreen(DirtyRegionScreen):
 
         def go(answer: str | None) -> None:
             if answer == "stop":
-                self._stop_and(leave)
+                self._stop_then(leave)
             elif answer == "detach":
                 leave()
 
@@ -177,25 +177,25 @@ class RunControlScreen(DirtyRegionScreen):
         self.app.push_screen(self._question, go)
 
     @work(thread=True, exit_on_error=False, group="stop")
-    def _stop_and(self, leave: Callable[[], object]) -> None:
+    def _stop_then(self, leave: Callable[[], object]) -> None:
         """Leave only when the engine has been asked: a program that ends takes no more work up."""
         try:
             request(self.directory, "stop")
         except RunError as error:
-            self.post_message(self.Refused("stop", str(error)))
+            self.post_message(self.CommandFailed("stop", str(error)))
         else:
             self.app.call_from_thread(leave)
 
-    def _ask(self, command: str, argument: float | None = None) -> None:
-        self.asked = (*self.asked, command)
+    def _send_command(self, command: str, argument: float | None = None) -> None:
+        self.pending_commands = (*self.pending_commands, command)
         self._request(command, argument)
 
-    def _forget(self, command: str) -> None:
-        self.asked = tuple(name for name in self.asked if name != command)
+    def _clear_pending(self, command: str) -> None:
+        self.pending_commands = tuple(name for name in self.pending_commands if name != command)
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self, command: str, argument: float | None) -> None:
         try:
             request(self.directory, command, argument)
         except RunError as error:
-            self.post_message(self.Refused(command, str(error)))
+            self.post_message(self.CommandFailed(command, str(error)))

@@ -24,7 +24,7 @@ from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.plan.starting import RESUMABLE
 from accel_tui.runs.comparison import MOST
-from accel_tui.screens.edit_run_screen import Change, EditedField, EditRunScreen
+from accel_tui.screens.edit_run_screen import Change, RunsToEdit, EditRunScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
@@ -35,11 +35,11 @@ from accel_tui.widgets.top_bar import TopBar
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-KEEP = Answer("keep", "Cancel", "escape")
-DELETE = Answer("delete", "Delete", "d", grave=True)
+CANCEL = Answer("keep", "Cancel", "escape")
+DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
-_OF_RUNS = frozenset({"filter", "compare", "label", "plan", "resume", "delete"})  # what there must be runs for
+_NEED_RUNS = frozenset({"filter", "compare", "edit", "duplicate", "continue", "delete"})  # what there must be runs for
 
 
 class RunsCommands(SearchedCommands):
@@ -66,10 +66,10 @@ class RunsScreen(Screen[None]):
         Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
         Binding("c", "compare", "Compare", id="runs.compare", tooltip="Compare the selected runs"),
         Binding(
-            "e", "label", "Edit", id="runs.label", tooltip="Edit name, note and tags; or the tags of all selected runs"
+            "e", "edit", "Edit", id="runs.label", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
-        Binding("n", "plan", "Duplicate", id="runs.plan", tooltip="Make a new run from the plan of this one"),
-        Binding("R", "resume", "Continue", id="runs.resume", tooltip="Continue from the run's last checkpoint"),
+        Binding("n", "duplicate", "Duplicate", id="runs.plan", tooltip="Make a new run from the plan of this one"),
+        Binding("R", "continue", "Continue", id="runs.resume", tooltip="Continue from the run's last checkpoint"),
         Binding(
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
@@ -83,16 +83,16 @@ class RunsScreen(Screen[None]):
 
     app: "AccelApp"
 
-    _words = getters.query_one("#words", Input)
+    _filter_input = getters.query_one("#words", Input)
 
     @dataclass
-    class Measured(Message):
+    class ContentsRead(Message):
         """It was found out what would be deleted."""
 
         runs: tuple[RunSummary, ...]
         contents: tuple[Contents, ...]
 
-    class Written(Message):
+    class RunsChanged(Message):
         """Runs were changed."""
 
     def __init__(self) -> None:
@@ -114,33 +114,33 @@ class RunsScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the selected runs, or else with the one under the cursor."""
         del parameters
-        runs, current = self._meant, self.table.current
-        if action in _OF_RUNS and not self.table.runs:
+        runs, current = self._target_runs, self.table.current
+        if action in _NEED_RUNS and not self.table.runs:
             return False
         match action:
-            case "label":
+            case "edit":
                 return bool(runs) and all(run.info for run in runs)
             case "delete":
                 return bool(runs) and not any(run.status and run.status.live for run in runs)
-            case "resume" | "plan":
+            case "continue" | "duplicate":
                 if current is None or current.info is None or current.info.plan is None:
                     return False
-                return action == "plan" or (current.info.status in RESUMABLE and current.checkpoint > 0)
+                return action == "duplicate" or (current.info.status in RESUMABLE and current.checkpoint > 0)
         return True
 
     @property
-    def _meant(self) -> tuple[RunSummary, ...]:
+    def _target_runs(self) -> tuple[RunSummary, ...]:
         """The runs that are chosen, or the one under the cursor."""
         return self.table.chosen or ((self.table.current,) if self.table.current else ())
 
     def action_filter(self) -> None:
         """Go to where the words are."""
-        self._words.focus()
+        self._filter_input.focus()
 
     def action_back(self) -> None:
         """Leave the words; choose none; show all; at last, go back to the plan."""
-        if self._words.has_focus or self.table.filter:
-            self._words.value = ""
+        if self._filter_input.has_focus or self.table.filter:
+            self._filter_input.value = ""
             self.table.focus()
         elif self.table.marks:
             self.table.marks = frozenset()
@@ -155,24 +155,24 @@ class RunsScreen(Screen[None]):
         """Lay the chosen ones side by side."""
         self._compare(self.table.chosen)
 
-    def action_resume(self) -> None:
+    def action_continue(self) -> None:
         """Let the run go on."""
         if self.table.current:
-            self.app.resume_run(self.table.current.directory)
+            self.app.continue_run(self.table.current.directory)
 
-    def action_plan(self) -> None:
+    def action_duplicate(self) -> None:
         """Go to the form with the run's plan in it."""
         if self.table.current and self.table.current.info:
             self.app.show_plan(self.table.current.info.plan)
 
-    def action_label(self) -> None:
+    def action_edit(self) -> None:
         """Ask for name, note and tags, or for the tags of all that are chosen."""
-        runs = self._meant
+        runs = self._target_runs
         info = runs[0].info
         if info is None:
             return
         shown = printable_fields(info)
-        question = EditedField(
+        question = RunsToEdit(
             [printable_line(run.id) for run in runs], shown.labels, str(shown.values.get("name") or "")
         )
 
@@ -186,24 +186,24 @@ class RunsScreen(Screen[None]):
 
     def action_delete(self) -> None:
         """Find out what would go, then ask."""
-        self._measure(self._meant)
+        self._read_contents(self._target_runs)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="measure")
-    def _measure(self, runs: tuple[RunSummary, ...]) -> None:
+    def _read_contents(self, runs: tuple[RunSummary, ...]) -> None:
         try:
-            self.post_message(self.Measured(runs, tuple(contents(run.directory) for run in runs)))
+            self.post_message(self.ContentsRead(runs, tuple(contents(run.directory) for run in runs)))
         except AccelError as error:
             self.app.notify(str(error), severity="error", markup=False)
 
-    @on(Measured)
-    def _ask_to_delete(self, event: Measured) -> None:
+    @on(ContentsRead)
+    def _ask_to_delete(self, event: ContentsRead) -> None:
         def delete(answer: str | None) -> None:
             if answer == "delete":
                 self._write(*(partial(remove, run.directory) for run in event.runs))
 
         title = event.runs[0].info.title if len(event.runs) == 1 and event.runs[0].info else f"{len(event.runs)} runs"
-        question, detail = printable(f"Delete {title}?"), printable(_going(event.runs, event.contents))
-        self.app.push_screen(QuestionScreen(question, detail, (KEEP, DELETE)), delete)
+        question, detail = printable(f"Delete {title}?"), printable(_deletion_detail(event.runs, event.contents))
+        self.app.push_screen(QuestionScreen(question, detail, (CANCEL, DELETE)), delete)
 
     @work(thread=True, exit_on_error=False, group="write")
     def _write(self, *acts: Callable[[], object]) -> None:
@@ -213,11 +213,11 @@ class RunsScreen(Screen[None]):
                 act()
             except AccelError as error:
                 self.app.notify(str(error), severity="error", markup=False)
-        self.post_message(self.Written())
+        self.post_message(self.RunsChanged())
 
-    @on(Written)
-    def _look_again(self) -> None:
-        self.table.look()
+    @on(RunsChanged)
+    def _reload(self) -> None:
+        self.table.refresh_runs()
 
     @on(RunsTable.Compared)
     def _compare_chosen(self, event: RunsTable.Compared) -> None:
@@ -233,19 +233,19 @@ class RunsScreen(Screen[None]):
             self.notify("Select two or more runs with space, then compare them.", severity="warning")
 
     @on(ScreenResume)
-    def _go_on(self) -> None:
-        self.table.look()
+    def _resume(self) -> None:
+        self.table.refresh_runs()
 
     @on(Input.Changed, "#words")
     def _filter(self, event: Input.Changed) -> None:
         self.table.filter = event.value
 
     @on(Input.Submitted, "#words")
-    def _leave_words(self) -> None:
+    def _focus_table(self) -> None:
         self.table.focus()
 
     @on(RunsTable.Listed)
-    def _take_list(self, event: RunsTable.Listed) -> None:
+    def _update_list(self, event: RunsTable.Listed) -> None:
         """Say when there is none, and which was lost meanwhile."""
         self.set_class(not event.runs, "-empty")
         self.query_one("#empty", Static).update(
@@ -271,7 +271,7 @@ class RunsScreen(Screen[None]):
         self.refresh_bindings()
 
 
-def _going(runs: Sequence[RunSummary], found: Sequence[Contents]) -> str:
+def _deletion_detail(runs: Sequence[RunSummary], found: Sequence[Contents]) -> str:
     """What goes with runs, and how large it is."""
     size = units.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from accel_tui.widgets.charts.run_panels import Panel
 
-AS_MANY_AS_FIT: tuple[str, ...] = ()
+AUTOMATIC: tuple[str, ...] = ()
 """What is answered when nothing shall be chosen."""
 
 
@@ -29,7 +29,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
     CSS_PATH = "select_charts_screen.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "tick", "Toggle", id="charts-choice.tick", tooltip="Show or hide this chart"),
+        Binding("space,enter", "toggle_chart", "Toggle", id="charts-choice.tick", tooltip="Show or hide this chart"),
         Binding("escape,a,q", "done", "Done", id="charts-choice.done", tooltip="Show the selected charts"),
         Binding("d", "default", "Default", id="charts-choice.default", tooltip="Show as many charts as fit"),
     ]
@@ -40,7 +40,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
         super().__init__()
         self._panels = tuple(panels)
         self._shown = frozenset(shown)
-        self._ticked = set(shown)
+        self._selected = set(shown)
 
     def compose(self) -> ComposeResult:
         """A list with a box for each chart."""
@@ -52,23 +52,23 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
             yield Label("[@click=screen.default]d: as many as fit[/]", classes="detail")
 
     def _words(self, panel: Panel) -> Content:
-        return Content(f"{'[x]' if panel.id in self._ticked else '[ ]'} {panel.title}")
+        return Content(f"{'[x]' if panel.id in self._selected else '[ ]'} {panel.title}")
 
-    def action_tick(self) -> None:
+    def action_toggle_chart(self) -> None:
         """Tick what is marked, or no longer."""
         self._list.action_select()
 
     @on(OptionList.OptionSelected)
-    def _tick(self, event: OptionList.OptionSelected) -> None:
+    def _toggle_chart(self, event: OptionList.OptionSelected) -> None:
         panel = self._panels[event.option_index]
-        self._ticked ^= {panel.id}
+        self._selected ^= {panel.id}
         self._list.replace_option_prompt_at_index(event.option_index, self._words(panel))
 
     def action_done(self) -> None:
         """Show those that are ticked."""
-        changed = self._ticked and self._ticked != self._shown
-        self.dismiss(tuple(panel.id for panel in self._panels if panel.id in self._ticked) if changed else None)
+        changed = self._selected and self._selected != self._shown
+        self.dismiss(tuple(panel.id for panel in self._panels if panel.id in self._selected) if changed else None)
 
     def action_default(self) -> None:
         """Choose nothing."""
-        self.dismiss(AS_MANY_AS_FIT)
+        self.dismiss(AUTOMATIC)

@@ -10,7 +10,7 @@ SMALLEST = Size(60, 16)
 """The smallest terminal, in columns and rows, in which the program can be used."""
 
 
-def too_small(size: Size) -> bool:
+def is_too_small(size: Size) -> bool:
     """Whether a terminal is smaller than :data:`SMALLEST` in any direction."""
     return size.width < SMALLEST.width or size.height < SMALLEST.height
 

@@ -16,15 +16,15 @@ from textual.strip import Strip
 
 from accel_engine.text import is_seen
 
-_NARROW = re.compile(r"[ -~\u00a0-\u00ac\u00ae-\u02ff\u2500-\u259f\u2800-\u28ff]*")
+_SINGLE_CELL = re.compile(r"[ -~\u00a0-\u00ac\u00ae-\u02ff\u2500-\u259f\u2800-\u28ff]*")
 """Text of which every character surely takes one cell: Latin, boxes and blocks, braille."""
 
 _SGR = re.compile(r"\x1b\[([\d;]*)m")
 _RESET = "\x1b[0m"
-_OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
+_ATTRIBUTE_END = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
 """What ends an attribute, by what begins it (ECMA-48, 8.3.117)."""
 
-_UNSEEN = frozenset("12358")
+_INVISIBLE_ON_BLANK = frozenset("12358")
 """Attributes that show on no blank: bold, dim, italic, blinking, hidden."""
 
 _CHANGES = re.compile(b"\1+")
@@ -49,7 +49,7 @@ class _CellStyle:
     attributes: tuple[str, ...] = ()
     colour: str = ""
     background: str = ""
-    around: tuple[str, str] | None = None
+    wrapper: tuple[str, str] | None = None
     blank: Self | None = None
     cells: "_Cells" = field(init=False)
 
@@ -63,13 +63,13 @@ _Cell = tuple[str, _CellStyle]  # a wide character stands in its first cell; the
 class _Cells(dict[str, _Cell]):
     """The cells of a pen: one of each, so that thousands of them in a frame are not made, and compared by identity."""
 
-    def __init__(self, pen: _CellStyle) -> None:
+    def __init__(self, cell_style: _CellStyle) -> None:
         super().__init__()
-        self._pen = pen
+        self._cell_style = cell_style
 
     def __missing__(self, text: str) -> _Cell:
-        pen = (self._pen.blank or self._pen) if text == " " else self._pen
-        self[text] = (text, pen) if pen is self._pen else pen.cells[text]
+        cell_style = (self._cell_style.blank or self._cell_style) if text == " " else self._cell_style
+        self[text] = (text, cell_style) if cell_style is self._cell_style else cell_style.cells[text]
         return self[text]
 
 
@@ -77,13 +77,13 @@ class Canvas:
     """The picture on a terminal, as far as it is known; what is painted again as it is costs nothing."""
 
     def __init__(self) -> None:
-        self.spell: Callable[[str], str] | None = None
+        self.transliterate: Callable[[str], str] | None = None
         """Writes text in the characters that the terminal has, with as many cells; ``None`` where it has all."""
         self._rows: dict[int, list[_Cell | None]] = {}
-        self._pens: dict[Style | None, _CellStyle] = {}
-        self._known: dict[tuple[str, str], _CellStyle] = {}
+        self._cell_styles: dict[Style | None, _CellStyle] = {}
+        self._styles_by_sequence: dict[tuple[str, str], _CellStyle] = {}
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Know nothing of the terminal any more: it was cleared, resized, or written on by another."""
         self._rows.clear()
 
@@ -97,7 +97,7 @@ class Canvas:
         Returns:
             What changes the terminal accordingly: from any place of its cursor, with and to its default style.
         """
-        brush = _Brush()
+        writer = _SequenceWriter()
         for y, x, strip in pieces:
             cells = self._cells(strip, console)
             row = self._rows.setdefault(y, [])
@@ -113,48 +113,48 @@ class Canvas:
             if end < len(row) and (after := row[end]) and not after[0]:
                 row[end] = None
             row[x:end] = cells
-            _paint_changes(brush, y, x, old, cells)
-        return brush.finish()
+            _paint_changes(writer, y, x, old, cells)
+        return writer.finish()
 
     def _cells(self, strip: Strip, console: Console) -> list[_Cell]:
         cells: list[_Cell] = []
         for text, style, control in strip:
             if control:
                 continue
-            if self.spell:
-                text = self.spell(text)
-            pen = self._pens.get(style) or self._pen(style, console)
-            if _NARROW.fullmatch(text):
-                cells += map(pen.cells.__getitem__, text)
+            if self.transliterate:
+                text = self.transliterate(text)
+            cell_style = self._cell_styles.get(style) or self._cell_style(style, console)
+            if _SINGLE_CELL.fullmatch(text):
+                cells += map(cell_style.cells.__getitem__, text)
             else:
-                _add_uneven(cells, text, pen)
+                _add_wide_text(cells, text, cell_style)
         return cells
 
-    def _pen(self, style: Style | None, console: Console) -> _CellStyle:
-        if len(self._pens) > 5000:  # styles carry what was under the mouse, too: there is no end of them
-            self._pens.clear()
+    def _cell_style(self, style: Style | None, console: Console) -> _CellStyle:
+        if len(self._cell_styles) > 5000:  # styles carry what was under the mouse, too: there is no end of them
+            self._cell_styles.clear()
         # Textual knows best how it renders a style; a NUL is in none.
         before, _, after = Strip([Segment("\0", style)]).render(console).partition("\0")
-        if (before, after) not in self._known:
-            self._known[before, after] = self._parse(before, after)
-        self._pens[style] = self._known[before, after]
-        return self._pens[style]
+        if (before, after) not in self._styles_by_sequence:
+            self._styles_by_sequence[before, after] = self._parse(before, after)
+        self._cell_styles[style] = self._styles_by_sequence[before, after]
+        return self._cell_styles[style]
 
     def _parse(self, before: str, after: str) -> _CellStyle:
         if (before, after) == ("", ""):
             return _DEFAULT
         codes = _SGR.fullmatch(before)
         if codes is None or after != _RESET:
-            return _CellStyle(around=(before, after))
+            return _CellStyle(wrapper=(before, after))
         attributes, colours = _split(codes[1].split(";"))
         colour, background = colours.get(True, ""), colours.get(False, "")
-        if not _UNSEEN.issuperset(attributes):
+        if not _INVISIBLE_ON_BLANK.issuperset(attributes):
             return _CellStyle(attributes, colour, background)
         if not attributes and not colour:
             return _CellStyle(background=background)
         # Through the same door, so that all that share a background share the pen of blanks.
         key = (f"\x1b[{background}m", _RESET) if background else ("", "")
-        blank = self._known.setdefault(key, _CellStyle(background=background) if background else _DEFAULT)
+        blank = self._styles_by_sequence.setdefault(key, _CellStyle(background=background) if background else _DEFAULT)
         return _CellStyle(attributes, colour, background, blank=blank)
 
 
@@ -162,12 +162,12 @@ _DEFAULT = _CellStyle()
 _TEXT, _PEN = itemgetter(0), itemgetter(1)
 
 
-class _Brush:
+class _SequenceWriter:
     """Collects what to write, and knows where the cursor is and which pen is on."""
 
     def __init__(self) -> None:
         self._written: list[str] = []
-        self._pen = _DEFAULT
+        self._cell_style = _DEFAULT
         self._at: tuple[int, int] | None = None
 
     def move(self, y: int, x: int, skipped: list[_Cell]) -> None:
@@ -180,9 +180,9 @@ class _Brush:
         elif ahead:
             skipped = skipped[-ahead:]
             text = "".join(map(_TEXT, skipped))
-            cheap = len(skipped) == ahead and len(text.encode()) <= _LONGEST_JUMP and _NARROW.fullmatch(text)
-            on = self._pen
-            if cheap and all(pen is on or (text == " " and pen is on.blank) for text, pen in skipped):
+            cheap = len(skipped) == ahead and len(text.encode()) <= _LONGEST_JUMP and _SINGLE_CELL.fullmatch(text)
+            on = self._cell_style
+            if cheap and all(cell_style is on or (text == " " and cell_style is on.blank) for text, cell_style in skipped):
                 self._written.append(text)
             else:
                 self._written.append(f"\x1b[{ahead}C" if ahead > 1 else "\x1b[C")
@@ -190,31 +190,31 @@ class _Brush:
 
     def write(self, cells: list[_Cell]) -> None:
         """Write cells from where the cursor is."""
-        on, write = self._pen, self._written.append
-        for pen, run in groupby(cells, _PEN):
+        on, write = self._cell_style, self._written.append
+        for cell_style, run in groupby(cells, _PEN):
             text = "".join(map(_TEXT, run))
-            if pen is not on and not (pen is on.blank and not text.strip(" ")):
-                write(_change(on, pen))
-                on = pen
-            if on.around:
-                write(text.join(on.around))
+            if cell_style is not on and not (cell_style is on.blank and not text.strip(" ")):
+                write(_change(on, cell_style))
+                on = cell_style
+            if on.wrapper:
+                write(text.join(on.wrapper))
                 on = _DEFAULT
             else:
                 write(text)
-        self._pen = on
+        self._cell_style = on
         text = "".join(map(_TEXT, cells))
         # Terminals do not agree on the width of every character: after an uneven one the place is not sure.
-        sure = self._at and len(text) == len(cells) and _NARROW.fullmatch(text)
+        sure = self._at and len(text) == len(cells) and _SINGLE_CELL.fullmatch(text)
         self._at = (self._at[0], self._at[1] + len(cells)) if self._at and sure else None
 
     def finish(self) -> str:
         """Take the pen off; all that is to be written."""
-        if self._pen is not _DEFAULT:
+        if self._cell_style is not _DEFAULT:
             self._written.append(_RESET)
         return "".join(self._written)
 
 
-def _paint_changes(brush: _Brush, y: int, x: int, old: list[_Cell | None], new: list[_Cell]) -> None:
+def _paint_changes(writer: _SequenceWriter, y: int, x: int, old: list[_Cell | None], new: list[_Cell]) -> None:
     painted = 0
     for change in _CHANGES.finditer(bytes(map(is_not, old, new))):
         first, last = change.span()
@@ -224,25 +224,25 @@ def _paint_changes(brush: _Brush, y: int, x: int, old: list[_Cell | None], new: 
             last += 1
         first = max(first, painted)
         if first < last:
-            brush.move(y, x + first, new[painted:first])
-            brush.write(new[first:last])
+            writer.move(y, x + first, new[painted:first])
+            writer.write(new[first:last])
             painted = last
 
 
-def _add_uneven(cells: list[_Cell], text: str, pen: _CellStyle) -> None:
+def _add_wide_text(cells: list[_Cell], text: str, cell_style: _CellStyle) -> None:
     for character in text:
         width = cell_len(character)
         if not is_seen(character):  # the last place where that can be seen to: the terminal would obey it
-            cells += repeat(pen.cells["?"], width)
+            cells += repeat(cell_style.cells["?"], width)
         elif width:
-            cells.append(pen.cells[character])
-            cells += repeat(pen.cells[""], width - 1)
+            cells.append(cell_style.cells[character])
+            cells += repeat(cell_style.cells[""], width - 1)
         elif cells:  # an accent or a joiner belongs to the character before it
             place = len(cells) - 1
             while place and not cells[place][0]:
                 place -= 1
-            text, pen = cells[place]
-            cells[place] = pen.cells[text + character]
+            text, cell_style = cells[place]
+            cells[place] = cell_style.cells[text + character]
 
 
 def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:
@@ -268,12 +268,12 @@ def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:
 @lru_cache(maxsize=1024)
 def _change(old: _CellStyle, new: _CellStyle) -> str:
     """What puts one pen on in place of another."""
-    if new.around:
+    if new.wrapper:
         return _RESET if old is not _DEFAULT else ""
     gone = [code for code in old.attributes if code not in new.attributes]
-    if any(code not in _OFF for code in gone) or (new.background == "" and new.colour == "" and not new.attributes):
+    if any(code not in _ATTRIBUTE_END for code in gone) or (new.background == "" and new.colour == "" and not new.attributes):
         return _join("0", *new.attributes, new.colour, new.background)
-    codes = list(dict.fromkeys(_OFF[code] for code in gone))
+    codes = list(dict.fromkeys(_ATTRIBUTE_END[code] for code in gone))
     codes += new.attributes if gone else [code for code in new.attributes if code not in old.attributes]
     if new.colour != old.colour:
         codes.append(new.colour or "39")

@@ -24,7 +24,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-UNDERSTOOD = (
+TEXTUAL_SUPPORTED = (
     all(hasattr(Compositor, name) for name in ("reflow", "render_partial_update", "visible_widgets"))
     and all(hasattr(Screen, name) for name in ("_refresh_layout", "_compositor_refresh"))
     and all(hasattr(Widget.virtual_size, name) for name in ("_layout", "_repaint"))
@@ -32,7 +32,7 @@ UNDERSTOOD = (
 """Whether this version of Textual puts screens together as it is known here."""
 
 _SIDES = ("top", "right", "bottom", "left")
-_UNEVEN = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
+_DECORATIONS = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
 """What makes a container show more than its background."""
 
 
@@ -43,8 +43,8 @@ class DirtyRegions(CompositorUpdate):
         pieces: Row, column of the first cell, and the strip.
     """
 
-    def __init__(self, pieces: list[tuple[int, int, Strip]]) -> None:
-        self.pieces = pieces
+    def __init__(self, strips: list[tuple[int, int, Strip]]) -> None:
+        self.strips = strips
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Nothing: an app takes updates of the screen by the other way."""
@@ -53,7 +53,7 @@ class DirtyRegions(CompositorUpdate):
 
     def render_segments(self, console: Console) -> str:
         """What paints them, for who knows nothing of what is on the terminal."""
-        return "".join(f"{Control.move_to(x, y).segment.text}{strip.render(console)}" for y, x, strip in self.pieces)
+        return "".join(f"{Control.move_to(x, y).segment.text}{strip.render(console)}" for y, x, strip in self.strips)
 
 
 class DirtyRegionScreen(Screen[None]):
@@ -64,16 +64,16 @@ class DirtyRegionScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        if UNDERSTOOD:
+        if TEXTUAL_SUPPORTED:
             self._compositor = DirtyRegionCompositor()
-        self._spots: dict[Widget, list[Region]] | None = None
+        self._areas: dict[Widget, list[Region]] | None = None
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Paint, or lay out, which paints what is elsewhere then; Textual does both for whatever is mounted."""
         return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
-        with _settled():
+        with _without_layout_requests():
             super()._refresh_layout(size, scroll)
 
     def _compositor_refresh(self) -> None:
@@ -82,42 +82,42 @@ class DirtyRegionScreen(Screen[None]):
         super()._compositor_refresh()
 
     @contextmanager
-    def painted_at_once(self) -> Iterator[None]:
+    def immediate_paint(self) -> Iterator[None]:
         """Paint the changes of all :class:`DirtyRegionWidget` at the end of the block, without a message or a timer.
 
         For what comes many times a second and changes a few digits: there, those would cost more than the digits.
         """
-        self._spots = {}
+        self._areas = {}
         try:
             yield
         finally:
-            spots, self._spots = self._spots, None
+            areas, self._areas = self._areas, None
             compositor = self._compositor
             batched = self.app._batch_count  # while anything is, nothing is painted
             alone = self.app.screen is self and not (batched or self._layout_required)
-            for widget, regions in spots.items():
+            for widget, regions in areas.items():
                 if alone and isinstance(compositor, DirtyRegionCompositor):
                     compositor.mark(widget, regions)
                 else:
                     Widget.refresh(widget, *regions)
-            if alone and spots:
+            if alone and areas:
                 self._compositor_refresh()
 
-    def takes(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
+    def queue_regions(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
         """Take regions of a widget's content to be painted, where they are to be painted at once."""
-        if self._spots is None:
+        if self._areas is None:
             return False
-        self._spots.setdefault(widget, []).extend(regions)
+        self._areas.setdefault(widget, []).extend(regions)
         return True
 
 
 @contextmanager
-def _settled() -> Iterator[None]:
+def _without_layout_requests() -> Iterator[None]:
     """Have widgets take the sizes that a layout gives them; Textual has each ask for another layout, and for painting.
 
     What a size changes is painted with the layout as it is, and what scrolls asks for itself.
     """
-    if not UNDERSTOOD:
+    if not TEXTUAL_SUPPORTED:
         yield
         return
     given = Widget.virtual_size
@@ -135,32 +135,32 @@ class DirtyRegionWidget(Widget):
     It keeps no lines, as Textual does, but the styles of its pieces.
     """
 
-    _pens: Mapping[str, Style] = MappingProxyType({})
+    _cell_styles: Mapping[str, Style] = MappingProxyType({})
 
-    def look(self, name: str) -> Style:
+    def resolve_style(self, name: str) -> Style:
         """What a style that it calls so is now."""
         raise NotImplementedError
 
-    def pen(self, name: str) -> Style:
+    def cell_style(self, name: str) -> Style:
         """The same, as this terminal shows it."""
-        if name not in self._pens:
-            segments = [Segment(" ", self.look(name))]
+        if name not in self._cell_styles:
+            segments = [Segment(" ", self.resolve_style(name))]
             for line_filter in self.get_line_filters():
                 segments = line_filter.apply(segments, self.background_colors[1])
-            self._pens = {**self._pens, name: segments[0].style or Style.null()}
-        return self._pens[name]
+            self._cell_styles = {**self._cell_styles, name: segments[0].style or Style.null()}
+        return self._cell_styles[name]
 
     def notify_style_update(self) -> None:
         """Forget styles, since the theme may be another."""
         super().notify_style_update()
-        self._pens = {}
+        self._cell_styles = {}
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> "DirtyRegionWidget":
         """As any widget; but the regions of one that is on screen may be painted at once."""
         alone = bool(regions) and repaint and not (layout or recompose) and self.is_mounted
-        if not (alone and isinstance(self.screen, DirtyRegionScreen) and self.screen.takes(self, regions)):
+        if not (alone and isinstance(self.screen, DirtyRegionScreen) and self.screen.queue_regions(self, regions)):
             super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
         return self
 
@@ -170,8 +170,8 @@ class DirtyRegionCompositor(Compositor):
 
     def __init__(self) -> None:
         super().__init__()
-        self._laid_out: CompositorMap = {}
-        self._marked: list[tuple[Region, Widget]] = []
+        self._last_map: CompositorMap = {}
+        self._marked_areas: list[tuple[Region, Widget]] = []
         self._on_top: dict[Widget, bool] = {}
         self._layout: object = None
 
@@ -181,9 +181,9 @@ class DirtyRegionCompositor(Compositor):
         Textual compares with what it was asked last. Where a new widget is may have been asked before it was ever
         painted, and the list of a field then stayed unseen.
         """
-        self._full_map = self._laid_out
+        self._full_map = self._last_map
         result = super().reflow(parent, size)
-        self._laid_out = self._full_map
+        self._last_map = self._full_map
         return result
 
     def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
@@ -192,11 +192,11 @@ class DirtyRegionCompositor(Compositor):
             return
         place, clip = self.visible_widgets[widget]
         origin = place.offset + widget.content_offset
-        spots = [spot for region in regions if (spot := region.translate(origin).intersection(clip))]
+        areas = [area for region in regions if (area := region.translate(origin).intersection(clip))]
         if self._is_on_top(widget):
-            self._marked += [(spot, widget) for spot in spots]
+            self._marked_areas += [(area, widget) for area in areas]
         else:
-            self._dirty_regions.update(spots)
+            self._dirty_regions.update(areas)
 
     def _is_on_top(self, widget: Widget) -> bool:
         """Whether no other widget covers any of this one."""
@@ -212,24 +212,24 @@ class DirtyRegionCompositor(Compositor):
     def render_partial_update(self) -> DirtyRegions | None:  # type: ignore[override]
         """Put the spots together."""
         places = self.visible_widgets  # a widget that asks for a place while it is painted may have all laid out anew
-        spots = [(spot, widget) for spot, widget in chain(self._marked, self._spots()) if widget in places]
-        pieces = [
-            (y, spot.x, strip)
-            for spot, widget in spots
+        areas = [(area, widget) for area, widget in chain(self._marked_areas, self._areas()) if widget in places]
+        strips = [
+            (y, area.x, strip)
+            for area, widget in areas
             for y, strip in zip(
-                spot.line_range,
-                self._strips(widget, spot, places[widget][0].offset),
+                area.line_range,
+                self._strips(widget, area, places[widget][0].offset),
                 strict=True,
             )
         ]
         self._forget()
-        return DirtyRegions(pieces) if pieces else None
+        return DirtyRegions(strips) if strips else None
 
-    def _strips(self, widget: Widget, spot: Region, origin: Offset) -> list[Strip]:
+    def _strips(self, widget: Widget, area: Region, origin: Offset) -> list[Strip]:
         """What a widget shows in a spot; containers are not asked for what is between the widgets that they hold."""
-        if _is_even(widget):
-            return [_blank(widget, spot.width)] * spot.height
-        return widget.render_lines(spot.translate(-origin))
+        if _is_plain(widget):
+            return [_blank(widget, area.width)] * area.height
+        return widget.render_lines(area.translate(-origin))
 
     def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
         """Put the whole screen together."""
@@ -238,19 +238,19 @@ class DirtyRegionCompositor(Compositor):
 
     def _forget(self) -> None:
         self._dirty_regions.clear()
-        self._marked.clear()
+        self._marked_areas.clear()
 
-    def _spots(self) -> Iterator[tuple[Region, Widget]]:
+    def _areas(self) -> Iterator[tuple[Region, Widget]]:
         """What is to be painted anew, in rectangles that show one widget each, and that widget."""
-        dirty = {spot for region in self._dirty_regions if (spot := region.intersection(self.size.region))}
-        parts = [part for part in dirty if not any(part != spot and spot.contains_region(part) for spot in dirty)]
+        dirty = {area for region in self._dirty_regions if (area := region.intersection(self.size.region))}
+        parts = [part for part in dirty if not any(part != area and area.contains_region(part) for area in dirty)]
         for widget, (place, clip) in self.visible_widgets.items() if parts else ():  # from front to back
             seen = place.intersection(clip)
             rest = []
             for part in parts:
-                if spot := part.intersection(seen):
-                    yield spot, widget
-                    rest += _without(part, spot)
+                if area := part.intersection(seen):
+                    yield area, widget
+                    rest += _subtract(part, area)
                 else:
                     rest.append(part)
             parts = rest
@@ -258,12 +258,12 @@ class DirtyRegionCompositor(Compositor):
                 break
 
 
-def _is_even(widget: Widget) -> bool:
+def _is_plain(widget: Widget) -> bool:
     """Whether a widget shows nothing but its background, the same everywhere."""
     return (
         widget.is_container
         and type(widget).render is Widget.render
-        and not any(widget.styles.has_rule(rule) for rule in _UNEVEN)
+        and not any(widget.styles.has_rule(rule) for rule in _DECORATIONS)
     )
 
 
@@ -276,7 +276,7 @@ def _blank(widget: Widget, width: int) -> Strip:
     return Strip(segments, width)
 
 
-def _without(whole: Region, part: Region) -> list[Region]:
+def _subtract(whole: Region, part: Region) -> list[Region]:
     """What is above, below, left and right of a part of a rectangle."""
     around = (
         Region.from_corners(whole.x, whole.y, whole.right, part.y),

@@ -5,7 +5,7 @@ from typing import IO, Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
-from accel_tui.terminal.saved_frame import ALTERNATE
+from accel_tui.terminal.saved_frame import ENTER_ALTERNATE_SCREEN
 
 
 class BestEffortWriter:
@@ -49,11 +49,11 @@ class DisconnectSafeDriver(LinuxDriver):
 class SavedFrameDriver(DisconnectSafeDriver):
     """Does not begin the alternate screen again, which some terminals would clear, until the shell has had it."""
 
-    _is_begun = False
+    _is_started = False
 
     def write(self, data: str) -> None:
         """Send it, but for that."""
-        if data == ALTERNATE and not self._is_begun:
-            self._is_begun = True
+        if data == ENTER_ALTERNATE_SCREEN and not self._is_started:
+            self._is_started = True
         else:
             super().write(data)

@@ -4,19 +4,19 @@ import math
 import time
 from collections.abc import Callable
 
-PROMPT_SECONDS = 0.25
+FAST_REPLY_SECONDS = 0.25
 """A terminal that answers within this time keeps up."""
 
-PATIENCE_SECONDS = 5.0
+REPLY_TIMEOUT_SECONDS = 5.0
 """A question that was not answered by then counts as lost: so seldom does the slowest link get a frame."""
 
-UNASKED_SECONDS = 0.5
+QUERY_INTERVAL_SECONDS = 0.5
 """A terminal that keeps up is asked no more often: each answer costs as much as a small frame."""
 
-UNASKED_BYTES = 1024
+QUERY_INTERVAL_BYTES = 1024
 """But for what takes a slow link long."""
 
-MOST_WAITING = 6
+MAX_QUEUED_WRITES = 6
 """Writes that may wait for the terminal to take them; a frame is up to three."""
 
 
@@ -34,54 +34,54 @@ class FlowControl:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._asked: float | None = None
-        self._took = math.inf
-        self._number = 0
-        self._last = -math.inf
-        self._unasked = 0
+        self._query_time: float | None = None
+        self._round_trip = math.inf
+        self._query_number = 0
+        self._last_query_time = -math.inf
+        self._bytes_since_query = 0
 
-    def has_room(self, waiting: int) -> bool:
+    def can_send(self, waiting: int) -> bool:
         """Whether a frame may be sent now.
 
         Args:
             waiting: Writes that the terminal has not taken yet.
         """
-        if waiting > MOST_WAITING:
+        if waiting > MAX_QUEUED_WRITES:
             return False
-        if self._asked is None or math.isinf(self._took):
+        if self._query_time is None or math.isinf(self._round_trip):
             return True
-        age = self._clock() - self._asked
-        if age > PATIENCE_SECONDS:
-            self._asked, self._took = None, age
+        age = self._clock() - self._query_time
+        if age > REPLY_TIMEOUT_SECONDS:
+            self._query_time, self._round_trip = None, age
             return True
-        return self._took <= PROMPT_SECONDS and age <= PROMPT_SECONDS
+        return self._round_trip <= FAST_REPLY_SECONDS and age <= FAST_REPLY_SECONDS
 
-    def sent(self, length: int) -> int | None:
+    def frame_sent(self, length: int) -> int | None:
         """Note that a frame of so many bytes goes out.
 
         Returns:
             The number of the question that shall follow it, a single digit; ``None`` while one is on its way, and
             while none is needed.
         """
-        if self._asked is not None:
+        if self._query_time is not None:
             return None
         now = self._clock()
-        self._unasked += length
-        prompt = self._took <= PROMPT_SECONDS
-        if prompt and now - self._last < UNASKED_SECONDS and self._unasked < UNASKED_BYTES:
+        self._bytes_since_query += length
+        prompt = self._round_trip <= FAST_REPLY_SECONDS
+        if prompt and now - self._last_query_time < QUERY_INTERVAL_SECONDS and self._bytes_since_query < QUERY_INTERVAL_BYTES:
             return None
-        self._asked = self._last = now
-        self._unasked = 0
-        self._number = self._number % 9 + 1
-        return self._number
+        self._query_time = self._last_query_time = now
+        self._bytes_since_query = 0
+        self._query_number = self._query_number % 9 + 1
+        return self._query_number
 
     @property
-    def expects(self) -> bool:
+    def expects_reply(self) -> bool:
         """Whether an answer is on its way that will come, as far as one can know."""
-        return self._asked is not None and not math.isinf(self._took)
+        return self._query_time is not None and not math.isinf(self._round_trip)
 
-    def answered(self, number: int) -> None:
+    def reply_received(self, number: int) -> None:
         """Note that the terminal has answered a question; one that was given up tells nothing."""
-        if self._asked is not None and number == self._number:
-            self._took = self._clock() - self._asked
-            self._asked = None
+        if self._query_time is not None and number == self._query_number:
+            self._round_trip = self._clock() - self._query_time
+            self._query_time = None

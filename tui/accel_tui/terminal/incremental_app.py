@@ -31,10 +31,10 @@ RETRY_SECONDS = 1 / 30
 LAST_SECONDS = 0.5
 """How long leaving waits for the terminal's last answer."""
 
-_QUESTION = "\x1b[1;{}H\x1b[6n"
+_CURSOR_QUERY = "\x1b[1;{}H\x1b[6n"
 """Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows; its column tells which question."""
 
-UNDERSTOOD = (
+TEXTUAL_SUPPORTED = (
     all(hasattr(App, name) for name in ("_display", "_begin_update", "_end_update", "_background_screens"))
     and {"strips", "region"} <= signature(_compositor.LayoutUpdate).parameters.keys()
     and {"chops", "spans", "chop_ends"} <= signature(_compositor.ChopsUpdate).parameters.keys()
@@ -46,7 +46,7 @@ UPDATES = _compositor.LayoutUpdate | _compositor.ChopsUpdate | DirtyRegions
 """The updates of the screen that are painted by way of the canvas."""
 
 
-class _Painted(_compositor.CompositorUpdate):
+class _CanvasUpdate(_compositor.CompositorUpdate):
     """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one.
 
     What makes a frame of it is written with it: each write wakes the thread that writes.
@@ -55,13 +55,13 @@ class _Painted(_compositor.CompositorUpdate):
     def __init__(
         self,
         canvas: Canvas,
-        link: FlowControl | None,
+        flow: FlowControl | None,
         update: _compositor.CompositorUpdate,
         frame: tuple[str, str],
         keep: Callable[[str], None] | None = None,
     ) -> None:
         self._canvas = canvas
-        self._link = link
+        self._flow = flow
         self._update = update
         self._frame = frame
         self._keep = keep
@@ -73,14 +73,14 @@ class _Painted(_compositor.CompositorUpdate):
 
     def render_segments(self, console: Console) -> str:
         """Give what changes the terminal."""
-        painted = self._canvas.paint(pieces(self._update), console)
+        painted = self._canvas.paint(strips_of(self._update), console)
         if self._keep:
             self._keep(painted)
         if not painted:
             return ""
-        number = self._link.sent(len(painted)) if self._link else None
+        number = self._flow.frame_sent(len(painted)) if self._flow else None
         begin, end = self._frame
-        return f"{begin}{painted}{_QUESTION.format(number) if number else ''}{end}"
+        return f"{begin}{painted}{_CURSOR_QUERY.format(number) if number else ''}{end}"
 
 
 class IncrementalApp(App[None]):
@@ -94,35 +94,35 @@ class IncrementalApp(App[None]):
         # Without colours, the terminal's own are all that there may be; Textual would make greys of others.
         super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
         self.stylesheet: StyleCache = StyleCache(variables=self.get_css_variables())
-        self.keep_first_frame: Callable[[str], None] | None = None
+        self.on_first_frame: Callable[[str], None] | None = None
         """What is told the first frame as it is sent to the terminal."""
         self._canvas = Canvas()
-        self._link = FlowControl()
-        self._held = False
-        self._framing = True  # whether Textual says where a frame begins and ends
-        self._leave: Callable[[], None] | None = None
+        self._flow = FlowControl()
+        self._is_frame_pending = False
+        self._textual_frames = True  # whether Textual says where a frame begins and ends
+        self._pending_exit: Callable[[], None] | None = None
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave, once the terminal has answered: its answer would else be typed into the shell."""
         leave = partial(super().exit, result, return_code, message)
-        if not self._link.expects:
+        if not self._flow.expects_reply:
             leave()
-        elif self._leave is None:
-            self._leave = leave
+        elif self._pending_exit is None:
+            self._pending_exit = leave
             asyncio.get_running_loop().call_later(LAST_SECONDS, leave)  # a signal may ask for it: no timer of the app's
 
     def action_suspend_process(self) -> None:
         """Let the shell have the terminal; likewise once that has answered."""
-        if self._leave is None:
-            self._leave = self._suspend
-            if self._link.expects:
+        if self._pending_exit is None:
+            self._pending_exit = self._suspend
+            if self._flow.expects_reply:
                 self.set_timer(LAST_SECONDS, self._suspend)
             else:
                 self._suspend()
 
     def _suspend(self) -> None:
-        if self._leave == self._suspend:  # not for the second time
-            self._leave = None
+        if self._pending_exit == self._suspend:  # not for the second time
+            self._pending_exit = None
             super().action_suspend_process()
 
     def send(self, words: str) -> None:
@@ -133,33 +133,33 @@ class IncrementalApp(App[None]):
     @on(events.Resize)
     def action_repaint(self) -> None:
         """Paint the whole screen anew, over whatever another program wrote there meanwhile."""
-        self._canvas.forget()
+        self._canvas.clear()
         self.screen.refresh()
 
     @on(events.CursorPosition)
-    def _take_answer(self, event: events.CursorPosition) -> None:
-        self._link.answered(event.x + 1)
-        if self._leave:
-            self._leave()
-        self._let_go()
+    def _handle_cursor_report(self, event: events.CursorPosition) -> None:
+        self._flow.reply_received(event.x + 1)
+        if self._pending_exit:
+            self._pending_exit()
+        self._retry_frame()
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
         # Textual's: every update of the screen comes by here.
-        if not UNDERSTOOD or not isinstance(renderable, UPDATES):
+        if not TEXTUAL_SUPPORTED or not isinstance(renderable, UPDATES):
             super()._display(screen, renderable)
-        elif self._held or screen.outer_size != self.size:
+        elif self._is_frame_pending or screen.outer_size != self.size:
             # The whole screen follows: once there is room, or once the screen has the terminal's new size. A terminal
             # puts what is beyond its edges on them, over what the canvas has there.
             return
-        elif self._link.has_room(self._waiting):
-            link = None if self._leave else self._link
-            keep, self.keep_first_frame = self.keep_first_frame, None
-            self._framing, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
-            super()._display(screen, _Painted(self._canvas, link, renderable, frame, keep))
-            self._framing = True
+        elif self._flow.can_send(self._queued_writes):
+            flow = None if self._pending_exit else self._flow
+            keep, self.on_first_frame = self.on_first_frame, None
+            self._textual_frames, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
+            super()._display(screen, _CanvasUpdate(self._canvas, flow, renderable, frame, keep))
+            self._textual_frames = True
         else:
-            self._held = True
-            self.set_timer(RETRY_SECONDS, self._let_go)
+            self._is_frame_pending = True
+            self.set_timer(RETRY_SECONDS, self._retry_frame)
 
     @property
     def _background_screens(self) -> "list[Screen[Any]]":
@@ -168,30 +168,30 @@ class IncrementalApp(App[None]):
         return [] if covers else super()._background_screens
 
     def _begin_update(self) -> None:
-        if self._framing:
+        if self._textual_frames:
             super()._begin_update()
 
     def _end_update(self) -> None:
-        if self._framing:
+        if self._textual_frames:
             super()._end_update()
 
-    def _let_go(self) -> None:
-        if not self._held:
+    def _retry_frame(self) -> None:
+        if not self._is_frame_pending:
             return
-        if self._link.has_room(self._waiting):
-            self._held = False
+        if self._flow.can_send(self._queued_writes):
+            self._is_frame_pending = False
             self.screen.refresh()
         else:
-            self.set_timer(RETRY_SECONDS, self._let_go)
+            self.set_timer(RETRY_SECONDS, self._retry_frame)
 
     @property
-    def _waiting(self) -> int:
+    def _queued_writes(self) -> int:
         """Writes that Textual's thread has not come to; 0 where a driver has no such thread."""
         queue = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
         return queue.qsize() if queue else 0
 
 
-def pieces(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Strip]]:
+def strips_of(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Strip]]:
     """What an update paints: row, column of the first cell, and the strip, cut to what is to be painted."""
     if isinstance(update, _compositor.LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):
@@ -200,7 +200,7 @@ def pieces(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Str
                 yield y, x, strip
                 x += strip.cell_length
     elif isinstance(update, DirtyRegions):
-        yield from update.pieces
+        yield from update.strips
     elif isinstance(update, _compositor.ChopsUpdate):
         for y, first, last in update.spans:
             for end, (x, chop) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):

@@ -51,19 +51,19 @@ class Notifier:
         self._environ = environ
         self._clock = clock
         self._title: str | None = None
-        self._told = 0.0
+        self._title_time = 0.0
 
     def show(self, state: "RunState") -> None:
         """Put how far a run is in the title; seldom, since every title may be a redraw of a window's frame."""
         now = self._clock()
-        fresh = self._title is None or not state.live or now - self._told >= TITLE_SECONDS
+        fresh = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
         if fresh and state.info and self._settings.title and has_title(self._environ):
             words = title_of(state)
             if words != self._title:
-                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._spelt(words)}\x07")
-                self._title, self._told = words, now
+                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._transliterated(words)}\x07")
+                self._title, self._title_time = words, now
 
-    def _spelt(self, words: str) -> str:
+    def _transliterated(self, words: str) -> str:
         return to_ascii(plain(words)) if self._settings.glyphs == "ascii" else plain(words)
 
     def ended(self, title: str, words: str) -> None:
@@ -109,16 +109,16 @@ def notification(title: str, words: str, environ: Mapping[str, str], way: str = 
         environ: The environment.
         way: ``osc9`` or ``osc777``; ``auto`` for what the environment says that the terminal understands.
     """
-    match _understood(environ) if way == "auto" else way:
+    match _supported_sequence(environ) if way == "auto" else way:
         case "osc9":
-            return _passed_on(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
+            return _passthrough(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
         case "osc777":
             said = ";".join(plain(part).replace(";", ",") for part in (title, words))
-            return _passed_on(f"\x1b]777;notify;{said}\x07", environ)
+            return _passthrough(f"\x1b]777;notify;{said}\x07", environ)
     return ""
 
 
-def _understood(environ: Mapping[str, str]) -> str:
+def _supported_sequence(environ: Mapping[str, str]) -> str:
     """The sequence that the terminal takes, or the one around tmux or screen, which leave its variables as they are."""
     term = environ.get("TERM", "")
     if {environ.get("TERM_PROGRAM"), environ.get("LC_TERMINAL")} & {*_OSC_9} or term in _OSC_9_TERMS:
@@ -130,7 +130,7 @@ def _understood(environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _passed_on(sequence: str, environ: Mapping[str, str]) -> str:
+def _passthrough(sequence: str, environ: Mapping[str, str]) -> str:
     """A sequence as tmux and screen hand it to the terminal; tmux drops it unless its allow-passthrough is on."""
     if "TMUX" in environ or environ.get("TERM", "").startswith("tmux"):
         doubled = sequence.replace("\x1b", "\x1b\x1b")
@@ -140,7 +140,7 @@ def _passed_on(sequence: str, environ: Mapping[str, str]) -> str:
     return sequence
 
 
-def worth_a_call(state: "RunState") -> bool:
+def is_notable_end(state: "RunState") -> bool:
     """Whether an end is news to who is elsewhere; who stopped a run knows."""
     return state.ended is None or state.ended.outcome is not Outcome.STOPPED
 

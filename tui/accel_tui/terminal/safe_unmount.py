@@ -18,12 +18,12 @@ class SafeUnmountApp(App[None]):
     """Takes no notice of what a widget misses that is being taken away."""
 
     def _handle_exception(self, error: Exception) -> None:
-        if isinstance(error, NoMatches | MountError) and self._is_taken_away(self._whose(error)):
+        if isinstance(error, NoMatches | MountError) and self._is_unmounting(self._failing_pump(error)):
             self.log.debug("missed while it was taken away", error)
             return
         super()._handle_exception(error)
 
-    def _whose(self, error: Exception) -> MessagePump:
+    def _failing_pump(self, error: Exception) -> MessagePump:
         """What failed; of what was put off, Textual's screen has forgotten it by now."""
         pump = active_message_pump.get(self)
         for frame, _ in walk_tb(error.__traceback__):
@@ -31,7 +31,7 @@ class SafeUnmountApp(App[None]):
                 pump = frame.f_locals.get("message_pump", pump)
         return pump
 
-    def _is_taken_away(self, pump: MessagePump) -> bool:
+    def _is_unmounting(self, pump: MessagePump) -> bool:
         """Whether no more is to come of it."""
         leaves = pump._closing or (isinstance(pump, Widget) and pump._pruning)  # noqa: SLF001 (as Textual asks)
         return leaves or self._exit or not self._running

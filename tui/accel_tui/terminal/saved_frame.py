@@ -16,10 +16,10 @@ import tty
 from accel_engine import __version__
 from accel_tui.settings.paths import SETTINGS, first_frame_path, settings_path
 
-ALTERNATE = "\x1b[?1049h"
+ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
 """Begins the screen that a full-screen program has to itself."""
 
-VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TMUX", SETTINGS)
+ENVIRONMENT = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TMUX", SETTINGS)
 """What may tell a program that it should paint differently."""
 
 
@@ -28,8 +28,8 @@ class SavedFrame:
 
     def __init__(self) -> None:
         size = tuple(os.get_terminal_size(sys.stdout.fileno()))
-        seen = [os.environ.get(name) for name in VARIABLES]
-        self._about = json.dumps([__version__, size, seen, _settled()])
+        seen = [os.environ.get(name) for name in ENVIRONMENT]
+        self._fingerprint = json.dumps([__version__, size, seen, _settings_stamp()])
         self._path = first_frame_path()
         self._shown: str | None = None
 
@@ -44,9 +44,9 @@ class SavedFrame:
             about, _, frame = self._path.read_text(encoding="utf-8").partition("\n")
         except (OSError, UnicodeError):
             return
-        if about == self._about:
+        if about == self._fingerprint:
             tty.setcbreak(sys.stdin, termios.TCSANOW)  # what is typed is not to be seen in the middle of it
-            sys.stdout.write(f"{ALTERNATE}\x1b[?25l\x1b[2J{frame}")
+            sys.stdout.write(f"{ENTER_ALTERNATE_SCREEN}\x1b[?25l\x1b[2J{frame}")
             sys.stdout.flush()
             self._shown = frame
 
@@ -57,11 +57,11 @@ class SavedFrame:
         with contextlib.suppress(OSError):  # then it is not there sooner next time
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             rest = self._path.with_suffix(f".{os.getpid()}")
-            rest.write_text(f"{self._about}\n{frame}", encoding="utf-8")
+            rest.write_text(f"{self._fingerprint}\n{frame}", encoding="utf-8")
             rest.replace(self._path)
 
 
-def _settled() -> tuple[int, int] | None:
+def _settings_stamp() -> tuple[int, int] | None:
     """What changes with the settings, as far as that can be told without reading them."""
     try:
         found = settings_path().stat()

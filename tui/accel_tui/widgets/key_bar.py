@@ -16,12 +16,12 @@ SPARE = (
     "detach",
     "log",
     "details",
-    "order",
+    "sort",
     "show_plan",
     "delete",
-    "label",
+    "edit",
     "back",
-    "mark",
+    "select",
 )
 """The actions whose keys are left out where there is no room, the first first; help tells them too."""
 

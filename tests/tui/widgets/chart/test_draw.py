@@ -81,7 +81,7 @@ def test_validations_too_close_to_tell_apart_are_joined() -> None:
 
 def test_a_line_of_validations_leaves_the_curve_that_it_runs_over_its_colour_by_turns() -> None:
     level = Series("training", curve(*[1.0] * 30))
-    over = Series("validation", points=tuple((step, 1.0) for step in range(30)), style="secondary")
+    has_ended = Series("validation", points=tuple((step, 1.0) for step in range(30)), style="secondary")
     frame = picture(level, over, x=Axis(0, 30))
     row = next(row for row in range(1, 7) if "⠤" in frame.text(row) or "⠒" in frame.text(row) or "⠉" in frame.text(row))
     styles = [STYLES[style] for style in frame.styles[row, 6:30]]

@@ -149,7 +149,7 @@ class Chart(ChartMouse):
             self._stale = False
         span = crop.column_span
         rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
-        return [Strip([Segment(text, self.pen(name)) for text, name in row]) for row in rows]
+        return [Strip([Segment(text, self.cell_style(name)) for text, name in row]) for row in rows]
 
     def await_layout(self) -> None:
         """Be drawn no sooner than it is painted again: it is about to have another size, or to be hidden."""
@@ -290,6 +290,6 @@ class Chart(ChartMouse):
             self._waiting = None
         return self._drawing.frame
 
-    def look(self, name: str) -> Style:
+    def resolve_style(self, name: str) -> Style:
         """What a style of a cell is in this theme."""
         return self.get_component_rich_style(f"chart--{name}")

@@ -139,8 +139,8 @@ class CompareCharts(ChartKeys):
     @property
     def _goes_to(self) -> int | None:
         if self._axis:
-            return self.steps if all(side.state.over for side in self.sides) else None
-        ends = [side.state.goes_to for side in self.sides]
+            return self.steps if all(side.state.has_ended for side in self.sides) else None
+        ends = [side.state.last_step for side in self.sides]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property

@@ -102,7 +102,7 @@ class RunCharts(ChartKeys, RunView):
         before, self.state = self.state, state
         if state.meters is not before.meters:
             self._read |= readings_of(state)
-        charted = (state.built, tuple(state.curves), tuple(state.validation), bool(state.rates), self._read, state.over)
+        charted = (state.built, tuple(state.curves), tuple(state.validation), bool(state.learning_rates), self._read, state.has_ended)
         if charted != self._charted:
             self._charted = charted
             self._panels = panels_of(state, self._read)
@@ -196,7 +196,7 @@ class RunCharts(ChartKeys, RunView):
         around = (scale_of(self.state, self.lens.x), self.state.marks, self.lens)
         fresh = any(new is not old for new, old in zip_longest(around, self._around))
         self._around = around
-        seldom = (self.state.rates, self.state.live, int(time.monotonic()))
+        seldom = (self.state.learning_rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
             chart = self._made[panel.id]
             if fresh:
@@ -216,8 +216,8 @@ class RunCharts(ChartKeys, RunView):
             chart = self._made[panel.id]
             marked = self.has_focus and panel.id == self.marked and len(self.shown) > 1
             chart.title = f"{_MARK} {panel.title}" if marked else panel.title
-            chart.empty = "no steps recorded" if self.state.over else "waiting for the first step"
-            chart.end = self.state.goes_to
+            chart.empty = "no steps recorded" if self.state.has_ended else "waiting for the first step"
+            chart.end = self.state.last_step
             chart.explains = panel == explaining
         self._tell()
 

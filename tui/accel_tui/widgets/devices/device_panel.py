@@ -75,7 +75,7 @@ class DevicePanel(DirtyRegionWidget):
             self._make()
         return [self._line(y - self.gutter.top).crop(crop.x, crop.right) for y in crop.line_range]
 
-    def look(self, name: str) -> Style:
+    def resolve_style(self, name: str) -> Style:
         """What a style of the words is here."""
         style = (self.visual_style + TextualStyle.parse(name)).rich_style
         app, opacity = self.app, self.styles.text_opacity  # as Textual has it where it paints the text of a widget
@@ -92,8 +92,8 @@ class DevicePanel(DirtyRegionWidget):
 
     def _line(self, row: int) -> Strip:
         pieces = self._lines[row] if 0 <= row < len(self._lines) else ()
-        blank = self.pen("")
-        words = [Segment(" " * self.gutter.left, blank), *(Segment(text, self.pen(name)) for text, name in pieces)]
+        blank = self.cell_style("")
+        words = [Segment(" " * self.gutter.left, blank), *(Segment(text, self.cell_style(name)) for text, name in pieces)]
         return Strip(words).adjust_cell_length(self.outer_size.width, blank)
 
 

@@ -48,7 +48,7 @@ class PlanForm(Widget):
     surveyed: reactive[DatasetEntry | None] = reactive(None, init=False)
     """What was found in the user's own data."""
 
-    broken: reactive[tuple[str, str]] = reactive(("", ""), init=False)
+    data_problem: reactive[tuple[str, str]] = reactive(("", ""), init=False)
     """Data that could not be looked into, and why."""
 
     @dataclass
@@ -97,7 +97,7 @@ class PlanForm(Widget):
         """What the form makes now."""
         devices = None if self.inventory is None else self.inventory.devices
         filled = form.fill({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
-        data, reason = self.broken
+        data, reason = self.data_problem
         if data == filled.plan.data:
             return replace(filled, errors={"data": reason, **filled.errors})
         return filled
@@ -127,7 +127,7 @@ class PlanForm(Widget):
         if self.is_mounted:
             self._look()
 
-    def watch_broken(self) -> None:
+    def watch_data_problem(self) -> None:
         """The data is wrong after all."""
         if self.is_mounted:
             self._look()

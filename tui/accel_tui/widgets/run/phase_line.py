@@ -22,18 +22,18 @@ _SHORT = 2.0  # seconds of a phase that nobody wonders about
 class PhaseLine(RunLine):
     """One line: the phase at the left; epoch, step, rates and the use of the devices at the right."""
 
-    asked: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
-    def watch_asked(self) -> None:
+    def watch_pending_commands(self) -> None:
         """Say what was asked for."""
         self.tell()
 
     def pieces(self, state: RunState) -> list[Piece]:
         """The phase now, and as many of the figures as there is room for."""
         left = phase(state, state.now)
-        if self.asked:
-            left.append((f"  requested: {', '.join(self.asked).replace('_', ' ')}", "$warning"))
+        if self.pending_commands:
+            left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
         pairs, room = progress(state), self.width - length(left)
         while pairs and (gap := room - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
@@ -55,9 +55,9 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
         return [("opening…", "$text-muted")]
     if state.lost:
         return [("✗ lost", "bold $error")]
-    if state.ended and state.over:
+    if state.ended and state.has_ended:
         sign, style = _ENDS[state.ended.outcome]
-        took = figures.time_taken("after", state.ended.seconds, state.worked, state.resumed_at).lstrip(", ")
+        took = figures.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
         return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
             ("" if brief else f"  {took}", "$text-muted"),

@@ -10,7 +10,7 @@ from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.units import counted
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import means_of, whereabouts
+from accel_tui.run.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
 _LABEL, _VALUE = 15, 26
@@ -31,7 +31,7 @@ class RunDetails(RunText):
     def parts(self, state: RunState) -> tuple[object, ...]:
         """What is told."""
         tried = (state.xla, state.micro_batches)
-        rare = (state.info, state.built, *tried, state.work, state.devices, state.met, state.checkpoint, state.model)
+        rare = (state.info, state.built, *tried, state.work, state.devices, state.workers_met, state.checkpoint, state.model)
         return *rare, _learning_rate(state)
 
     def words(self, state: RunState) -> Content:
@@ -47,8 +47,8 @@ class RunDetails(RunText):
             facts.append(("learning rate", rate))
         if state.devices:
             facts += _devices(state, state.devices)
-        if met := state.met:
-            facts += [("workers", whereabouts(met)), ("all-reduce", means_of(met))]
+        if met := state.workers_met:
+            facts += [("workers", worker_locations(met)), ("all-reduce", reduction_name(met))]
         if saved := state.checkpoint:
             at = time.strftime("%H:%M:%S", time.localtime(saved.time))
             facts.append(("checkpoint", f"step {saved.step:,} at {at}"))

@@ -53,14 +53,14 @@ class RunLine(RunView, DirtyRegionWidget):
             if end > crop.x and x < crop.right:
                 if not segments:
                     first = x
-                segments.append(Segment(text, self.pen(style)))
+                segments.append(Segment(text, self.cell_style(style)))
             x = end
-        blank = Segment(" " * max(0, crop.right - x), self.pen(""))
+        blank = Segment(" " * max(0, crop.right - x), self.cell_style(""))
         strip = Strip([*segments, blank])
         if segments:
             strip = strip.crop(crop.x - first, crop.right - first)
-        return [strip if y == 0 else Strip.blank(crop.width, self.pen("")) for y in crop.line_range]
+        return [strip if y == 0 else Strip.blank(crop.width, self.cell_style("")) for y in crop.line_range]
 
-    def look(self, name: str) -> Style:
+    def resolve_style(self, name: str) -> Style:
         """What a style of a piece is here."""
         return (self.visual_style + TextualStyle.parse(name)).rich_style

@@ -52,10 +52,10 @@ class RunOutcome(RunText):
 
     def tell(self) -> None:
         """Say how the run ended, in the colour of its outcome."""
-        if not (self.state.over or self.problem or self.display):
+        if not (self.state.has_ended or self.problem or self.display):
             return
-        ended = self.state.ended if self.state.over else None
-        self.display = self.state.over or bool(self.problem)
+        ended = self.state.ended if self.state.has_ended else None
+        self.display = self.state.has_ended or bool(self.problem)
         for outcome, name in _STYLES.items():
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")
@@ -75,7 +75,7 @@ class RunOutcome(RunText):
             head += f" and {counted(ended.epochs, 'epoch')}"
         speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
-        took = figures.time_taken("in", ended.seconds, state.worked, state.resumed_at)
+        took = figures.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:
             lines.append(Content(ended.reason))

@@ -5,7 +5,7 @@ from textual.content import Content
 from accel_engine.events import Outcome, Phase
 from accel_tui.formatting import units
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import Worker, means_of, workers_of
+from accel_tui.run.worker_follower import Worker, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_text import RunText
 
@@ -29,7 +29,7 @@ class WorkerSummary(RunText):
 
     def take(self, state: RunState) -> None:
         """Be there once there are others."""
-        self.display = state.met is not None or bool(state.workers)
+        self.display = state.workers_met is not None or bool(state.workers)
         super().take(state)
 
     def words(self, state: RunState) -> Content:
@@ -40,7 +40,7 @@ class WorkerSummary(RunText):
         alike: dict[tuple[int, Content], list[Worker]] = {}
         for worker in workers:
             alike.setdefault((_urgency(worker), _standing(worker)), []).append(worker)
-        by = f", all-reduce {means_of(state.met)}" if state.met else ""
+        by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
         parts = [Content.styled(f"{len(workers)} workers{by}", "$text-muted")]
         for urgency, said in sorted(alike, key=lambda key: key[0]):
             them = alike[urgency, said]
@@ -60,7 +60,7 @@ class WorkerList(RunText):
 
     def take(self, state: RunState) -> None:
         """Be there once there are others."""
-        self.display = state.met is not None or bool(state.workers)
+        self.display = state.workers_met is not None or bool(state.workers)
         super().take(state)
 
     def words(self, state: RunState) -> Content:
@@ -77,7 +77,7 @@ def _urgency(worker: Worker) -> int:
 
 
 def _trouble(state: RunState) -> bool:
-    return state.lost or (state.over and state.ended is not None and state.ended.outcome is Outcome.FAILED)
+    return state.lost or (state.has_ended and state.ended is not None and state.ended.outcome is Outcome.FAILED)
 
 
 def _at_work(state: RunState) -> bool:
@@ -105,7 +105,7 @@ def _paragraph(worker: Worker) -> Content:
     state = worker.state
     said = _standing(worker) if state is None or _at_work(state) else Content.assemble(*phase(state, state.now))
     lines = [Content.assemble((f"{worker.name}  ", "$accent"), said)]
-    if state and state.over and state.ended and state.ended.reason:
+    if state and state.has_ended and state.ended and state.ended.reason:
         lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _trouble(state) else ""))
     where = ", ".join(filter(None, (worker.host, worker.address)))
     if where:
@@ -121,4 +121,4 @@ def _engine(state: RunState) -> str:
     """The processors and the memory that a worker's own process uses."""
     meter = state.meters.get("cpu:0")
     cpu, memory = (meter.reading(name).value if meter else None for name in ("engine_cpu", "engine_memory"))
-    return "" if cpu is None or memory is None or state.over else f"{cpu:.0f}% {units.size(memory)}"
+    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {units.size(memory)}"

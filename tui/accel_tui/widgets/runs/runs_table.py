@@ -156,10 +156,10 @@ class RunsTable(RunsTableKeys):
 
     def on_mount(self) -> None:
         """Begin to look."""
-        self.set_interval(INTERVAL, self.look)
+        self.set_interval(INTERVAL, self.refresh_runs)
         self.watch(self.app, "theme", self._draw_anew, init=False)
 
-    def look(self) -> None:
+    def refresh_runs(self) -> None:
         """Look for runs, unless nobody would see them or it is being done."""
         if self.size and self.screen.is_current and (self._worker is None or self._worker.is_finished):
             self._worker = self._list()
@@ -213,7 +213,7 @@ class RunsTable(RunsTableKeys):
     def _lay_out(self) -> None:
         if self.runs is None:
             self.runs = self.listing.runs or None  # what was read before, until it has been looked again
-            self.look()
+            self.refresh_runs()
         self._draw_anew()
 
     @work(thread=True, exit_on_error=False, group="runs")
