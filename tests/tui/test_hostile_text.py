@@ -53,7 +53,7 @@ def check(pilot: Pilot[None]) -> str:
             assert not obeyed(segment.text), segment
             action = str(segment.style.meta.get("@click", "")) if segment.style else ""
             assert "bell" not in action, segment
-            assert not (segment.style and segment.style.flow)
+            assert not (segment.style and segment.style.link)
     return text_of(pilot)
 
 

@@ -11,7 +11,7 @@ from accel_tui.app import AccelApp
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource
 from accel_tui.terminal.canvas import Canvas
-from accel_tui.terminal.incremental_app import pieces
+from accel_tui.terminal.incremental_app import strips_of
 from accel_tui.widgets.custom_keys import custom_keys
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.plan.plan_form import PlanForm
@@ -111,8 +111,8 @@ async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
 
         def painted() -> str:
             canvas = Canvas()
-            canvas.spell = app._canvas.spell
-            whole = canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
+            canvas.transliterate = app._canvas.transliterate
+            whole = canvas.paint(strips_of(app.screen._compositor.render_full_update()), app.console)
             assert whole.isascii()
             return whole
 

@@ -242,7 +242,9 @@ class AccelApp(SafeUnmountApp, EngineApp):
         if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
             self.switch_screen(self._with_size_classes(RunScreen(directory)))
         else:
-            self.push_screen(self._with_size_classes(RunScreen(directory)))  # the first screen of all cannot be switched
+            self.push_screen(
+                self._with_size_classes(RunScreen(directory))
+            )  # the first screen of all cannot be switched
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Lay runs side by side."""

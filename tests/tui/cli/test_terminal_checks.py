@@ -8,10 +8,10 @@ from accel_tui.cli.terminal_checks import Terminal, checks
 GOOD = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
-def load_details(name, environment=None, interactive=True, size=(120, 40), encoding="utf-8"):
+def look(name, environment=None, interactive=True, size=(120, 40), encoding="utf-8"):
     terminal = Terminal(GOOD if environment is None else environment, interactive, size, encoding)
     (check,) = (check for check in checks(terminal) if check.name == f"terminal.{name}")
-    return check.load_details()
+    return check.look()
 
 
 @pytest.mark.parametrize("name", ["type", "size", "colours", "unicode"])

@@ -356,7 +356,7 @@ def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
 def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after_training_went_back() -> None:
     state = fold(RunState(), Update(chunks=(chunk(0, [1, 1], started=100.0), chunk(2, [1, 1], started=200.0))))
     assert state.ended_at.means.tolist() == [100.5, 101, 200.5, 201]
-    learning_rates = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.1), (3, 0.2))]
+    rates = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.1), (3, 0.2))]
     state = fold(state, Update(events=tuple(rates)))
     assert state.learning_rates == ((0, 0.1), (3, 0.2))
     again = (started(2), LearningRateChanged(time=0.0, step=2, learning_rate=0.3))

@@ -81,11 +81,11 @@ def test_nothing_new_is_the_same_states(chief: FakeEngine) -> None:
     worker = Worker(chief, 1, "node2")
     worker.begin()
     follower = WorkerFollower(chief.directory)
-    before = follower.load_details()
+    before = follower.poll()
     assert before.keys() == {"worker 1"}
-    assert follower.load_details() is before
+    assert follower.poll() is before
     worker.sample(3.0)
-    assert follower.load_details() is not before
+    assert follower.poll() is not before
     worker.close()
     follower.close()
 
@@ -97,9 +97,9 @@ def test_what_cannot_be_read_is_passed_over_until_it_can(chief: FakeEngine) -> N
     connection = connect(worker.directory)
     connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     follower = WorkerFollower(chief.directory)
-    assert follower.load_details() == {}
+    assert follower.poll() == {}
     connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION,))
-    assert follower.load_details().keys() == {"worker 1"}
+    assert follower.poll().keys() == {"worker 1"}
     connection.close()
     worker.close()
     follower.close()
@@ -117,7 +117,7 @@ def test_a_part_that_leads_elsewhere_now_is_read_anew(chief: FakeEngine) -> None
     for number, part in enumerate(parts):
         place.unlink(missing_ok=True)
         place.symlink_to(part.directory)
-        assert follower.load_details()["worker 1"].meters["cpu:0"].history == (float(number),)
+        assert follower.poll()["worker 1"].meters["cpu:0"].history == (float(number),)
         part.close()
     follower.close()
 

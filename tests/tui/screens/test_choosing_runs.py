@@ -275,7 +275,7 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
     os.utime(newest / "run.db", (1000.0, 1000.0))
     monkeypatch.setattr(runs_table, "FIRST", 1)
     ready, listing = threading.Event(), RunsTable.listing
-    load_details = listing.load_details
+    look = listing.look
     monkeypatch.setattr(listing, "look", lambda most=None: (most or ready.wait()) and look(most))
     async with StubApp().run_test(size=SMALL) as pilot:
         try:

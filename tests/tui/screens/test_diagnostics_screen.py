@@ -153,7 +153,7 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
         await pilot.press("right")
         await hides(pilot, "name5 90%")
         await pilot.press("left", "minus", "minus", "minus")
-        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).wide == 0, "small pictures")
+        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).size_index == 0, "small pictures")
         await shows(pilot, "name5 90%")
 
 

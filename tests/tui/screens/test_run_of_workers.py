@@ -117,9 +117,9 @@ async def test_the_log_is_that_of_all_workers(chief: FakeEngine) -> None:
     async with opened(chief.directory) as pilot:
         await pilot.press("l")
         await shows(pilot, "begun")
-        part = chief.directory / WORKERS / "1"
-        part.mkdir(parents=True)
-        (part / "log.txt").write_text("hello\n")
+        visible_steps = chief.directory / WORKERS / "1"
+        visible_steps.mkdir(parents=True)
+        (visible_steps / "log.txt").write_text("hello\n")
         await shows(pilot, "worker 1 │ hello")
         with (chief.directory / "log.txt").open("a") as log:
             log.write("and mine\n")

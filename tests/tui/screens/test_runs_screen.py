@@ -112,7 +112,7 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
     ready = threading.Event()
     listing = RunList()
     monkeypatch.setattr(RunsTable, "listing", listing)
-    load_details = listing.load_details
+    look = listing.look
     monkeypatch.setattr(listing, "look", lambda most=None: ready.wait() and look(most))
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:

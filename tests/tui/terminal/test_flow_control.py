@@ -3,11 +3,11 @@
 import pytest
 
 from accel_tui.terminal.flow_control import (
-    MAX_QUEUED_WRITES,
-    REPLY_TIMEOUT_SECONDS,
     FAST_REPLY_SECONDS,
+    MAX_QUEUED_WRITES,
     QUERY_INTERVAL_BYTES,
     QUERY_INTERVAL_SECONDS,
+    REPLY_TIMEOUT_SECONDS,
     FlowControl,
 )
 

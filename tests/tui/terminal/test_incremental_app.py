@@ -12,7 +12,7 @@ from textual.screen import Screen
 from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui.terminal import incremental_app
-from accel_tui.terminal.flow_control import UNASKED_BYTES
+from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
@@ -76,7 +76,7 @@ class SeenApp(StubApp):
                 self._canvas.clear()  # a resized terminal is told to the app before it paints; these two are not
             theirs, ours = self._terminals
             plain = renderable.render_segments(self.console)
-            painted = self._canvas.paint(incremental_app.strips(renderable), self.console)
+            painted = self._canvas.paint(incremental_app.strips_of(renderable), self.console)
             theirs.feed(plain)
             ours.feed(painted)
             self.updates += 1
@@ -157,7 +157,7 @@ async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
     def show(_: App[None], screen: "Screen[object]", update: RenderableType | None) -> None:
         del screen
         if isinstance(update, incremental_app._CanvasUpdate):
-            terminal.feed(app._canvas.paint(incremental_app.strips(update._update), app.console))
+            terminal.feed(app._canvas.paint(incremental_app.strips_of(update._update), app.console))
 
     monkeypatch.setattr(App, "_display", show)
     async with app.run_test(size=before) as pilot:
@@ -220,8 +220,8 @@ async def test_leaving_waits_for_the_terminal_to_answer() -> None:
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._flow.reply_received(app._flow.frame_sent(UNASKED_BYTES) or 0)
-        number = app._flow.frame_sent(UNASKED_BYTES) or 0
+        app._flow.reply_received(app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0)
+        number = app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0
         app.exit()
         assert not app._exit
         app.post_message(events.CursorPosition(number - 1, 0))
@@ -233,7 +233,7 @@ async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> No
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._flow.reply_received(app._flow.frame_sent(UNASKED_BYTES) or 0)
-        app._flow.frame_sent(UNASKED_BYTES)
+        app._flow.reply_received(app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0)
+        app._flow.frame_sent(QUERY_INTERVAL_BYTES)
         app.exit()
         await until(pilot, lambda: app._exit, "the end")

@@ -74,7 +74,7 @@ def test_a_title_goes_to_terminals_that_have_one(environ: dict[str, str], titled
 
 @pytest.mark.parametrize(("bell", "desktop"), [(True, True), (True, False), (False, True), (False, False)])
 def test_an_end_is_told_as_it_is_settled(bell: bool, desktop: bool) -> None:
-    frame_sent: list[str] = []
+    sent: list[str] = []
     settings = Settings(notify_bell=bell, notify_desktop=desktop)
     Notifier(sent.append, settings, {"TERM": "xterm-kitty"}).ended("Training failed", "")
     assert "".join(sent) == bell * "\x07" + desktop * "\x1b]9;Training failed\x07"
@@ -131,7 +131,7 @@ async def test_the_title_is_given_back_when_the_run_is_left(
 
 
 def test_nothing_is_said_in_the_title_where_it_is_settled_so() -> None:
-    frame_sent: list[str] = []
+    sent: list[str] = []
     notifier = Notifier(sent.append, Settings(title=False), XTERM)
     notifier.show(RunState())
     notifier.restore()

@@ -84,10 +84,10 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
                 write(json.dumps(line | {"readings": _wire_readings(sample)}))
         else:
             text = _render(inventory, samples)
-            write(_with_size_classes(text) if in_place else text, control=HOME_AND_CLEAR * in_place)
+            write(_fitted(text) if in_place else text, control=HOME_AND_CLEAR * in_place)
 
 
-def _with_size_classes(text: str) -> str:
+def _fitted(text: str) -> str:
     """What there is room for in the terminal; how much there is no room for is said."""
     width, height = shutil.get_terminal_size((80, 24))
     lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width, subsequent_indent="  ") or [""]]

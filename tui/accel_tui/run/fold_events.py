@@ -142,7 +142,10 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
             draft.checkpoint = event
         case LearningRateChanged():
             earlier = tuple(point for point in draft.learning_rates if point[0] < event.step)
-            draft.learning_rate, draft.learning_rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
+            draft.learning_rate, draft.learning_rates = (
+                event.learning_rate,
+                (*earlier, (event.step, event.learning_rate)),
+            )
             draft.schedule = event.schedule
         case XlaTried():
             draft.xla = event

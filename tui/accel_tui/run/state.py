@@ -67,7 +67,7 @@ class RunState:
         notice_count: How many there were in all.
         meters: The devices' readings by device id.
         step_rate: The speed of training of late, of the latest engine alone.
-        earlier_seconds: Seconds that engines before the latest one worked on the run; ``None`` where nobody has read that.
+        earlier_seconds: Seconds that earlier engines worked on the run; ``None`` where that is unknown.
         last_event_time: When the latest engine said something last, in seconds since the Unix epoch.
         workers_met: The workers that train together, once they have met; ``None`` for who trains alone.
         workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
@@ -150,7 +150,9 @@ class RunState:
             return 0.0
         if self.earlier_seconds is None:
             return None
-        return self.earlier_seconds + (self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time))
+        return self.earlier_seconds + (
+            self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
+        )
 
     def elapsed(self, now: float) -> float | None:
         """Seconds that engines have worked on the run so far, the time between two left out.

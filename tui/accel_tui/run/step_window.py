@@ -110,7 +110,7 @@ class VisibleSteps:
     series: frozenset[str]
 
 
-def part_of(bounds: tuple[int, int] | None, dots: int, known: int, series: Iterable[str]) -> VisibleSteps | None:
+def steps_to_load(bounds: tuple[int, int] | None, dots: int, known: int, series: Iterable[str]) -> VisibleSteps | None:
     """What has to be read to draw a window exactly, and some of what is beside it, in case it moves.
 
     Args:
@@ -130,7 +130,7 @@ def part_of(bounds: tuple[int, int] | None, dots: int, known: int, series: Itera
     return VisibleSteps(max(0, first - margin), last + margin, width, frozenset(series)) if width < known else None
 
 
-def words(window: StepWindow, steps: int) -> str:
+def describe(window: StepWindow, steps: int) -> str:
     """Which steps a window shows of a run with so many; nothing where it shows them all."""
     bounds = window.bounds(steps)
     if bounds is None:

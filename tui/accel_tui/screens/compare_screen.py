@@ -71,7 +71,8 @@ class CompareScreen(Screen[None]):
         super().__init__()
         self._directories = tuple(directories)
         self._followers = [
-            RunFollower(directory, on_news=self._post_update, on_problem=lambda _: self._post_update()) for directory in directories
+            RunFollower(directory, on_news=self._post_update, on_problem=lambda _: self._post_update())
+            for directory in directories
         ]
         self._runs: tuple[RunSummary, ...] = ()
         self._is_refresh_scheduled = False
@@ -151,8 +152,8 @@ class CompareScreen(Screen[None]):
     def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")
 
-    @on(CompareCharts.Looked)
-    def _load_visible_steps(self, event: CompareCharts.Looked) -> None:
+    @on(CompareCharts.VisibleStepsChanged)
+    def _load_visible_steps(self, event: CompareCharts.VisibleStepsChanged) -> None:
         event.stop()
         for follower in self._followers:
-            follower.load_details(event.part)
+            follower.load_details(event.visible_steps)

@@ -240,7 +240,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
             now = stamp(self.directory)
-            self.post_message(self.DiagnosticsRead(live, now, printable_fields(read(self.directory)) if now != known else None))
+            self.post_message(
+                self.DiagnosticsRead(live, now, printable_fields(read(self.directory)) if now != known else None)
+            )
         except RunError as error:
             self.post_message(self.DiagnosticsRead(False, (), None, str(error)))
 

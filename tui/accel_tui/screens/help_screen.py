@@ -144,7 +144,9 @@ class HelpScreen(ModalScreen[None]):
                 seen.add(type(node))
                 # What the screen does in its own way is not what the app would do.
                 hidden = own if node is self.app else set()
-                if rows := self._rows(binding for binding in _documented_bindings(node) if binding.action not in hidden):
+                if rows := self._rows(
+                    binding for binding in _documented_bindings(node) if binding.action not in hidden
+                ):
                     yield node.BINDING_GROUP_TITLE or "All screens", rows, node
 
     def _rows(self, bindings: Iterable[Binding]) -> list[HelpRow]:

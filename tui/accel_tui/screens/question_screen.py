@@ -64,7 +64,9 @@ class QuestionScreen(ModalScreen[str | None]):
                 for answer in self._answers:
                     key = self.app.get_key_display(Binding(answer.key, ""))
                     label = Content.assemble(answer.label, (f" {key}", "dim"))
-                    yield Button(label, id=answer.id, variant="error" if answer.is_destructive else "default", compact=True)
+                    yield Button(
+                        label, id=answer.id, variant="error" if answer.is_destructive else "default", compact=True
+                    )
 
     def action_answer(self, answer: str) -> None:
         """Give this answer."""

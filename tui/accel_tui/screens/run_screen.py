@@ -155,7 +155,7 @@ class RunScreen(RunControlScreen):
         if time.monotonic() - self._updated_at >= TICK_SECONDS / 5 and not is_covered(self):
             with self.immediate_paint():
                 for view in self._views:
-                    view.tell()
+                    view.update_view()
 
     @on(ScreenResume)
     def _update_state(self) -> None:
@@ -163,22 +163,22 @@ class RunScreen(RunControlScreen):
         with self.immediate_paint():
             self.state = self._follower.latest()
 
-    @on(RunCharts.Looked)
-    def _load_details(self, message: RunCharts.Looked) -> None:
+    @on(RunCharts.VisibleStepsChanged)
+    def _load_details(self, message: RunCharts.VisibleStepsChanged) -> None:
         message.stop()
-        self._follower.load_details(message.part)
+        self._follower.load_details(message.visible_steps)
         self._follower.load_readings(message.readings)
 
     def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")
 
-    @on(RunCharts.Choosing)
-    def _select_charts(self, message: RunCharts.Choosing) -> None:
+    @on(RunCharts.SelectionRequested)
+    def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
         message.stop()
 
-        def choose(chosen: tuple[str, ...] | None) -> None:
-            if chosen is not None:
-                self.query_one(RunCharts).chosen = chosen
+        def choose(selected: tuple[str, ...] | None) -> None:
+            if selected is not None:
+                self.query_one(RunCharts).selected = selected
 
         self.app.push_screen(SelectChartsScreen(message.panels, message.shown), choose)
 
@@ -195,7 +195,7 @@ class RunScreen(RunControlScreen):
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
         for view in self._views:
-            view.take(state)
+            view.set_state(state)
         curveless = state.has_ended and not state.step and not self._is_script  # a script's output is its own
         if curveless is not self._has_no_steps:
             self._has_no_steps = curveless

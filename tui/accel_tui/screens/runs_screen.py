@@ -24,7 +24,7 @@ from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.plan.starting import RESUMABLE
 from accel_tui.runs.comparison import MOST
-from accel_tui.screens.edit_run_screen import Change, RunsToEdit, EditRunScreen
+from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
@@ -97,7 +97,7 @@ class RunsScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = RunsTable(choosing=True)
+        self.table = RunsTable(selectable=True)
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
@@ -131,7 +131,7 @@ class RunsScreen(Screen[None]):
     @property
     def _target_runs(self) -> tuple[RunSummary, ...]:
         """The runs that are chosen, or the one under the cursor."""
-        return self.table.chosen or ((self.table.current,) if self.table.current else ())
+        return self.table.selected_runs or ((self.table.current,) if self.table.current else ())
 
     def action_filter(self) -> None:
         """Go to where the words are."""
@@ -142,8 +142,8 @@ class RunsScreen(Screen[None]):
         if self._filter_input.has_focus or self.table.filter:
             self._filter_input.value = ""
             self.table.focus()
-        elif self.table.marks:
-            self.table.marks = frozenset()
+        elif self.table.selected_ids:
+            self.table.selected_ids = frozenset()
         else:
             self.app.show_plan()
 
@@ -153,7 +153,7 @@ class RunsScreen(Screen[None]):
 
     def action_compare(self) -> None:
         """Lay the chosen ones side by side."""
-        self._compare(self.table.chosen)
+        self._compare(self.table.selected_runs)
 
     def action_continue(self) -> None:
         """Let the run go on."""
@@ -259,15 +259,15 @@ class RunsScreen(Screen[None]):
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 
-    @on(RunsTable.Turned)
+    @on(RunsTable.SelectionChanged)
     def _describe(self) -> None:
-        self.query_one(SelectedRun).tell(self.table.current)
+        self.query_one(SelectedRun).show_run(self.table.current)
         if self.table.runs is None:
             self.query_one("#found", Label).update("loading runs…")
             return
-        everything, shown, chosen = len(self.table.runs), len(self.table.shown), len(self.table.chosen)
+        everything, shown, selected_runs = len(self.table.runs), len(self.table.shown), len(self.table.selected_runs)
         counts = [f"{shown:,} of " * bool(self.table.filter) + units.counted(everything, "run")]
-        self.query_one("#found", Label).update(", ".join(counts + [f"{chosen} selected"] * bool(chosen)))
+        self.query_one("#found", Label).update(", ".join(counts + [f"{selected_runs} selected"] * bool(selected_runs)))
         self.refresh_bindings()
 
 

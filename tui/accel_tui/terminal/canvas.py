@@ -182,7 +182,9 @@ class _SequenceWriter:
             text = "".join(map(_TEXT, skipped))
             cheap = len(skipped) == ahead and len(text.encode()) <= _LONGEST_JUMP and _SINGLE_CELL.fullmatch(text)
             on = self._cell_style
-            if cheap and all(cell_style is on or (text == " " and cell_style is on.blank) for text, cell_style in skipped):
+            if cheap and all(
+                cell_style is on or (text == " " and cell_style is on.blank) for text, cell_style in skipped
+            ):
                 self._written.append(text)
             else:
                 self._written.append(f"\x1b[{ahead}C" if ahead > 1 else "\x1b[C")
@@ -271,7 +273,9 @@ def _change(old: _CellStyle, new: _CellStyle) -> str:
     if new.wrapper:
         return _RESET if old is not _DEFAULT else ""
     gone = [code for code in old.attributes if code not in new.attributes]
-    if any(code not in _ATTRIBUTE_END for code in gone) or (new.background == "" and new.colour == "" and not new.attributes):
+    if any(code not in _ATTRIBUTE_END for code in gone) or (
+        new.background == "" and new.colour == "" and not new.attributes
+    ):
         return _join("0", *new.attributes, new.colour, new.background)
     codes = list(dict.fromkeys(_ATTRIBUTE_END[code] for code in gone))
     codes += new.attributes if gone else [code for code in new.attributes if code not in old.attributes]

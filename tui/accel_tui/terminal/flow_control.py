@@ -68,7 +68,11 @@ class FlowControl:
         now = self._clock()
         self._bytes_since_query += length
         prompt = self._round_trip <= FAST_REPLY_SECONDS
-        if prompt and now - self._last_query_time < QUERY_INTERVAL_SECONDS and self._bytes_since_query < QUERY_INTERVAL_BYTES:
+        if (
+            prompt
+            and now - self._last_query_time < QUERY_INTERVAL_SECONDS
+            and self._bytes_since_query < QUERY_INTERVAL_BYTES
+        ):
             return None
         self._query_time = self._last_query_time = now
         self._bytes_since_query = 0

@@ -58,7 +58,9 @@ class _Features(NamedTuple):
     def of(self, selectors: Sequence[Selector]) -> "_Features":
         """This, and what these selectors look at."""
         names = (_PREFIXES[selector.type] + selector.name for selector in selectors if selector.type in _PREFIXES)
-        return _Features(self.names.union(names), self.states.union(*(selector.pseudo_classes for selector in selectors)))
+        return _Features(
+            self.names.union(names), self.states.union(*(selector.pseudo_classes for selector in selectors))
+        )
 
 
 class StyleCache(Stylesheet):

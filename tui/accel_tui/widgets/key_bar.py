@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-SPARE = (
+DROP_ORDER = (
     "command_palette",
     "zoom_in",
     "toggle_theme",
@@ -25,7 +25,7 @@ SPARE = (
 )
 """The actions whose keys are left out where there is no room, the first first; help tells them too."""
 
-LAST = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
+END_ORDER = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
 """The actions whose keys stand at the end, in this order, whoever owns them."""
 
 
@@ -45,7 +45,7 @@ class ActiveKey:
     action: str
     label: Content
     tooltip: str
-    possible: bool
+    is_enabled: bool
 
 
 class KeyBar(Widget):
@@ -71,7 +71,7 @@ class KeyBar(Widget):
 
     def on_mount(self) -> None:
         """Follow what can be done."""
-        self.screen.bindings_updated_signal.subscribe(self, self._look)
+        self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def render(self) -> Content:
         """Those that there is room for."""
@@ -81,22 +81,22 @@ class KeyBar(Widget):
     def shown(self) -> tuple[ActiveKey, ...]:
         """Those that there is room for."""
         keys = self.keys
-        for spare in SPARE:
+        for spare in DROP_ORDER:
             if sum(key.label.cell_length for key in keys) > self.size.width:
                 keys = tuple(key for key in keys if key.action != spare)
         return keys
 
     def on_click(self, event: Click) -> None:
         """Do what the key does."""
-        if (key := self._at(event.x)) and key.possible:
+        if (key := self._key_at(event.x)) and key.is_enabled:
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
         """Say in the tooltip what the key does."""
-        key = self._at(event.x)
+        key = self._key_at(event.x)
         self.tooltip = key.tooltip if key else None
 
-    def _at(self, x: int) -> ActiveKey | None:
+    def _key_at(self, x: int) -> ActiveKey | None:
         end = 0
         for key in self.shown:
             end += key.label.cell_length
@@ -104,12 +104,14 @@ class KeyBar(Widget):
                 return key
         return None
 
-    def _look(self, screen: "Screen[object]") -> None:
+    def _update_keys(self, screen: "Screen[object]") -> None:
         if screen is self.screen:
-            keys = list(self._active(screen))
-            self.keys = tuple(sorted(keys, key=lambda key: LAST.index(key.action) if key.action in LAST else -1))
+            keys = list(self._active_keys(screen))
+            self.keys = tuple(
+                sorted(keys, key=lambda key: END_ORDER.index(key.action) if key.action in END_ORDER else -1)
+            )
 
-    def _active(self, screen: "Screen[object]") -> Iterator[ActiveKey]:
+    def _active_keys(self, screen: "Screen[object]") -> Iterator[ActiveKey]:
         """One key for each action, the first."""
         seen = set()
         for active in screen.active_bindings.values():
@@ -122,4 +124,4 @@ class KeyBar(Widget):
                     (f"{binding.description} ", f"$footer-description-foreground{style}"),
                 )
                 action = binding.action.partition("(")[0].rpartition(".")[2]
-                yield ActiveKey(binding.key, action, label, active.tooltip, possible=active.enabled)
+                yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)

@@ -14,12 +14,12 @@ from accel_tui.appearance.colour_scales import Colour
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-Piece = tuple[str, str]
+TextSpan = tuple[str, str]
 """Text, and the name of the component that it is styled as; of no component when empty."""
 
 
 class TextPage(Widget, can_focus=True):
-    """A page of lines, made when it is shown, for its size, and anew whenever :meth:`again` is called."""
+    """A page of lines, made when it is shown, for its size, and anew whenever :meth:`rebuild` is called."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "lines--title",
@@ -43,38 +43,38 @@ class TextPage(Widget, can_focus=True):
     }
     """
 
-    _page: Sequence[Strip] | None = None
+    _lines_cache: Sequence[Strip] | None = None
 
-    def page(self, width: int, height: int) -> Iterable[Strip]:
+    def build_page(self, width: int, height: int) -> Iterable[Strip]:
         """Make the lines, at most ``height`` of them."""
         raise NotImplementedError
 
-    def again(self) -> None:
+    def rebuild(self) -> None:
         """Make the page anew."""
-        self._page = None
+        self._lines_cache = None
         self.refresh()
 
     def on_resize(self) -> None:
         """Fit the page."""
-        self.again()
+        self.rebuild()
 
     def notify_style_update(self) -> None:
         """Take the colours of another theme."""
         super().notify_style_update()
-        self._page = None
+        self._lines_cache = None
 
     def render_line(self, y: int) -> Strip:
         """A line of the page."""
-        if self._page is None:
-            self._page = list(self.page(self.size.width, self.size.height))
-        strip = self._page[y] if y < len(self._page) else Strip.blank(0)
+        if self._lines_cache is None:
+            self._lines_cache = list(self.build_page(self.size.width, self.size.height))
+        strip = self._lines_cache[y] if y < len(self._lines_cache) else Strip.blank(0)
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
-    def line(self, *pieces: Piece) -> Strip:
+    def line(self, *pieces: TextSpan) -> Strip:
         """A line of text."""
-        return Strip([Segment(text, self.styled(name)) for text, name in pieces])
+        return Strip([Segment(text, self.style_for(name)) for text, name in pieces])
 
-    def styled(self, name: str = "") -> Style:
+    def style_for(self, name: str = "") -> Style:
         """The style of a component."""
         return self.get_component_rich_style(f"lines--{name}") if name else self.rich_style
 
@@ -94,7 +94,7 @@ class TextPage(Widget, can_focus=True):
         return self.app.current_theme.dark
 
     @property
-    def ground(self) -> Colour:
+    def background_rgb(self) -> Colour:
         """The colour behind all; a likely one where it is the terminal's own."""
         background = self.background_colors[1]
         if background.ansi is not None or not isinstance(background, Color):

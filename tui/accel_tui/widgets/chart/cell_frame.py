@@ -9,7 +9,7 @@ import numpy.typing as npt
 from textual.geometry import Region
 
 from accel_tui.widgets.chart.series import Colour
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 COLOURS: tuple[str, ...] = get_args(Colour)
 STYLES = ("title", "note", "axis", "label", "grid", *COLOURS, *(f"{colour}-band" for colour in COLOURS))
@@ -55,10 +55,10 @@ class Frame:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")
 
-    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[Piece]:
+    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[TextSpan]:
         """The cells of a row from ``first`` to before ``last`` as pieces of text, each with the name of its style."""
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
-        found: list[Piece] = []
+        found: list[TextSpan] = []
         start, style = 0, -1
         for place, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if number != style and character != " ":
@@ -75,7 +75,7 @@ class Frame:
             self.characters[y, x : x + len(text)] = np.frombuffer(text.encode("utf-32-le"), "<u4")
             self.styles[y, x : x + len(text)] = STYLE_ID[style]
 
-    def write_line(self, y: int, pieces: Iterable[Piece]) -> None:
+    def write_line(self, y: int, pieces: Iterable[TextSpan]) -> None:
         """Put text into a row, from its beginning on; nothing of what was there stays."""
         self.characters[y : y + 1] = ord(" ")
         x = 0

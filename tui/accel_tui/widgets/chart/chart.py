@@ -26,7 +26,7 @@ from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series, go_on
-from accel_tui.widgets.styled_text import Piece, changed, cut
+from accel_tui.widgets.styled_text import TextSpan, changed, cut
 from accel_tui.widgets.visibility import is_covered
 
 DRAW_SECONDS = 0.25
@@ -93,7 +93,7 @@ class Chart(ChartMouse):
     cursor: reactive[int | None] = reactive(None, repaint=False)
     """The step that is read: a line is drawn there, and the values there are said in place of the latest ones."""
 
-    lens: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
+    options: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
     """How the curves are looked at."""
 
     scale: reactive[Scale | None] = reactive(None, repaint=False)
@@ -102,7 +102,7 @@ class Chart(ChartMouse):
     marks: reactive[Marks] = reactive({}, repaint=False)
     """What happened at single steps, marked on the line below the curves. Newer ones are drawn likewise."""
 
-    explains: reactive[bool] = reactive(default=False, repaint=False)
+    shows_mark_legend: reactive[bool] = reactive(default=False, repaint=False)
     """Whether the first line says what the marks mean, where there is room."""
 
     room: reactive[int] = reactive(LABELS, repaint=False)
@@ -127,8 +127,8 @@ class Chart(ChartMouse):
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
         self._plain = self._frame = Frame.blank(0, 0)  # without the cursor, and as it is seen
-        self._head: Sequence[Piece] = ()
-        self._line: Sequence[Piece] = ()  # the first line, likewise
+        self._head: Sequence[TextSpan] = ()
+        self._line: Sequence[TextSpan] = ()  # the first line, likewise
         self._series: tuple[Series, ...] = ()
         self._drawing: Picture | None = None
         self._stale = True
@@ -151,7 +151,7 @@ class Chart(ChartMouse):
         rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
         return [Strip([Segment(text, self.cell_style(name)) for text, name in row]) for row in rows]
 
-    def await_layout(self) -> None:
+    def mark_stale(self) -> None:
         """Be drawn no sooner than it is painted again: it is about to have another size, or to be hidden."""
         self._stale = True
         self.refresh()
@@ -166,7 +166,7 @@ class Chart(ChartMouse):
             self._show()
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
-    _watch_lens = _watch_explains = _watch_room = _repaint
+    _watch_options = _watch_shows_mark_legend = _watch_room = _repaint
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -208,9 +208,9 @@ class Chart(ChartMouse):
         """Draw what is not drawn now a little later, should nothing more come."""
         if self._waiting is None:
             seconds = (LATEST + 1) * self.draw_seconds
-            self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._catch_up)
+            self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._draw_pending)
 
-    def _catch_up(self) -> None:
+    def _draw_pending(self) -> None:
         self._waiting = None
         view = self._view
         if view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks):
@@ -225,7 +225,7 @@ class Chart(ChartMouse):
         else:
             self._repaint()
 
-    def _seen(self) -> tuple[Frame, Sequence[Piece]]:
+    def _seen(self) -> tuple[Frame, Sequence[TextSpan]]:
         """The picture and its first line, with the cursor."""
         at, view = self.cursor, self._view
         if at is None or view is None:
@@ -263,19 +263,19 @@ class Chart(ChartMouse):
             axis_of(
                 self.series,
                 self.window,
-                self.lens,
+                self.options,
                 self.y_bounds,
-                before.y if before and (before.lens, before.rows) == (self.lens, size.height) else None,
+                before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
                 rows_of(size.height),
             ),
             self.series,
             self.title,
             self.empty,
             self.format,
-            self.lens,
+            self.options,
             self.scale,
             self.marks,
-            self.explains,
+            self.shows_mark_legend,
             self.room,
         )
         self._drawn = time.monotonic()

@@ -32,7 +32,7 @@ class ChartOptions:
         return replace(self, smoothing=0.0, clip=False)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What it does to values, in a few words; nothing where it leaves them as they are."""
         smoothed = f"smoothed {self.smoothing:g}" if self.smoothing else ""
         return ", ".join(filter(None, ("log" if self.log else "", smoothed, "clipped" if self.clip else "")))

@@ -41,8 +41,8 @@ class ChartView:
     title: str = ""
     empty: str = ""
     value: Callable[[float], str] = significant
-    lens: ChartOptions = PLAIN
+    options: ChartOptions = PLAIN
     scale: Scale | None = None
     marks: Marks = field(default_factory=dict)
-    explains: bool = False
+    shows_mark_legend: bool = False
     room: int = LABELS

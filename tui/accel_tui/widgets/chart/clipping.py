@@ -64,7 +64,7 @@ class Hidden:
 
 def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
     """Count the steps from ``first`` to before ``last`` that are beyond an axis from ``low`` to ``high``."""
-    curve = series.seen(first, last)
+    curve = series.curve_in(first, last)
     if not curve.count:
         return Hidden()
     span = slice(*curve.span(first, last))
@@ -83,7 +83,7 @@ def hidden_points(series: Series, first: float, last: float, low: float, high: f
 def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bool:
     """Whether no step and no point is beyond an axis from ``low`` to ``high``, as most often."""
     for one in series:
-        least, most = one.seen(x.low, x.high).extremes(x.low, x.high)
+        least, most = one.curve_in(x.low, x.high).extremes(x.low, x.high)
         if least < low or most > high:
             return False
         if any(value < low or value > high for _, value in one.within(x.low, x.high)):
@@ -91,7 +91,7 @@ def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bo
     return True
 
 
-def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
+def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
     """Say how many values are beyond the value axis, in many words and in few; nothing where there are none.
 
     Args:

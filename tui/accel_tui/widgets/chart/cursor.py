@@ -49,7 +49,7 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
 def value_at(view: ChartView, series: Series, step: int) -> str:
     """What a series is at a step, as a range where only that is known; nothing where it has no value."""
     if series.curve.count:
-        found = series.seen(view.x.low, view.x.high).at(step)
+        found = series.curve_in(view.x.low, view.x.high).at(step)
         if found is None:
             return ""
         low, high = view.value(found[0]), view.value(found[1])

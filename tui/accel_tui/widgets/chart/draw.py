@@ -19,7 +19,7 @@ from accel_tui.widgets.chart.edges import mark_edges
 from accel_tui.widgets.chart.log_axis import positive
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 _around = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
 """All of a view but what its curves and its first line are."""
@@ -43,7 +43,7 @@ class Picture:
     frame: Frame
     background: Frame | None
     key: Legend
-    header: Sequence[Piece]
+    header: Sequence[TextSpan]
 
 
 def render(view: ChartView) -> Frame:
@@ -92,7 +92,7 @@ def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
             continue
         if (after.name, after.points, after.style) != (before.name, before.points, before.style):
             return 0
-        earlier, later = (one.seen(new.x.low, new.x.high) for one in (before, after))
+        earlier, later = (one.curve_in(new.x.low, new.x.high) for one in (before, after))
         # Up to the last bucket that is the same, and a cell less, since a line may end within one.
         share = new.x.fraction(np.array([later.middle(later.shared(earlier) - 1)]))
         columns = min(columns, int(share[0] * width) - 1)
@@ -120,15 +120,15 @@ def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Flo
     height, width = plot.characters.shape
     more = min(start, 1)  # a cell, which the end is joined with
     rest, first = plot.part(start, 0, width - start, height), 2 * (start - more)
-    curve = series.seen(view.x.low, view.x.high)
+    curve = series.curve_in(view.x.low, view.x.high)
     low, high, mean = _resampled(curve, view, width, first)
     lows, highs = [low, mean], [high, mean]
-    if view.lens.smoothing:
-        front = _resampled(smoothed(curve, view.lens.smoothing), view, width, first)[2]
+    if view.options.smoothing:
+        front = _resampled(smoothed(curve, view.options.smoothing), view, width, first)[2]
         lows, highs = [*lows, front], [*highs, front]
     band, line, *front = raster.trace(np.array(lows), np.array(highs), height)[..., more:]
     band &= _SPARSE
-    if view.lens.smoothing:
+    if view.options.smoothing:
         band |= line
     paint(rest, band, f"{series.style}-band")
     paint(rest, front[0] if front else line, series.style)
@@ -137,9 +137,9 @@ def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Flo
 
 def _resampled(curve: Curve, view: ChartView, width: int, first: int) -> Floats:
     """The lowest, the highest and the mean value of the columns of dots from one on, as fractions of the height."""
-    if view.lens.log:
+    if view.options.log:
         curve = positive(curve)
     found = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * width, first))
-    if view.lens.log:
+    if view.options.log:
         found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # down to where no logarithm goes
     return found

@@ -55,7 +55,7 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
                 _line(frame, column, row)
 
 
-def words(marks: Marks, x: Axis, width: int) -> list[str]:
+def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
     """What the marks mean that are seen in a plot, and of how many events in a row one is drawn.
 
     Returns:

@@ -38,7 +38,7 @@ class Series:
         """The points of the steps from ``first`` to ``last``."""
         return self.points[bisect_left(self.points, (first, -math.inf)) : bisect_right(self.points, (last, math.inf))]
 
-    def seen(self, first: float, last: float) -> Curve:
+    def curve_in(self, first: float, last: float) -> Curve:
         """What to draw of the steps from ``first`` to before ``last``."""
         whole = self.detail.first <= max(first, 0) and self.detail.count >= min(last, self.curve.count)
         return self.detail if whole and self.detail.count else self.curve

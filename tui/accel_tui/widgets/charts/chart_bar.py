@@ -24,7 +24,7 @@ class Item:
         spare: Whether it is left out first where there is no room.
     """
 
-    words: str
+    text: str
     action: str = ""
     key: str = ""
     on: bool = False
@@ -34,11 +34,11 @@ class Item:
     def label(self) -> Content:
         """How it is shown."""
         key = (f"{self.key} ", "$accent") if self.key else ""
-        style = "bold reverse" if self.on else "" if self.action or not self.words else "$text-muted"
+        style = "bold reverse" if self.on else "" if self.action or not self.text else "$text-muted"
         return (
-            Content.assemble(key, (f" {self.words} ", style))
+            Content.assemble(key, (f" {self.text} ", style))
             if self.on
-            else Content.assemble(key, (f"{self.words} ", style))
+            else Content.assemble(key, (f"{self.text} ", style))
         )
 
 

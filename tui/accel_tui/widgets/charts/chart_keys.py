@@ -28,7 +28,7 @@ class Cursor:
     """
 
     step: int
-    stays: bool = False
+    is_pinned: bool = False
 
 
 class ChartKeys(ChartOptionKeys, can_focus=True):
@@ -63,7 +63,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         ),
         Binding(
             "shift+left",
-            "far(-1)",
+            "move_far(-1)",
             "Far left",
             show=False,
             id="charts.far-left",
@@ -71,7 +71,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         ),
         Binding(
             "shift+right",
-            "far(1)",
+            "move_far(1)",
             "Far right",
             show=False,
             id="charts.far-right",
@@ -88,11 +88,13 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             id="charts.cursor",
             tooltip="Read the values of all charts at one step; so does a click",
         ),
-        Binding("up", "other(-1)", "Previous chart", show=False, id="charts.up", tooltip="Select the previous chart"),
-        Binding("down", "other(1)", "Next chart", show=False, id="charts.down", tooltip="Select the next chart"),
+        Binding(
+            "up", "select_chart(-1)", "Previous chart", show=False, id="charts.up", tooltip="Select the previous chart"
+        ),
+        Binding("down", "select_chart(1)", "Next chart", show=False, id="charts.down", tooltip="Select the next chart"),
         Binding(
             "f,enter",
-            "fill",
+            "full_screen",
             "Full screen",
             show=False,
             id="charts.fill",
@@ -105,10 +107,10 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     window: reactive[StepWindow] = reactive(StepWindow(), repaint=False, init=False)
     """Which steps are shown."""
 
-    marked: reactive[str] = reactive("loss", repaint=False, init=False)
+    active_chart: reactive[str] = reactive("loss", repaint=False, init=False)
     """The id of the chart that keys are about."""
 
-    full: reactive[bool] = reactive(default=False, repaint=False, init=False)
+    is_full_screen: reactive[bool] = reactive(default=False, repaint=False, init=False)
     """Whether the marked chart has all the room; those around it give theirs up in the same layout."""
 
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
@@ -116,11 +118,11 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     _before_press: Cursor | None = None
 
-    def _watch_full(self) -> None:
+    def _watch_is_full_screen(self) -> None:
         self.refresh_bindings()
 
     def _watch_cursor(self, before: Cursor | None, after: Cursor | None) -> None:
-        if bool(before and before.stays) != bool(after and after.stays):
+        if bool(before and before.is_pinned) != bool(after and after.is_pinned):
             self.refresh_bindings()
 
     @property
@@ -134,7 +136,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         raise NotImplementedError
 
     @property
-    def markable(self) -> Sequence[str]:
+    def chart_ids(self) -> Sequence[str]:
         """The ids of the charts, one of which is marked."""
         raise NotImplementedError
 
@@ -153,7 +155,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     @on(Chart.Pointed)
     def _point(self, message: Chart.Pointed) -> None:
         message.stop()
-        if not (self.cursor and self.cursor.stays):
+        if not (self.cursor and self.cursor.is_pinned):
             step = self._step(message.step)
             self.cursor = None if step is None else Cursor(step)
 
@@ -161,14 +163,14 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     def _press(self, message: Chart.Pressed) -> None:
         """Mark a chart, and put the cursor there or take it away; the second press of two fills the screen."""
         message.stop()
-        self.marked = message.chart.id or self.marked
+        self.active_chart = message.chart.id or self.active_chart
         if message.times == 2:
             self.cursor = self._before_press
-            self.action_fill()
+            self.action_full_screen()
         elif message.times == 1:
             self._before_press = self.cursor
             step = self._step(message.step)
-            put = None if step is None else Cursor(step, stays=True)
+            put = None if step is None else Cursor(step, is_pinned=True)
             self.cursor = None if put == self.cursor else put
 
     @on(Chart.Zoomed)
@@ -194,63 +196,63 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave escape to the screen where there is nothing to go back from."""
         del parameters
-        return action != "back" or self.full or bool(self.cursor and self.cursor.stays)
+        return action != "back" or self.is_full_screen or bool(self.cursor and self.cursor.is_pinned)
 
     def action_zoom_in(self) -> None:
         """Show half as many steps, around the cursor if there is one."""
-        self.window = self.window.zoomed(self.steps, 0.5, self._stays_at)
+        self.window = self.window.zoomed(self.steps, 0.5, self._pinned_step)
 
     def action_zoom_out(self) -> None:
         """Show twice as many steps, around the cursor if there is one."""
-        self.window = self.window.zoomed(self.steps, 2, self._stays_at)
+        self.window = self.window.zoomed(self.steps, 2, self._pinned_step)
 
     @property
-    def _stays_at(self) -> int | None:
-        return self.cursor.step if self.cursor and self.cursor.stays else None
+    def _pinned_step(self) -> int | None:
+        return self.cursor.step if self.cursor and self.cursor.is_pinned else None
 
     def action_move(self, direction: int) -> None:
         """Move the cursor; without one, look at earlier or later steps."""
-        if self._stays_at is None:
+        if self._pinned_step is None:
             self.window = self.window.moved(self.steps, direction * _SCROLL)
         else:
             self._move_cursor(direction)
 
-    def action_far(self, direction: int) -> None:
+    def action_move_far(self, direction: int) -> None:
         """The same, many times."""
-        if self._stays_at is None:
+        if self._pinned_step is None:
             self.window = self.window.moved(self.steps, direction)
         else:
             self._move_cursor(direction * _FAR)
 
     def _move_cursor(self, times: int) -> None:
-        step = self._step((self._stays_at or 0) + times * self.stride)
+        step = self._step((self._pinned_step or 0) + times * self.stride)
         if step is not None:
-            self.cursor = Cursor(step, stays=True)
+            self.cursor = Cursor(step, is_pinned=True)
             self.window = self.window.with_step(self.steps, step)
 
     def action_cursor(self) -> None:
         """Put the cursor where the mouse is, else in the middle; or take it away."""
-        if self._stays_at is not None:
+        if self._pinned_step is not None:
             self.cursor = None
             return
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         step = self.cursor.step if self.cursor else self._step((low + min(high, self.steps)) / 2)
-        self.cursor = None if step is None else Cursor(step, stays=True)
+        self.cursor = None if step is None else Cursor(step, is_pinned=True)
 
-    def action_other(self, direction: int) -> None:
+    def action_select_chart(self, direction: int) -> None:
         """Mark the next chart, or the one before."""
-        ids = self.markable
-        place = ids.index(self.marked) if self.marked in ids else 0
-        self.marked = ids[(place + direction) % len(ids)]
+        ids = self.chart_ids
+        place = ids.index(self.active_chart) if self.active_chart in ids else 0
+        self.active_chart = ids[(place + direction) % len(ids)]
 
-    def action_fill(self) -> None:
+    def action_full_screen(self) -> None:
         """Let the marked chart fill the screen, or no longer."""
-        self.full = not self.full
+        self.is_full_screen = not self.is_full_screen
 
     def action_back(self) -> None:
         """Take back the filling, then the cursor."""
-        if self.full:
-            self.full = False
+        if self.is_full_screen:
+            self.is_full_screen = False
         else:
             self.cursor = None
 

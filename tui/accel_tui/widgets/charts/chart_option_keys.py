@@ -52,42 +52,42 @@ class ChartOptionKeys(Vertical):
         ),
     ]
 
-    lens: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
+    options: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
     """How the curves are looked at."""
 
     @property
-    def lens_items(self) -> tuple[Item, ...]:
+    def option_items(self) -> tuple[Item, ...]:
         """What is said of it, first what is not as usual."""
-        lens = self.lens
+        options = self.options
         items = [
-            Item("log", "log", "y", on=lens.log, spare=not lens.log),
+            Item("log", "log", "y", on=options.log, spare=not options.log),
             Item(
-                f"smoothed {lens.smoothing:g}" if lens.smoothing else "smooth",
+                f"smoothed {options.smoothing:g}" if options.smoothing else "smooth",
                 "smooth",
                 "m",
-                on=lens.smoothing > 0,
-                spare=not lens.smoothing,
+                on=options.smoothing > 0,
+                spare=not options.smoothing,
             ),
-            Item("clipped" if lens.clip else "clip", "clip", "o", on=lens.clip, spare=not lens.clip),
-            Item(f"by {lens.x}", "x", "x", on=lens.x != PLAIN.x, spare=True),  # the axis says it too
+            Item("clipped" if options.clip else "clip", "clip", "o", on=options.clip, spare=not options.clip),
+            Item(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # the axis says it too
         ]
         return tuple(sorted(items, key=lambda item: not item.on))
 
     def action_log(self) -> None:
         """Change to a logarithmic axis, or back."""
-        self.lens = replace(self.lens, log=not self.lens.log)
+        self.options = replace(self.options, log=not self.options.log)
 
     def action_smooth(self) -> None:
         """Smooth more, or in the end not at all."""
-        self.lens = replace(self.lens, smoothing=_after(SMOOTHINGS, self.lens.smoothing))
+        self.options = replace(self.options, smoothing=_after(SMOOTHINGS, self.options.smoothing))
 
     def action_clip(self) -> None:
         """Leave out outliers, or show them."""
-        self.lens = replace(self.lens, clip=not self.lens.clip)
+        self.options = replace(self.options, clip=not self.options.clip)
 
     def action_x(self) -> None:
         """Label by the next of step, epoch and time."""
-        self.lens = replace(self.lens, x=_after(get_args(X), self.lens.x))
+        self.options = replace(self.options, x=_after(get_args(X), self.options.x))
 
 
 def _after(values: Sequence[T], value: T) -> T:

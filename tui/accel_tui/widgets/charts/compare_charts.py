@@ -14,7 +14,7 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
 from accel_tui.formatting import figures
 from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
-from accel_tui.run.step_window import StepWindow, VisibleSteps, part_of
+from accel_tui.run.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.runs.comparison import ComparedRun, series_of
 from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
@@ -51,10 +51,10 @@ class CompareCharts(ChartKeys):
     """
 
     @dataclass
-    class Looked(Message):
+    class VisibleStepsChanged(Message):
         """Somebody looks closely at a part of the runs, or no longer at any."""
 
-        part: VisibleSteps | None
+        visible_steps: VisibleSteps | None
 
     sides: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
     """The runs."""
@@ -62,7 +62,7 @@ class CompareCharts(ChartKeys):
     first: reactive[int] = reactive(0, repaint=False, init=False)
     """The place of the series that the first chart shows."""
 
-    part: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
+    visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the states should be of."""
 
     _axis: SharedAxis | None = None  # where runs are not laid out by their steps
@@ -79,7 +79,7 @@ class CompareCharts(ChartKeys):
 
     def on_mount(self) -> None:
         """Mark the first chart."""
-        self.set_reactive(CompareCharts.marked, "chart-0")
+        self.set_reactive(CompareCharts.active_chart, "chart-0")
 
     def on_resize(self) -> None:
         """See for how many there is room, and whether more can be told apart."""
@@ -93,19 +93,19 @@ class CompareCharts(ChartKeys):
     def watch_sides(self) -> None:
         """Draw what is new."""
         before = self._axis
-        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.lens.x, before)
+        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.options.x, before)
         if before and axis and axis.unit != before.unit:  # it has grown: what is looked at stays
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
-                self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.stays)
+                self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.is_pinned)
         self._draw()
 
-    watch_first = watch_window = watch_marked = watch_full = watch_sides
+    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_sides
 
-    def watch_lens(self, before: ChartOptions, lens: ChartOptions) -> None:
+    def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
         """Look at all charts in this way; on another axis, at all of the runs again."""
-        if before.x != lens.x:
-            self._axis = SharedAxis.of([side.state for side in self.sides], lens.x, None)
+        if before.x != options.x:
+            self._axis = SharedAxis.of([side.state for side in self.sides], options.x, None)
             self.window, self.cursor = StepWindow(), None
         self._draw()
 
@@ -113,11 +113,11 @@ class CompareCharts(ChartKeys):
         """Read all charts there."""
         for chart in self._charts:
             chart.cursor = self.cursor.step if self.cursor else None
-        self._tell()
+        self._update_bar()
 
-    def watch_part(self, part: VisibleSteps | None) -> None:
+    def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
         """Ask for it."""
-        self.post_message(self.Looked(part))
+        self.post_message(self.VisibleStepsChanged(visible_steps))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Others are shown only where not all are."""
@@ -137,7 +137,7 @@ class CompareCharts(ChartKeys):
         return self._axis.ticks if self._axis else max((side.state.step for side in self.sides), default=0)
 
     @property
-    def _goes_to(self) -> int | None:
+    def _last_step(self) -> int | None:
         if self._axis:
             return self.steps if all(side.state.has_ended for side in self.sides) else None
         ends = [side.state.last_step for side in self.sides]
@@ -150,7 +150,7 @@ class CompareCharts(ChartKeys):
         return max(1, round((high - low) / (2 * self._widest)))
 
     @property
-    def markable(self) -> Sequence[str]:
+    def chart_ids(self) -> Sequence[str]:
         """The charts that are shown; those that would be, where one of them fills the screen."""
         return [f"chart-{place}" for place in range(self._shown)]
 
@@ -175,43 +175,43 @@ class CompareCharts(ChartKeys):
             return
         names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
-        whole = 0, math.ceil(step_axis(self.steps, self._goes_to).high)
+        whole = 0, math.ceil(step_axis(self.steps, self._last_step).high)
         drawn: list[str] = []
         for place, chart in enumerate(self._charts):
-            chart.display = chart.id == self.marked if self.full else place < shown
+            chart.display = chart.id == self.active_chart if self.is_full_screen else place < shown
             if place < shown:
                 name = names[(self.first + place) % len(names)]
                 if chart.display:
                     drawn.append(name)
-                marked = self.has_focus and chart.id == self.marked and shown > 1
+                active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
                 title = name.replace("_", " ")
-                chart.title = f"{_MARK} {title}" if marked else title
+                chart.title = f"{_MARK} {title}" if active_chart else title
                 chart.format = _FORMATS.get(name, significant)
                 chart.empty = "no steps recorded" if self.sides else "reading the runs…"
-                chart.lens = self.lens.exact if name == LEARNING_RATE else self.lens
-                chart.end = self._goes_to
+                chart.options = self.options.exact if name == LEARNING_RATE else self.options
+                chart.end = self._last_step
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
-                laid = tuple(axis.laid(at, one) if axis else one for at, one in enumerate(series))
+                laid = tuple(axis.place_on_axis(at, one) if axis else one for at, one in enumerate(series))
                 # What only short runs have is on the axis of all runs, too.
                 chart.window = bounds or (None if steps_of(laid) >= self.steps else whole)
                 chart.series = laid
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
-        self.part = None if self._axis else part_of(bounds, 2 * self._widest, known, drawn)
-        self._tell()
+        self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
+        self._update_bar()
 
-    def _tell(self) -> None:
+    def _update_bar(self) -> None:
         at = self.cursor
-        words = at and (self._axis.words(at.step) if self._axis else f"step {at.step:,}")
+        label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            Item(words or "cursor", "cursor", "v", on=bool(at and at.stays)),
+            Item(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
             Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            Item("full screen", "fill", "f", on=self.full, spare=True),
-            *self.lens_items,
+            Item("full screen", "full_screen", "f", on=self.is_full_screen, spare=True),
+            *self.option_items,
         )
 
     @on(ChartBar.Clicked)

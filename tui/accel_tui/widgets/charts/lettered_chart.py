@@ -32,7 +32,7 @@ def with_letters(frame: Frame, view: ChartView) -> Frame:
     for place, series in enumerate(view.series):
         if not series.curve.count:
             continue
-        curve = series.seen(view.x.low, view.x.high)
+        curve = series.curve_in(view.x.low, view.x.high)
         means = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * plot.width)[2])[::2]
         means[(means < -EDGE) | (means > 1 + EDGE)] = np.nan  # there the curve is not drawn
         known = np.flatnonzero(~np.isnan(means))

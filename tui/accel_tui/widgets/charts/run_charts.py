@@ -15,7 +15,7 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.formatting import figures
 from accel_tui.run import step_window
 from accel_tui.run.state import RunState
-from accel_tui.run.step_window import VisibleSteps, part_of
+from accel_tui.run.step_window import VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.charts.chart_bar import ChartBar, Item
 from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
@@ -34,26 +34,26 @@ class RunCharts(ChartKeys, RunView):
     """
 
     @dataclass
-    class Looked(Message):
+    class VisibleStepsChanged(Message):
         """Somebody looks closely at a part of the run or no longer at any, and at readings of devices."""
 
-        part: VisibleSteps | None
+        visible_steps: VisibleSteps | None
         readings: frozenset[str]
 
     @dataclass
-    class Choosing(Message):
+    class SelectionRequested(Message):
         """Somebody wants to choose among the charts that there can be."""
 
         panels: tuple[Panel, ...]
         shown: tuple[str, ...]
 
-    part: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
+    visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the state should be of."""
 
     readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
     """What the ``readings`` of the state should be."""
 
-    chosen: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """The ids of the charts that shall be shown; none of them for as many as there is room for."""
 
     shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
@@ -69,15 +69,15 @@ class RunCharts(ChartKeys, RunView):
 
     def on_mount(self) -> None:
         """Say what keys there are even before there is a step."""
-        self._made: dict[str, Chart] = {}
-        self._read: frozenset[str] = frozenset()
-        self._charted: object = None  # what says which charts there can be, and how they wait
-        self._around: tuple[object, ...] = ()  # what the charts that are shown were told of their surroundings
-        self._seldom: object = None  # what says whether lines that only get longer are drawn
-        self._panels = panels_of(self.state, self._read)
-        self._tell()
+        self._charts_by_id: dict[str, Chart] = {}
+        self._available_readings: frozenset[str] = frozenset()
+        self._panels_key: object = None  # what says which charts there can be, and how they wait
+        self._shared_inputs: tuple[object, ...] = ()  # what the charts that are shown were told of their surroundings
+        self._slow_inputs: object = None  # what says whether lines that only get longer are drawn
+        self._panels = panels_of(self.state, self._available_readings)
+        self._update_bar()
 
-    def tell(self) -> None:
+    def update_view(self) -> None:
         """Draw what goes by the clock."""
         self._draw()
 
@@ -88,159 +88,166 @@ class RunCharts(ChartKeys, RunView):
 
     def on_resize(self) -> None:
         """See how many charts there is room for, and whether more can be told apart in them."""
-        self._arrange()
-        self._look()
+        self._update_shown()
+        self._update_window()
 
     def watch_has_focus(self, has_focus: bool) -> None:
         """Mark a chart only for who has the keys."""
         super().watch_has_focus(has_focus)
         if self.is_mounted:  # from Python 3.12 on, a screen gives the keys before its widgets are there
-            self._label()
+            self._update_labels()
 
-    def take(self, state: RunState) -> None:
+    def set_state(self, state: RunState) -> None:
         """Draw what is new."""
         before, self.state = self.state, state
         if state.meters is not before.meters:
-            self._read |= readings_of(state)
-        charted = (state.built, tuple(state.curves), tuple(state.validation), bool(state.learning_rates), self._read, state.has_ended)
-        if charted != self._charted:
-            self._charted = charted
-            self._panels = panels_of(state, self._read)
-            self._arrange()
-            self._label()
+            self._available_readings |= readings_of(state)
+        charted = (
+            state.built,
+            tuple(state.curves),
+            tuple(state.validation),
+            bool(state.learning_rates),
+            self._available_readings,
+            state.has_ended,
+        )
+        if charted != self._panels_key:
+            self._panels_key = charted
+            self._panels = panels_of(state, self._available_readings)
+            self._update_shown()
+            self._update_labels()
         self._draw()
         if self.window.span is not None or self.cursor:
-            self._look()  # they go along
+            self._update_window()  # they go along
 
-    def watch_chosen(self) -> None:
+    def watch_selected(self) -> None:
         """Show those and no others."""
-        self._arrange()
+        self._update_shown()
 
-    def watch_full(self) -> None:
+    def watch_is_full_screen(self) -> None:
         """Give the marked chart all the room, or no longer."""
-        self._arrange()
+        self._update_shown()
 
-    def watch_marked(self) -> None:
+    def watch_active_chart(self) -> None:
         """Show which one it is."""
-        if self.full:
-            self._arrange()
-        self._label()
+        if self.is_full_screen:
+            self._update_shown()
+        self._update_labels()
 
     def watch_shown(self, _: tuple[Panel, ...], shown: tuple[Panel, ...]) -> None:
         """Make the charts that are new, and hide those that are not to be seen."""
-        fresh = [panel for panel in shown if panel.id not in self._made]
+        fresh = [panel for panel in shown if panel.id not in self._charts_by_id]
         for panel in fresh:
-            chart = self._made[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
+            chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
                 chart.format = figures.compact
             elif panel.name == LEARNING_RATE:
                 chart.format = figures.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
         if fresh:
-            self._grid.mount_all(self._made[panel.id] for panel in fresh)
+            self._grid.mount_all(self._charts_by_id[panel.id] for panel in fresh)
             order = [panel.id for panel in self._panels]
             self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
         ids = {panel.id for panel in shown}
-        for id_, chart in self._made.items():
-            chart.await_layout()
+        for id_, chart in self._charts_by_id.items():
+            chart.mark_stale()
             chart.display = id_ in ids
         self._align()
         read = frozenset(panel.name for panel in shown if panel.of_devices)
-        self.readings = read | self.readings if self.full else read  # the other charts come back in a moment
-        self._label()
-        self._around = ()
+        self.readings = read | self.readings if self.is_full_screen else read  # the other charts come back in a moment
+        self._update_labels()
+        self._shared_inputs = ()
         self._draw()
-        self._look()
+        self._update_window()
 
     def watch_window(self) -> None:
         """Draw at once what is known of it, and have the rest read."""
-        self._look()
+        self._update_window()
 
-    def watch_part(self) -> None:
+    def watch_visible_steps(self) -> None:
         """Ask for it."""
-        self.post_message(self.Looked(self.part, self.readings))
+        self.post_message(self.VisibleStepsChanged(self.visible_steps, self.readings))
 
-    watch_readings = watch_part
+    watch_readings = watch_visible_steps
 
     def watch_cursor(self) -> None:
         """Read all charts there."""
         step = self.cursor.step if self.cursor else None
-        for chart in self._made.values():
+        for chart in self._charts_by_id.values():
             chart.cursor = step
-        self._tell()
+        self._update_bar()
 
-    def _arrange(self) -> None:
+    def _update_shown(self) -> None:
         """Decide which charts are shown."""
         size = Size(self.size.width, self.size.height - 1)  # below the bar
         if size.width < 1 or size.height < 1:
             return
         panels = self._panels
-        if self.full:
-            self.shown = tuple(panel for panel in panels if panel.id == self.marked) or panels[:1]
+        if self.is_full_screen:
+            self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
         most = room(size, SMALLEST)
-        if self.chosen:
-            panels = tuple(panel for panel in panels if panel.id in self.chosen)
+        if self.selected:
+            panels = tuple(panel for panel in panels if panel.id in self.selected)
         else:
             most = max(min(most, _FEWEST), room(size, EASY))
         self.shown = panels[:most]
-        if self.marked not in {panel.id for panel in self.shown}:
-            self.marked = self.shown[0].id
+        if self.active_chart not in {panel.id for panel in self.shown}:
+            self.active_chart = self.shown[0].id
 
-    def watch_lens(self) -> None:
+    def watch_options(self) -> None:
         """Look at all charts in this way."""
         self._draw()
-        self._tell()
+        self._update_bar()
 
     def _draw(self) -> None:
-        around = (scale_of(self.state, self.lens.x), self.state.marks, self.lens)
-        fresh = any(new is not old for new, old in zip_longest(around, self._around))
-        self._around = around
+        around = (scale_of(self.state, self.options.x), self.state.marks, self.options)
+        fresh = any(new is not old for new, old in zip_longest(around, self._shared_inputs))
+        self._shared_inputs = around
         seldom = (self.state.learning_rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
-            chart = self._made[panel.id]
+            chart = self._charts_by_id[panel.id]
             if fresh:
-                chart.scale, chart.marks, chart.lens = around
+                chart.scale, chart.marks, chart.options = around
                 if panel.name == LEARNING_RATE:
-                    chart.lens = self.lens.exact
+                    chart.options = self.options.exact
             told = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
-            if chart.series and told and seldom == self._seldom:
+            if chart.series and told and seldom == self._slow_inputs:
                 continue  # a line that only gets longer
             chart.series = series_of(self.state, panel)
-        self._seldom = seldom
+        self._slow_inputs = seldom
 
-    def _label(self) -> None:
+    def _update_labels(self) -> None:
         # Where there is the most room for it: the throughput is a single curve.
         explaining = next((panel for panel in self.shown if panel.id == "throughput"), self.shown[:1] and self.shown[0])
         for panel in self.shown:
-            chart = self._made[panel.id]
-            marked = self.has_focus and panel.id == self.marked and len(self.shown) > 1
-            chart.title = f"{_MARK} {panel.title}" if marked else panel.title
+            chart = self._charts_by_id[panel.id]
+            active_chart = self.has_focus and panel.id == self.active_chart and len(self.shown) > 1
+            chart.title = f"{_MARK} {panel.title}" if active_chart else panel.title
             chart.empty = "no steps recorded" if self.state.has_ended else "waiting for the first step"
             chart.end = self.state.last_step
-            chart.explains = panel == explaining
-        self._tell()
+            chart.shows_mark_legend = panel == explaining
+        self._update_bar()
 
-    def _look(self) -> None:
+    def _update_window(self) -> None:
         bounds = self.window.bounds(self.state.step)
         for panel in self.shown:
-            chart = self._made[panel.id]
+            chart = self._charts_by_id[panel.id]
             if chart.window != bounds:
                 chart.window = bounds
         series = (panel.name for panel in self.shown if not panel.of_devices)
-        self.part = part_of(bounds, 2 * self._widest, self.state.throughput.width, series)
-        self._tell()
+        self.visible_steps = steps_to_load(bounds, 2 * self._widest, self.state.throughput.width, series)
+        self._update_bar()
 
-    def _tell(self) -> None:
-        step = self.cursor and words_of_step(self.cursor.step, self._bucket, self.state)
+    def _update_bar(self) -> None:
+        step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            *([Item(shown, spare=True)] if (shown := step_window.words(self.window, self.state.step)) else []),
-            Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.stays)),
+            *([Item(shown, spare=True)] if (shown := step_window.describe(self.window, self.state.step)) else []),
+            Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            Item("full screen", "fill", "f", on=self.full, spare=True),
-            *self.lens_items,
+            Item("full screen", "full_screen", "f", on=self.is_full_screen, spare=True),
+            *self.option_items,
         )
 
     @property
@@ -255,19 +262,21 @@ class RunCharts(ChartKeys, RunView):
         return max(1, self._bucket, round((high - low) / (2 * self._widest)))
 
     @property
-    def markable(self) -> Sequence[str]:
+    def chart_ids(self) -> Sequence[str]:
         """Those that are shown; all where one of them fills the screen."""
-        return [panel.id for panel in (self._panels if self.full else self.shown)]
+        return [panel.id for panel in (self._panels if self.is_full_screen else self.shown)]
 
     @property
     def _widest(self) -> int:
         """Columns of the widest chart."""
-        return max((self._made[panel.id].size.width for panel in self.shown), default=0) or max(1, self.size.width)
+        return max((self._charts_by_id[panel.id].size.width for panel in self.shown), default=0) or max(
+            1, self.size.width
+        )
 
     @property
     def _bucket(self) -> int:
         """Steps that are known as one where somebody looks."""
-        return self.part.width if self.part and self.state.details else self.state.throughput.width
+        return self.visible_steps.width if self.visible_steps and self.state.details else self.state.throughput.width
 
     @on(ChartBar.Clicked)
     async def _do(self, message: ChartBar.Clicked) -> None:
@@ -276,11 +285,11 @@ class RunCharts(ChartKeys, RunView):
 
     def action_choose(self) -> None:
         """Ask which charts are to be shown."""
-        self.full = False
-        self.post_message(self.Choosing(self._panels, tuple(panel.id for panel in self.shown)))
+        self.is_full_screen = False
+        self.post_message(self.SelectionRequested(self._panels, tuple(panel.id for panel in self.shown)))
 
 
-def words_of_step(step: int, width: int, state: RunState) -> str:
+def describe_step(step: int, width: int, state: RunState) -> str:
     """Where the cursor is: the step, or the steps that are known as one, and the epoch."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"

@@ -72,12 +72,12 @@ class SharedAxis:
         pairs = zip(self.scales, self.states, strict=True)
         return math.ceil(max(_last(scale, state.step) for scale, state in pairs) / self.unit)
 
-    def words(self, tick: int) -> str:
+    def label(self, tick: int) -> str:
         """What a tick is called: ``epoch 2.5``, ``0:12``."""
-        words = self.scale.write(round(tick * self.unit, 2), 1.0)
-        return f"epoch {words}" if self.x == "epoch" else words
+        label = self.scale.write(round(tick * self.unit, 2), 1.0)
+        return f"epoch {label}" if self.x == "epoch" else label
 
-    def laid(self, run: int, series: Series) -> Series:
+    def place_on_axis(self, run: int, series: Series) -> Series:
         """What a run has of a series, by ticks."""
         scale = self.scales[run]
         places = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit

@@ -9,7 +9,7 @@ from accel_tui.formatting import units
 from accel_tui.run.device_meter import Meter
 from accel_tui.widgets.chart.sparkline import sparkline
 
-IDS = 6
+ID_WIDTH = 6
 """Cells for the id of a device, but for those of other machines."""
 
 _MISSING = "—"
@@ -24,12 +24,12 @@ _ESSENTIAL = ("utilization", "memory_used", "temperature", "power", "load")
 
 _INDENT = " " * 7
 
-_USUAL = ("power limit", "clocks set by an administrator")
+_NORMAL_THROTTLING = ("power limit", "clocks set by an administrator")
 """What keeps the clocks of a healthy GPU down, so that it is no warning."""
 
 
 def line(
-    device: Device, meter: Meter | None, width: int, names: int, *, ids: int = IDS, detailed: bool = False
+    device: Device, meter: Meter | None, width: int, names: int, *, ids: int = ID_WIDTH, detailed: bool = False
 ) -> Content:
     """One device in a line of at most ``width`` cells.
 
@@ -50,7 +50,7 @@ def line(
     said = Content("").join(
         [head, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
     )
-    words = [text for text in (_slowed(meter, width), _reasons(meter)) if text]
+    words = [text for text in (_throttling(meter, width), _reasons(meter)) if text]
     room = width - said.cell_length - sum(text.cell_length + 2 for text in words)
     for more in () if detailed else (_cores(meter, room - _HISTORY - 2), *_details(meter)):
         if more and room - more.cell_length - 2 >= _HISTORY:
@@ -66,33 +66,33 @@ def line(
     return said.truncate(width, ellipsis=True)
 
 
-def cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
+def cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """One device in 38 cells: its use, memory, temperature and power."""
     head = (f"{device.id:<{ids}}", "$accent")
     if meter is None:
         return Content.assemble(head, " ", ("reading…", "$text-muted"))
-    if _silent(meter):
+    if _has_no_readings(meter):
         return Content.assemble(head, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _slowed_words(meter, usual=False) else " "
+    warning = ("!", "$text-warning") if _throttle_reasons(meter, usual=False) else " "
     temperature, power = (
         _plain(meter, name, form) for name, form in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
     )
     return Content.assemble(head, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
 
 
-def small_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
+def small_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """One device in 18 cells: its use and memory."""
     head = (f"{device.id:<{ids - 1}}", "$accent")
     if meter is None:
         return Content.assemble(head, (" reading…", "$text-muted"))
-    if _silent(meter):
+    if _has_no_readings(meter):
         return Content.assemble(head, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _slowed_words(meter, usual=False) else " "
+    warning = ("!", "$text-warning") if _throttle_reasons(meter, usual=False) else " "
     use = meter.reading("utilization")
     return Content.assemble(head, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
 
 
-def smallest_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
+def smallest_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """One device in 11 cells: its use."""
     use = meter.reading("utilization") if meter else Reading(None)
     return Content.assemble((f"{device.id:<{ids}}", "$accent"), *_block(use))
@@ -103,7 +103,7 @@ CELLS: tuple[tuple[int, Callable[[Device, Meter | None, int], Content]], ...] = 
     (18, small_cell),
     (11, smallest_cell),
 )
-"""Ways to tell a device in a cell: its width with an id of :data:`IDS` cells, and what makes it; the fullest first."""
+"""Cell formats, the most detailed first: the width with an id of :data:`ID_WIDTH` cells, and the function."""
 
 
 def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> Content:
@@ -244,23 +244,23 @@ def _extras(meter: Meter, width: int) -> Iterable[Content]:
         yield Content.assemble(("  load ", "$text-muted"), _plain(meter, "load", "{:.1f}"))
 
 
-def _slowed_words(meter: Meter, *, usual: bool = True) -> list[str]:
+def _throttle_reasons(meter: Meter, *, usual: bool = True) -> list[str]:
     """What keeps a device's clocks down."""
-    return [part.name for part in meter.reading("throttling").parts if usual or part.name not in _USUAL]
+    return [part.name for part in meter.reading("throttling").parts if usual or part.name not in _NORMAL_THROTTLING]
 
 
-def _slowed(meter: Meter, width: int) -> Content:
-    words = _slowed_words(meter)
+def _throttling(meter: Meter, width: int) -> Content:
+    words = _throttle_reasons(meter)
     if not words:
         return Content("")
-    grave = _slowed_words(meter, usual=False)
+    grave = _throttle_reasons(meter, usual=False)
     return Content.styled(
         f"{'▼' if width < 100 else 'throttled:'} {', '.join(grave or words)}",
         "$text-warning" if grave else "$text-muted",
     )
 
 
-def _silent(meter: Meter) -> bool:
+def _has_no_readings(meter: Meter) -> bool:
     return all(meter.reading(name).value is None for name in ("utilization", "memory_used"))
 
 

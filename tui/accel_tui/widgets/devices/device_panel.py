@@ -17,8 +17,8 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_tui.formatting.names import CHIEF, COORDINATOR
 from accel_tui.run.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.devices.device_lines import CELLS, IDS, detail, line, short_name, worker_cell
-from accel_tui.widgets.styled_text import Piece, changed, pieces_of
+from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, line, short_name, worker_cell
+from accel_tui.widgets.styled_text import TextSpan, changed, spans_of
 
 _TALL = 34
 """Rows of a terminal from which devices may have a second line each."""
@@ -46,7 +46,7 @@ class DevicePanel(DirtyRegionWidget):
     inventory: reactive[Inventory | None] = reactive(None, layout=True)
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
 
-    _lines: Sequence[Sequence[Piece]] = ()
+    _lines: Sequence[Sequence[TextSpan]] = ()
     _fits: object = None
     """What the lines were made for, beside the meters."""
 
@@ -88,12 +88,15 @@ class DevicePanel(DirtyRegionWidget):
     def _make(self) -> None:
         """Put the meters into words, as wide and as high as the widget."""
         self._fits = inventory, (width, height), tall = self._room()
-        self._lines = [pieces_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
+        self._lines = [spans_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
 
     def _line(self, row: int) -> Strip:
-        pieces = self._lines[row] if 0 <= row < len(self._lines) else ()
+        spans = self._lines[row] if 0 <= row < len(self._lines) else ()
         blank = self.cell_style("")
-        words = [Segment(" " * self.gutter.left, blank), *(Segment(text, self.cell_style(name)) for text, name in pieces)]
+        words = [
+            Segment(" " * self.gutter.left, blank),
+            *(Segment(text, self.cell_style(name)) for text, name in spans),
+        ]
         return Strip(words).adjust_cell_length(self.outer_size.width, blank)
 
 
@@ -124,7 +127,7 @@ def lines(
     absences = _absences(inventory, width)
     devices = inventory.devices
     names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
-    ids = max((IDS, *(len(device.id) for device in devices)))
+    ids = max((ID_WIDTH, *(len(device.id) for device in devices)))
     if tall and 2 * len(devices) + len(absences) <= height:
         return [row for device in devices for row in _two(device, meters.get(device.id), width, names, ids)] + absences
     if len(devices) <= height:
@@ -151,7 +154,7 @@ def _absences(inventory: Inventory, width: int) -> list[Content]:
 
 def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
     """Devices in columns, told as fully as there is room for; how many there is no room for is said."""
-    return _packed(_forms(devices, meters, IDS), width, height)
+    return _packed(_forms(devices, meters, ID_WIDTH), width, height)
 
 
 def _of_workers(
@@ -188,7 +191,7 @@ _Form = tuple[int, Sequence[Callable[[], Content]]]
 
 def _forms(devices: Sequence[Device], meters: Mapping[str, Meter], ids: int) -> list[_Form]:
     return [
-        (cells + ids - IDS, [partial(make, device, meters.get(device.id), ids) for device in devices])
+        (cells + ids - ID_WIDTH, [partial(make, device, meters.get(device.id), ids) for device in devices])
         for cells, make in CELLS
     ]
 

@@ -30,7 +30,7 @@ class _Paint:
 
     plain: Style
     coloured: bool
-    ground: colour_scales.Colour
+    background_rgb: colour_scales.Colour
     dark: bool
 
 
@@ -66,10 +66,10 @@ class ConfusionMatrix(TextPage):
     place: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
     """The cell of the cursor: the class that examples are of, and the one that the model says."""
 
-    shares: reactive[bool] = reactive(False, repaint=False)
+    show_percent: reactive[bool] = reactive(False, repaint=False)
     """Whether cells show shares of their row."""
 
-    alone: reactive[bool] = reactive(False, repaint=False)
+    list_only: reactive[bool] = reactive(False, repaint=False)
     """Whether there is only the list."""
 
     _first = (0, 0)  # the row and the column that are shown first
@@ -80,19 +80,19 @@ class ConfusionMatrix(TextPage):
         if examined is not None and (before is None or before.names != examined.names):
             pairs = confused(examined)
             self.place = pairs[0][:2] if pairs else (0, 0)
-        self.again()
+        self.rebuild()
 
     def watch_place(self) -> None:
         """Show the cursor."""
-        self.again()
+        self.rebuild()
 
-    def watch_shares(self) -> None:
+    def watch_show_percent(self) -> None:
         """Show other numbers."""
-        self.again()
+        self.rebuild()
 
-    def watch_alone(self) -> None:
+    def watch_list_only(self) -> None:
         """Show the list, or the map."""
-        self.again()
+        self.rebuild()
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""
@@ -103,11 +103,11 @@ class ConfusionMatrix(TextPage):
 
     def action_shares(self) -> None:
         """Show shares, or counts."""
-        self.shares = not self.shares
+        self.show_percent = not self.show_percent
 
     def action_list(self) -> None:
         """Show the list alone, or the map."""
-        self.alone = not self.alone
+        self.list_only = not self.list_only
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         """Go on."""
@@ -122,7 +122,7 @@ class ConfusionMatrix(TextPage):
         found = self._layout_shown
         if (
             found
-            and not self.alone
+            and not self.list_only
             and event.y >= 2
             and found.name <= event.x < found.name + found.cell * found.columns
         ):
@@ -130,7 +130,7 @@ class ConfusionMatrix(TextPage):
             if row < found.rows:
                 self.place = self._first[0] + row, self._first[1] + column
 
-    def page(self, width: int, height: int) -> Iterator[Strip]:
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """A line of words, the heads of columns, rows, and what the cursor is at."""
         examined = self.examined
         if examined is None or examined.counts is None or not examined.counts.size or height < 4:
@@ -142,16 +142,16 @@ class ConfusionMatrix(TextPage):
             f"({units.count(right)} of {units.count(examined.examples)}) after step {self.step:,}"
         )
         yield self.line((words, "title"), ("   rows: true, columns: predicted", "faint"))
-        if self.alone:
+        if self.list_only:
             yield from self._list(examined, width, height - 1)
             return
-        number = 4 if self.shares else len(figures.compact(int(counts.max())))
+        number = 4 if self.show_percent else len(figures.compact(int(counts.max())))
         shown = layout_for(examined.names, number, width, height - 3)
         if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a part of the map is no overview
             shown = layout_for(examined.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
-        paint = _Paint(self.rich_style, self.has_colours, self.ground, self.is_dark)
+        paint = _Paint(self.rich_style, self.has_colours, self.background_rgb, self.is_dark)
         beside = list(self._list(examined, width - shown.width - 3, height - 2))
         if width - shown.width - 3 < LIST_WIDTH:
             beside = []
@@ -194,17 +194,17 @@ class ConfusionMatrix(TextPage):
         total = int(counts.sum())
         name = f"{fitted(examined.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
         here = counts[columns.start : columns.stop].tolist()
-        head = Segment(name, self.styled("head" if row == self.place[0] else "faint"))
+        head = Segment(name, self.style_for("head" if row == self.place[0] else "faint"))
         cells = [
             self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
         ]
         share = f"{counts[row] / total:>6.0%} " if total else "     - "
-        words = Strip([head, *cells, Segment(share, self.styled("faint"))])
+        words = Strip([head, *cells, Segment(share, self.style_for("faint"))])
         if shown.lines == 1:
             return [words]
-        ground = [Segment(" " * shown.cell, cell.style) for cell in cells]
+        padding = [Segment(" " * shown.cell, cell.style) for cell in cells]
         around = Strip(
-            [Segment(" " * shown.name, self.rich_style), *ground, Segment(" " * len(share), self.rich_style)]
+            [Segment(" " * shown.name, self.rich_style), *padding, Segment(" " * len(share), self.rich_style)]
         )
         above = (shown.lines - 1) // 2
         return [*[around] * above, words, *[around] * (shown.lines - 1 - above)]
@@ -213,7 +213,7 @@ class ConfusionMatrix(TextPage):
         share = count / total if total else 0.0
         text = ""
         if shown.cell > HEAT_WIDTH:
-            text = "" if not count else f"{share:.0%}" if self.shares else figures.compact(count)
+            text = "" if not count else f"{share:.0%}" if self.show_percent else figures.compact(count)
         elif not paint.coloured:
             text = colour_scales.shade(share) * HEAT_WIDTH
         if place == self.place and not text.strip():
@@ -254,8 +254,8 @@ class ConfusionMatrix(TextPage):
 @lru_cache(1 << 12)
 def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
     colour = colour_scales.tone(
-        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.ground, dark=paint.dark
+        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.background_rgb, dark=paint.dark
     )
     if here:
-        colour = colour_scales.ink(paint.ground)
+        colour = colour_scales.ink(paint.background_rgb)
     return Style(color=RichColor.from_rgb(*colour_scales.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.units import counted
-from accel_tui.widgets.text_page import Piece, TextPage, fitted
+from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
 NAME_WIDTH = 60
 """Cells of a layer's name and kind, at most."""
@@ -40,11 +40,11 @@ class LayerList(TextPage):
 
     def watch_table(self) -> None:
         """Show other layers."""
-        self.again()
+        self.rebuild()
 
     def watch_first(self) -> None:
         """Show others of the layers."""
-        self.again()
+        self.rebuild()
 
     def action_scroll_by(self, lines: int) -> None:
         """Look further down or up."""
@@ -60,7 +60,7 @@ class LayerList(TextPage):
         """Look further up."""
         self.action_scroll_by(-3)
 
-    def page(self, width: int, height: int) -> Iterator[Strip]:
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """The heads of columns, layers, and the sums."""
         if self.table is None or height < 3:
             return
@@ -78,7 +78,7 @@ class LayerList(TextPage):
             yield Strip.blank(0)
         yield self.line(*_sums(table), (_range(first, room, len(names)), "faint"))
 
-    def _layer(self, layer: Layer, told: str, whole: float | None, name: int, bar: int) -> Iterator[Piece]:
+    def _layer(self, layer: Layer, told: str, whole: float | None, name: int, bar: int) -> Iterator[TextSpan]:
         yield fitted(told, name), "head" if layer.inner else ""
         shape = "?" if layer.shape is None else "x".join("?" if side is None else str(side) for side in layer.shape)
         yield f" {fitted(shape or 'scalar', 14).rstrip():>14}", "faint"
@@ -97,7 +97,7 @@ def _name(layer: Layer) -> str:
     return f"{'  ' * layer.depth}{layer.name}  {layer.kind}"
 
 
-def _trained(layer: Layer) -> Piece:
+def _trained(layer: Layer) -> TextSpan:
     if not layer.parameters:
         return "", ""
     if layer.trainable == layer.parameters:
@@ -105,11 +105,11 @@ def _trained(layer: Layer) -> Piece:
     return (f"{layer.trainable / layer.parameters:.0%}", "") if layer.trainable else ("no", "wrong")
 
 
-def _sums(table: LayerTable) -> list[Piece]:
+def _sums(table: LayerTable) -> list[TextSpan]:
     """What all layers come to, and what of a step is in none of them."""
     top = [layer for layer in table.layers if not layer.depth]
     weights, trained = sum(layer.parameters for layer in top), sum(layer.trainable for layer in top)
-    pieces: list[Piece] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
+    pieces: list[TextSpan] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
     if table.flops is None:
         return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
     pieces.append((f"; {units.flops(table.flops)} per step", ""))

@@ -62,13 +62,13 @@ class SampleGallery(TextPage):
     step: reactive[int] = reactive(0, repaint=False)
     """After which step."""
 
-    turned: reactive[int] = reactive(0, repaint=False)
+    page_number: reactive[int] = reactive(0, repaint=False)
     """The page, from 0."""
 
     only_wrong: reactive[bool] = reactive(False, repaint=False)
     """Whether what is right is left out."""
 
-    wide: reactive[int | None] = reactive(None, repaint=False)
+    size_index: reactive[int | None] = reactive(None, repaint=False)
     """Which of :data:`WIDTHS` pictures have; ``None`` for what fits them."""
 
     _pages = 1
@@ -81,26 +81,26 @@ class SampleGallery(TextPage):
 
     def watch_examined(self) -> None:
         """Show what is new."""
-        self.again()
+        self.rebuild()
 
-    def watch_turned(self) -> None:
+    def watch_page_number(self) -> None:
         """Show another page."""
-        self.again()
+        self.rebuild()
 
     def watch_only_wrong(self) -> None:
         """Begin anew."""
-        self.turned = 0
-        self.again()
+        self.page_number = 0
+        self.rebuild()
 
-    def watch_wide(self) -> None:
+    def watch_size_index(self) -> None:
         """Show pictures of another size."""
-        self.turned = 0
-        self.again()
+        self.page_number = 0
+        self.rebuild()
 
     def action_turn(self, pages: int) -> None:
         """Turn pages."""
         last = self._pages - 1  # fewer than were turned, where there is more room now or less is wrong
-        self.turned = min(max(min(self.turned, last) + pages, 0), last)
+        self.page_number = min(max(min(self.page_number, last) + pages, 0), last)
 
     def action_filter(self) -> None:
         """Show only what is wrong, or all."""
@@ -108,8 +108,8 @@ class SampleGallery(TextPage):
 
     def action_size(self, step: int) -> None:
         """Make pictures larger or smaller."""
-        now = self._fitting() if self.wide is None else self.wide
-        self.wide = min(max(now + step, 0), len(WIDTHS) - 1)
+        now = self._fitting() if self.size_index is None else self.size_index
+        self.size_index = min(max(now + step, 0), len(WIDTHS) - 1)
 
     def on_mouse_scroll_down(self) -> None:
         """Turn to the next page."""
@@ -119,7 +119,7 @@ class SampleGallery(TextPage):
         """Turn to the page before."""
         self.action_turn(-1)
 
-    def page(self, width: int, height: int) -> Iterator[Strip]:
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """What is shown, in a line, then the pictures of this page."""
         examined = self.examined
         if examined is None or not examined.worst or height < 4:
@@ -133,7 +133,7 @@ class SampleGallery(TextPage):
         down = max(1, height // (lines + _WORDS + 1))
         head, here = self._turn(examined, chosen, across * down)
         yield head
-        made_for = (examined, columns, lines, self.ground, self.has_blocks, self.is_dark)
+        made_for = (examined, columns, lines, self.background_rgb, self.has_blocks, self.is_dark)
         if made_for != self._drawn_for:
             self._drawn, self._drawn_for = {}, made_for
         self._missing = {
@@ -163,13 +163,13 @@ class SampleGallery(TextPage):
             drawn[index] = self._picture(examined, index, region.width, region.height)
             regions.append(region)
         if regions:
-            self._page = None
+            self._lines_cache = None
             self.refresh(*regions)
 
     def _turn(self, examined: EvaluationReport, chosen: list[int], room: int) -> tuple[Strip, list[int]]:
         """The words above a page, and what is on it."""
         self._pages = max(1, -(-len(chosen) // room))
-        page = min(self.turned, self._pages - 1)
+        page = min(self.page_number, self._pages - 1)
         here = chosen[page * room : (page + 1) * room]
         wrong = sum(not judged.right for judged in examined.worst)
         kept = "only errors, highest loss first" if self.only_wrong else "highest loss first"
@@ -184,30 +184,30 @@ class SampleGallery(TextPage):
     def _fitting(self) -> int:
         """Which of :data:`WIDTHS` is taken: the largest of which a page has some, and that pixels are not huge in."""
         pictures = self.examined.pictures if self.examined else None
-        if self.wide is not None or pictures is None:
-            return self.wide or 0
+        if self.size_index is not None or pictures is None:
+            return self.size_index or 0
         fitting = 0
         for index, columns in enumerate(WIDTHS):
-            _, tall, wide = pictures.shape[:3]
-            lines = round(columns * tall / wide / 2) + _WORDS + 1
+            _, tall, size_index = pictures.shape[:3]
+            lines = round(columns * tall / size_index / 2) + _WORDS + 1
             held = (self.size.width + GAP) // (columns + GAP) * (self.size.height // lines)
-            if held >= _SOME and columns <= _HUGE * wide:
+            if held >= _SOME and columns <= _HUGE * size_index:
                 fitting = index
         return fitting
 
     def _tile(self, pictures: Pixels, width: int, height: int) -> tuple[int, int]:
         """Columns and lines of a picture, as large as is wished and there is room for."""
-        _, tall, wide = pictures.shape[:3]
+        _, tall, size_index = pictures.shape[:3]
         columns = min(WIDTHS[self._fitting()], width)
-        lines = max(1, round(columns * tall / wide / 2))
+        lines = max(1, round(columns * tall / size_index / 2))
         if lines > height - _WORDS - 1:
             lines = max(1, height - _WORDS - 1)
-            columns = max(4, min(width, round(2 * lines * wide / tall)))
+            columns = max(4, min(width, round(2 * lines * size_index / tall)))
         return columns, lines
 
     def _picture(self, examined: EvaluationReport, index: int, columns: int, lines: int) -> list[Strip]:
         assert examined.pictures is not None  # noqa: S101 (there is a page of words else)
-        pixels = _solid(examined.pictures[index], self.ground)
+        pixels = _solid(examined.pictures[index], self.background_rgb)
         if self.has_blocks:
             return _halves(_scaled(pixels, columns, 2 * lines))
         return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)

@@ -79,7 +79,7 @@ class LogLines(ScrollView, can_focus=True):
         Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="Last line, and follow new ones"),
     ]
 
-    class Wanted(Message):
+    class LinesWanted(Message):
         """Somebody looks for lines that are not kept: older ones, or the newest."""
 
         def __init__(self, *, older: bool) -> None:
@@ -94,9 +94,9 @@ class LogLines(ScrollView, can_focus=True):
         self.lines: list[LogLine] = []
         self.filter = Filter()
         self.searched = ""
-        self.is_cut = False
+        self.is_truncated = False
         """Whether newer lines were let go."""
-        self.passing = 0
+        self.shown_count = 0
         """How many lines are shown."""
         self._levels: list[Level] = []
         self._rows: list[_Row] = []
@@ -107,7 +107,7 @@ class LogLines(ScrollView, can_focus=True):
     @property
     def follows(self) -> bool:
         """Whether the end is seen."""
-        return not self.is_cut and self.scroll_offset.y >= self.max_scroll_y
+        return not self.is_truncated and self.scroll_offset.y >= self.max_scroll_y
 
     @property
     def found(self) -> tuple[int, int]:
@@ -117,21 +117,21 @@ class LogLines(ScrollView, can_focus=True):
 
     def clear(self) -> None:
         """Forget all lines, and follow again."""
-        self.forget()
+        self.clear_buffer()
         self._lay_out()
 
-    def forget(self) -> None:
+    def clear_buffer(self) -> None:
         """Keep no lines, unseen: what is laid out while it is hidden, Textual does not show again."""
-        self.lines, self._levels, self.is_cut, self._here = [], [], False, None
-        self._rows, self._found, self.passing = [], [], 0
+        self.lines, self._levels, self.is_truncated, self._here = [], [], False, None
+        self._rows, self._found, self.shown_count = [], [], 0
 
     def add(self, lines: Sequence[LogLine]) -> None:
         """Add newer lines."""
-        if self.is_cut:
+        if self.is_truncated:
             return
         followed, kept = self.follows, len(self.lines)
         if not followed and kept + len(lines) > MOST:
-            self.is_cut = True  # what somebody reads is not taken away
+            self.is_truncated = True  # what somebody reads is not taken away
             return
         self.lines += lines
         self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
@@ -154,7 +154,7 @@ class LogLines(ScrollView, can_focus=True):
             gone = len([row for row in self._rows if row[0] >= MOST - len(lines)])
             below -= gone
             del self.lines[MOST:], self._levels[MOST:]
-            self.is_cut = True
+            self.is_truncated = True
         if self._here is not None:
             self._here += len(lines)
         self._lay_out()
@@ -171,7 +171,7 @@ class LogLines(ScrollView, can_focus=True):
     def search(self, text: str) -> None:
         """Mark a text, and go to the last line that is seen and has it, or the nearest above."""
         self.searched, self._here = text, None
-        self._seek(0)
+        self._find_matches(0)
         if self._found:
             seen = self._rows[min(self.scroll_offset.y + self.size.height, len(self._rows)) - 1][0]
             self._go_to(self._found[max(0, bisect_right(self._found, seen) - 1)])
@@ -192,23 +192,23 @@ class LogLines(ScrollView, can_focus=True):
 
     def action_scroll_up(self) -> None:
         """A row up; at the top, ask for older lines."""
-        self._ask_above()
+        self._request_older()
         super().action_scroll_up()
 
     def action_page_up(self) -> None:
         """A page up; likewise."""
-        self._ask_above()
+        self._request_older()
         super().action_page_up()
 
     def action_scroll_home(self) -> None:
         """Go to the top; likewise."""
-        self._ask_above()
+        self._request_older()
         super().action_scroll_home()
 
     def action_scroll_end(self) -> None:
         """Go to the end of all; read it again where it was let go."""
-        if self.is_cut:
-            self.post_message(self.Wanted(older=False))
+        if self.is_truncated:
+            self.post_message(self.LinesWanted(older=False))
         else:
             self.scroll_end(animate=False)
 
@@ -216,9 +216,9 @@ class LogLines(ScrollView, can_focus=True):
         """Ask for what is beyond the end that one has come to."""
         super().watch_scroll_y(old_value, new_value)
         if new_value <= 0 < old_value:
-            self._ask_above()
-        elif self.is_cut and old_value < new_value >= self.max_scroll_y:
-            self.post_message(self.Wanted(older=False))
+            self._request_older()
+        elif self.is_truncated and old_value < new_value >= self.max_scroll_y:
+            self.post_message(self.LinesWanted(older=False))
         self.post_message(self.Changed())
 
     def on_resize(self, event: Resize) -> None:
@@ -253,9 +253,9 @@ class LogLines(ScrollView, can_focus=True):
         segments.append(Segment(text[at:end], style))
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
-    def _ask_above(self) -> None:
+    def _request_older(self) -> None:
         if self.scroll_offset.y <= 0 and self.lines:
-            self.post_message(self.Wanted(older=True))
+            self.post_message(self.LinesWanted(older=True))
 
     def _go_to(self, number: int) -> None:
         self._here = number
@@ -265,7 +265,7 @@ class LogLines(ScrollView, can_focus=True):
         self.refresh()
 
     def _lay_out(self) -> None:
-        self._rows, self._found, self.passing = [], [], 0
+        self._rows, self._found, self.shown_count = [], [], 0
         self._wrap(0)
 
     def _wrap(self, first: int) -> None:
@@ -277,18 +277,18 @@ class LogLines(ScrollView, can_focus=True):
             text = self.lines[number].text
             if not self.filter.passes(text, self._levels[number]):
                 continue
-            self.passing += 1
+            self.shown_count += 1
             if len(text) <= width and cell_len(text) <= width:
                 self._rows.append((number, 0, len(text)))
             else:
                 ends = list(accumulate(map(len, chop_cells(text, width))))
                 self._rows += zip([number] * len(ends), [0, *ends], ends, strict=False)
-        self._seek(first)
+        self._find_matches(first)
         self.virtual_size = Size(width, len(self._rows))
         self.refresh()
         self.post_message(self.Changed())
 
-    def _seek(self, first: int) -> None:
+    def _find_matches(self, first: int) -> None:
         """Find what is searched in the rows of the lines from one on."""
         self._found = [number for number in self._found if number < first]
         if self.searched:

@@ -73,13 +73,17 @@ class Picker(Widget):
         Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices up"),
         Binding(
             "enter",
-            "open_or_take",
+            "open_or_accept",
             id="picker.enter",
             show=False,
             tooltip="List the choices, or accept the selected one",
         ),
         Binding(
-            "tab", "take_and_go", id="picker.take", show=False, tooltip="Accept the choice and go to the next field"
+            "tab",
+            "accept_and_advance",
+            id="picker.take",
+            show=False,
+            tooltip="Accept the choice and go to the next field",
         ),
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
     ]
@@ -119,14 +123,14 @@ class Picker(Widget):
         self,
         value: str,
         *,
-        offers: bool,
+        has_choices: bool,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
-        super().__init__(id=id, classes="-offers" if offers else None)
+        super().__init__(id=id, classes="-offers" if has_choices else None)
         self.input = LineInput(value, validate_on=())  # whether it is right is for the owner to say
-        self._offers = offers
-        self._before = value
-        self._told = value
+        self._has_choices = has_choices
+        self._value_before = value
+        self._last_value = value
 
     def compose(self) -> ComposeResult:
         """The input."""
@@ -135,7 +139,7 @@ class Picker(Widget):
     def render(self) -> Content:
         """A mark beside the input, where there is a list."""
         # Not ":focus-within": Textual works out the styles of all that is inside anew, at each step through the form.
-        return Content.styled("▾ " if self._offers else "", "$accent" if self.has_focus_within else "")
+        return Content.styled("▾ " if self._has_choices else "", "$accent" if self.has_focus_within else "")
 
     @property
     def value(self) -> str:
@@ -159,8 +163,8 @@ class Picker(Widget):
         """Offer the new ones, if the list is shown; the cursor stays on its choice."""
         if self.is_open:
             option = self.listed.highlighted_option
-            typed = self.value != self._before  # else all are listed
-            self._offer(self._matching(self.value) if typed else self.choices, option.id if option else None)
+            typed = self.value != self._value_before  # else all are listed
+            self._open_list(self._matching(self.value) if typed else self.choices, option.id if option else None)
 
     def watch_is_open(self) -> None:
         """Say so: keys mean something else now."""
@@ -170,7 +174,7 @@ class Picker(Widget):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys are the list's while it is open, and the form's otherwise."""
         far = action == "move" and parameters not in ((1,), (-1,))
-        return self.is_open if far or action in ("close", "take_and_go") else True
+        return self.is_open if far or action in ("close", "accept_and_advance") else True
 
     def action_move(self, by: int) -> None:
         """Move in the list, or to another field."""
@@ -184,42 +188,42 @@ class Picker(Widget):
     def action_close(self) -> None:
         """Close the list and put the text back that was there before."""
         self.is_open = False
-        self.value = self._before
+        self.value = self._value_before
 
-    def action_take_and_go(self) -> None:
+    def action_accept_and_advance(self) -> None:
         """Take what is highlighted, and go to the next field."""
-        self._take()
+        self._accept()
         self.screen.focus_next()
 
-    def action_open_or_take(self) -> None:
+    def action_open_or_accept(self) -> None:
         """Open the list of all choices; take the highlighted one if it is open; where there is none, go on."""
         if self.is_open:
-            self._take()
+            self._accept()
         elif self.choices:
-            self._before = self.value
-            self._offer(self.choices)
+            self._value_before = self.value
+            self._open_list(self.choices)
         else:
             self.screen.focus_next()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        self.action_open_or_take()
+        self.action_open_or_accept()
 
     @on(Input.Changed)
     def _edited(self, event: Input.Changed) -> None:
         event.stop()
-        if event.value == self._told:
+        if event.value == self._last_value:
             return  # an input also says with what it begins
-        self._told = event.value
+        self._last_value = event.value
         self.post_message(self.Changed(self, event.value))
-        if self.input.has_focus and self.choices and event.value != self._before:
-            self._offer(self._matching(event.value))
+        if self.input.has_focus and self.choices and event.value != self._value_before:
+            self._open_list(self._matching(event.value))
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._take()
+        self._accept()
 
     def on_click(self) -> None:
         """Open the list by mouse, the text chosen, so that typing replaces it; where there is none, only go there."""
@@ -227,7 +231,7 @@ class Picker(Widget):
         self.input.focus()
         if self.choices and not was_there:
             if not self.is_open:
-                self.action_open_or_take()
+                self.action_open_or_accept()
             self.input.select_all()
 
     def on_descendant_blur(self) -> None:
@@ -237,7 +241,7 @@ class Picker(Widget):
 
     def on_descendant_focus(self) -> None:
         """Remember the text, so that it can be put back."""
-        self._before = self.value
+        self._value_before = self.value
         self.refresh()
 
     def _matching(self, text: str) -> tuple[FieldChoice, ...]:
@@ -245,7 +249,7 @@ class Picker(Widget):
         found = [choice for choice in self.choices if wanted in choice.value.lower()]
         return tuple(sorted(found, key=lambda choice: not choice.value.lower().startswith(wanted)))
 
-    def _offer(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
+    def _open_list(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
         """Open the list on these choices, at an option's id, or the present one, or the first that is possible."""
         width = max((len(choice.value or "auto") for choice in choices), default=0)
         room = self.app.size.width - 4
@@ -275,12 +279,12 @@ class Picker(Widget):
             last = len(possible) - 1
             self.listed.highlighted = possible[place % len(possible) if abs(by) == 1 else min(max(place, 0), last)]
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         option = self.listed.highlighted_option
         self.is_open = False
         if option is not None and option.id is not None and not option.disabled:
-            self._before = option.id.removeprefix("=")
-            self.value = self._before
+            self._value_before = option.id.removeprefix("=")
+            self.value = self._value_before
 
 
 def _row(choice: FieldChoice, width: int, room: int) -> Content:

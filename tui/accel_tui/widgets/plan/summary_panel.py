@@ -64,10 +64,10 @@ class SummaryPanel(Widget):
             rows = [line for fact in self.facts for line in _paragraph(fact, width)]
         rows += [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
         if width < _TWO_COLUMNS or not self.screen.has_class("-narrow"):
-            rows = [*self._chosen(width, room - len(rows) - 1), Content(""), *rows]
+            rows = [*self._choice_lines(width, room - len(rows) - 1), Content(""), *rows]
         return [row.truncate(width, ellipsis=True) for row in rows]
 
-    def _chosen(self, width: int, room: int) -> list[Content]:
+    def _choice_lines(self, width: int, room: int) -> list[Content]:
         """What was chosen, each in as many lines as there is room for; the longest is cut first, to a line at least."""
         wholes = [_paragraph(fact, width, "$text-muted") for fact in self.choices]
         counts = [len(whole) for whole in wholes]

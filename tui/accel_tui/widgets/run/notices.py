@@ -18,7 +18,7 @@ class Notices(RunText):
     }
     """
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """A paragraph for each notice."""
         if not state.notices:
             return Content.styled("none", "$text-muted")

@@ -7,7 +7,7 @@ from accel_engine.run import Status
 from accel_tui.formatting import figures, units
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
-from accel_tui.widgets.styled_text import Piece, length
+from accel_tui.widgets.styled_text import TextSpan, length
 
 _ENDS = {
     Outcome.FINISHED: ("✓", "$success"),
@@ -27,9 +27,9 @@ class PhaseLine(RunLine):
 
     def watch_pending_commands(self) -> None:
         """Say what was asked for."""
-        self.tell()
+        self.update_view()
 
-    def pieces(self, state: RunState) -> list[Piece]:
+    def spans(self, state: RunState) -> list[TextSpan]:
         """The phase now, and as many of the figures as there is room for."""
         left = phase(state, state.now)
         if self.pending_commands:
@@ -43,7 +43,7 @@ class PhaseLine(RunLine):
         ]
 
 
-def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
+def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]:
     """What the run is busy with, for how long where that is worth saying, or how it ended.
 
     Args:
@@ -81,7 +81,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
     ]
 
 
-def progress(state: RunState) -> list[list[Piece]]:
+def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and the use of the devices, the most telling first."""
     pairs = []
     if state.built:
@@ -101,7 +101,7 @@ def progress(state: RunState) -> list[list[Piece]]:
     return pairs
 
 
-def _pair(first: str, second: str, *, figure_first: bool = False) -> list[Piece]:
+def _pair(first: str, second: str, *, figure_first: bool = False) -> list[TextSpan]:
     figure, quiet = "", "$text-muted"
     styles = (figure, quiet) if figure_first else (quiet, figure)
     return [(f"{first} ", styles[0]), (second, styles[1])]

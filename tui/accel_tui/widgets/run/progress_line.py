@@ -3,13 +3,13 @@
 from accel_tui.formatting import figures
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 
 class ProgressLine(RunLine):
     """One line: a bar over all epochs, the share that is done, and the time to the end."""
 
-    def pieces(self, state: RunState) -> list[Piece]:
+    def spans(self, state: RunState) -> list[TextSpan]:
         """The bar and its figures; an empty bar before the number of steps is known."""
         share = state.step / state.total_steps if state.total_steps else 0.0
         # Never 100 % before the last step.

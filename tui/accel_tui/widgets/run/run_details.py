@@ -28,13 +28,22 @@ class RunDetails(RunText):
     }
     """
 
-    def parts(self, state: RunState) -> tuple[object, ...]:
+    def inputs(self, state: RunState) -> tuple[object, ...]:
         """What is told."""
         tried = (state.xla, state.micro_batches)
-        rare = (state.info, state.built, *tried, state.work, state.devices, state.workers_met, state.checkpoint, state.model)
+        rare = (
+            state.info,
+            state.built,
+            *tried,
+            state.work,
+            state.devices,
+            state.workers_met,
+            state.checkpoint,
+            state.model,
+        )
         return *rare, _learning_rate(state)
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """A line for each fact that is known."""
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:

@@ -12,7 +12,7 @@ from textual.style import Style as TextualStyle
 from accel_tui.run.state import RunState
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.run.run_view import RunView
-from accel_tui.widgets.styled_text import Piece, changed
+from accel_tui.widgets.styled_text import TextSpan, changed
 
 
 class RunLine(RunView, DirtyRegionWidget):
@@ -29,26 +29,26 @@ class RunLine(RunView, DirtyRegionWidget):
     }
     """
 
-    _pieces: Sequence[Piece] = ()
+    _spans: Sequence[TextSpan] = ()
 
-    def tell(self) -> None:
+    def update_view(self) -> None:
         """Show the state in words, if they are others than those on screen."""
         if not self.in_sight:
             return
-        old, self._pieces = self._pieces, self.pieces(self.state)
-        first, last = changed(old, self._pieces)
+        old, self._spans = self._spans, self.spans(self.state)
+        first, last = changed(old, self._spans)
         if first < last:
             self.refresh(Region(first, 0, last - first, 1))
 
-    def pieces(self, state: RunState) -> Sequence[Piece]:
+    def spans(self, state: RunState) -> Sequence[TextSpan]:
         """Put the state into words."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The words of it that are asked for; what is beyond them is blank."""
-        pieces, x = [(" " * self.gutter.left, ""), *self._pieces], 0
+        spans, x = [(" " * self.gutter.left, ""), *self._spans], 0
         segments: list[Segment] = []
-        for text, style in pieces:
+        for text, style in spans:
             end = x + cell_len(text)
             if end > crop.x and x < crop.right:
                 if not segments:

@@ -43,14 +43,14 @@ class RunOutcome(RunText):
 
     def watch_problem(self) -> None:
         """Say why the run cannot be read."""
-        self.tell()
+        self.update_view()
 
     def on_show(self) -> None:
         """Say what is known by now, and take the room for it once more after the layout that is under way."""
         super().on_show()
         self.call_after_refresh(self.refresh, layout=True)
 
-    def tell(self) -> None:
+    def update_view(self) -> None:
         """Say how the run ended, in the colour of its outcome."""
         if not (self.state.has_ended or self.problem or self.display):
             return
@@ -59,9 +59,9 @@ class RunOutcome(RunText):
         for outcome, name in _STYLES.items():
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")
-        super().tell()
+        super().update_view()
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """What became of the run, in two or three lines."""
         if self.problem:
             return Content(self.problem)
@@ -90,11 +90,11 @@ class RunOutcome(RunText):
 
 def results(metrics: Mapping[str, float]) -> str:
     """Means in a line: ``Mean of the last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
-    words = {name: " to ".join(map(figures.metric, values)) for name, values in ranges(metrics)}
-    training = [name for name in words if not name.startswith(_VALIDATION)]
-    validation = [name for name in words if name.startswith(_VALIDATION)]
+    values = {name: " to ".join(map(figures.metric, span)) for name, span in ranges(metrics)}
+    training = [name for name in values if not name.startswith(_VALIDATION)]
+    validation = [name for name in values if name.startswith(_VALIDATION)]
     parts = [
-        f"{word}: " + ", ".join(f"{_name(name)} {words[name]}" for name in names)
+        f"{word}: " + ", ".join(f"{_name(name)} {values[name]}" for name in names)
         for word, names in (("Mean of the last epoch", training), ("validation", validation))
         if names
     ]

@@ -14,31 +14,31 @@ class RunText(RunView, Static):
     for nothing. So would be words while they are hidden.
     """
 
-    _parts: tuple[object, ...] = ()
+    _inputs: tuple[object, ...] = ()
 
-    def tell(self) -> None:
+    def update_view(self) -> None:
         """Show the state in words, if they are others than those on screen."""
         if not self.in_sight:
             return
-        parts = self.parts(self.state)
-        if parts and parts == self._parts:
+        inputs = self.inputs(self.state)
+        if inputs and inputs == self._inputs:
             return
-        self._parts = parts
-        words = self.words(self.state)
-        if not (isinstance(self.content, Content) and words.is_same(self.content)):
+        self._inputs = inputs
+        content = self.build(self.state)
+        if not (isinstance(self.content, Content) and content.is_same(self.content)):
             size, rules = self.size, self.styles.get_rules()
             # Shown before it has room, it has no width, and Textual cannot wrap words to none.
             resized = self.styles.is_auto_height and (
-                not size.width or words.get_height(rules, size.width) != size.height
+                not size.width or content.get_height(rules, size.width) != size.height
             )
-            self.update(words, layout=resized)
+            self.update(content, layout=resized)
 
-    def parts(self, state: RunState) -> tuple[object, ...]:
+    def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the words are made of; nothing where they go by the clock, too."""
         del state
         return ()
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """Put the state into words."""
         raise NotImplementedError
 

@@ -18,11 +18,11 @@ class RunTitle(RunText):
     }
     """
 
-    def parts(self, state: RunState) -> tuple[object, ...]:
+    def inputs(self, state: RunState) -> tuple[object, ...]:
         """What is told, and the room for it."""
         return state.info, self.width
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """The run's id and what it trains at the left, the machine at the right."""
         info = state.info
         if info is None:

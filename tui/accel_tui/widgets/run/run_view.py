@@ -19,12 +19,12 @@ class RunView(VisibilityMixin):
     def on_show(self) -> None:
         """Say what is known by now."""
         super().on_show()
-        self.tell()
+        self.update_view()
 
     def on_resize(self) -> None:
         """Fit the words to the width."""
         self._width = None
-        self.tell()
+        self.update_view()
 
     @property
     def width(self) -> int:
@@ -33,11 +33,11 @@ class RunView(VisibilityMixin):
             self._width = self.size.width
         return self._width
 
-    def take(self, state: RunState) -> None:
+    def set_state(self, state: RunState) -> None:
         """Show another state."""
         self.state = state
-        self.tell()
+        self.update_view()
 
-    def tell(self) -> None:
+    def update_view(self) -> None:
         """Show the state as it is now; some of it may go by the clock."""
         raise NotImplementedError

@@ -27,12 +27,12 @@ class WorkerSummary(RunText):
     }
     """
 
-    def take(self, state: RunState) -> None:
+    def set_state(self, state: RunState) -> None:
         """Be there once there are others."""
         self.display = state.workers_met is not None or bool(state.workers)
-        super().take(state)
+        super().set_state(state)
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """What is said of all workers; those of whom the same is said stand together."""
         workers = workers_of(state)
         if not workers:
@@ -41,7 +41,7 @@ class WorkerSummary(RunText):
         for worker in workers:
             alike.setdefault((_urgency(worker), _standing(worker)), []).append(worker)
         by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
-        parts = [Content.styled(f"{len(workers)} workers{by}", "$text-muted")]
+        parts = [Content.styled(f"{units.counted(len(workers), 'worker')}{by}", "$text-muted")]
         for urgency, said in sorted(alike, key=lambda key: key[0]):
             them = alike[urgency, said]
             parts.append(Content.assemble(said, (": ", "$text-muted"), _named(them, len(workers))))
@@ -58,12 +58,12 @@ class WorkerList(RunText):
     }
     """
 
-    def take(self, state: RunState) -> None:
+    def set_state(self, state: RunState) -> None:
         """Be there once there are others."""
         self.display = state.workers_met is not None or bool(state.workers)
-        super().take(state)
+        super().set_state(state)
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         """The heading and the paragraphs."""
         heading = Content.styled("Workers", "bold $primary")
         return Content("\n").join([heading, *(_paragraph(worker) for worker in workers_of(state))])
@@ -97,7 +97,7 @@ def _named(workers: list[Worker], count: int) -> str:
     if len(workers) == count:
         return "all"
     if len(workers) > _NAMED:
-        return f"{len(workers)} workers"
+        return units.counted(len(workers), "worker")
     return ", ".join(worker.name for worker in workers)
 
 

@@ -73,19 +73,23 @@ class RunsTable(RunsTableKeys):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", id="runs.open", tooltip="Open the run, or compare the selected runs"),
         Binding(
-            "space", "mark", "Select", id="runs.mark", tooltip="Select the run, or deselect it; so does ctrl+click"
+            "space", "select", "Select", id="runs.mark", tooltip="Select the run, or deselect it; so does ctrl+click"
         ),
-        Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Select this run and the next"),
-        Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Select this run and the previous"),
+        Binding(
+            "shift+down", "select_next(1)", id="runs.mark-down", show=False, tooltip="Select this run and the next"
+        ),
+        Binding(
+            "shift+up", "select_next(-1)", id="runs.mark-up", show=False, tooltip="Select this run and the previous"
+        ),
         Binding(
             "greater_than_sign",
-            "order(1)",
+            "sort(1)",
             "Sort",
             id="runs.order",
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding(
-            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Sort by the previous column"
+            "less_than_sign", "sort(-1)", show=False, id="runs.order-before", tooltip="Sort by the previous column"
         ),
     ]
 
@@ -98,7 +102,7 @@ class RunsTable(RunsTableKeys):
     filter: reactive[str] = reactive("", repaint=False)
     """Only the runs that fit these words are shown; see :mod:`accel_tui.runs.run_filter`."""
 
-    marks: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
+    selected_ids: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
     """The ids of those that are chosen, shown or not."""
 
     @dataclass
@@ -126,19 +130,19 @@ class RunsTable(RunsTableKeys):
 
         runs: tuple[RunSummary, ...]
 
-    class Turned(Message):
+    class SelectionChanged(Message):
         """Another run is under the cursor, others are chosen, or others are shown."""
 
-    def __init__(self, *, choosing: bool = False) -> None:
+    def __init__(self, *, selectable: bool = False) -> None:
         super().__init__()
         self.shown: tuple[RunSummary, ...] = ()
         """Those that fit, in their order."""
         self.lines = RunsLayout()
         """The columns that there is room for."""
-        self._choosing = choosing
+        self._selectable = selectable
         self._cursor = 0
         self._lines: dict[int, tuple[str, ...]] = {}
-        self._is_awaited = False
+        self._open_when_listed = False
         self._is_partial = False
         self._worker: Worker[None] | None = None
 
@@ -148,16 +152,16 @@ class RunsTable(RunsTableKeys):
         return self.shown[self._cursor] if self.shown else None
 
     @property
-    def chosen(self) -> tuple[RunSummary, ...]:
+    def selected_runs(self) -> tuple[RunSummary, ...]:
         """The runs that are chosen, in the order of the list; those that the filter hides come last."""
         everything = dict.fromkeys(run.id for run in self.shown) | {run.id: None for run in self.runs or ()}
         by_id = {run.id: run for run in self.runs or ()}
-        return tuple(by_id[each] for each in everything if each in self.marks and each in by_id)
+        return tuple(by_id[each] for each in everything if each in self.selected_ids and each in by_id)
 
     def on_mount(self) -> None:
         """Begin to look."""
         self.set_interval(INTERVAL, self.refresh_runs)
-        self.watch(self.app, "theme", self._draw_anew, init=False)
+        self.watch(self.app, "theme", self._rebuild_columns, init=False)
 
     def refresh_runs(self) -> None:
         """Look for runs, unless nobody would see them or it is being done."""
@@ -167,46 +171,46 @@ class RunsTable(RunsTableKeys):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Choose only where something comes of it."""
         del parameters
-        return self._choosing if action in ("mark", "mark_on") else True
+        return self._selectable if action in ("select", "select_next") else True
 
     def watch_runs(self) -> None:
         """Show them."""
-        if self.runs is not None and self.marks:
-            self.marks &= {run.id for run in self.runs}
-        self._arrange()
+        if self.runs is not None and self.selected_ids:
+            self.selected_ids &= {run.id for run in self.runs}
+        self._update_shown()
 
     def watch_filter(self) -> None:
         """Show what fits."""
-        self._arrange()
+        self._update_shown()
 
     def watch_order(self) -> None:
         """Show them in this order, from its beginning."""
-        self._arrange()
+        self._update_shown()
         self._go_to(0)
-        self._draw_anew()
+        self._rebuild_columns()
 
-    def watch_marks(self) -> None:
+    def watch_selected_ids(self) -> None:
         """Show which are chosen."""
         self._update()
-        self.post_message(self.Turned())
+        self.post_message(self.SelectionChanged())
 
     def action_open(self) -> None:
         """Open the run under the cursor, or compare; who asks before there are runs is served once they are there."""
-        self._is_awaited = self.runs is None
-        if len(self.chosen) > 1:
-            self.post_message(self.Compared(self.chosen))
+        self._open_when_listed = self.runs is None
+        if len(self.selected_runs) > 1:
+            self.post_message(self.Compared(self.selected_runs))
         elif self.current:
             self.post_message(self.Opened(self.current))
 
-    def action_mark(self) -> None:
+    def action_select(self) -> None:
         """Choose the run under the cursor, or no longer, and go on to the next."""
         if self.current:
-            self.marks ^= {self.current.id}
+            self.selected_ids ^= {self.current.id}
             self._go_to(self._cursor + 1)
 
-    def action_mark_on(self, direction: int) -> None:
+    def action_select_next(self, direction: int) -> None:
         """Choose the run under the cursor and its neighbour."""
-        self._mark_between(self._cursor, self._cursor + direction)
+        self._select_range(self._cursor, self._cursor + direction)
         self._go_to(self._cursor + direction)
 
     @on(Resize)
@@ -214,7 +218,7 @@ class RunsTable(RunsTableKeys):
         if self.runs is None:
             self.runs = self.listing.runs or None  # what was read before, until it has been looked again
             self.refresh_runs()
-        self._draw_anew()
+        self._rebuild_columns()
 
     @work(thread=True, exit_on_error=False, group="runs")
     def _list(self) -> None:
@@ -224,14 +228,14 @@ class RunsTable(RunsTableKeys):
         self.post_message(self.Listed(self, self.listing.runs))
 
     @on(Listed)
-    def _take(self, event: Listed) -> None:
+    def _update_runs(self, event: Listed) -> None:
         begins = self._is_partial and self._cursor == 0
         self._is_partial = not event.whole
         self.runs = event.runs
         if begins:
             self._go_to(0)  # nobody chose the run that happened to be the first of some
         self._update()  # although nothing else changed, time did
-        if self._is_awaited:
+        if self._open_when_listed:
             self.action_open()
 
     def on_mouse_down(self, event: MouseDown) -> None:
@@ -249,17 +253,17 @@ class RunsTable(RunsTableKeys):
         line = self.scroll_offset.y + event.y - 1
         if not 0 <= line < len(self.shown):
             return
-        if self._choosing and event.shift:
-            self._mark_between(self._cursor, line)
-        elif self._choosing and (event.ctrl or event.x < _MARK):
-            self.marks ^= {self.shown[line].id}
+        if self._selectable and event.shift:
+            self._select_range(self._cursor, line)
+        elif self._selectable and (event.ctrl or event.x < _MARK):
+            self.selected_ids ^= {self.shown[line].id}
         elif line == self._cursor:
             self.post_message(self.Opened(self.shown[line]))
         self._go_to(line)
 
-    def _mark_between(self, line: int, other: int) -> None:
+    def _select_range(self, line: int, other: int) -> None:
         first, last = sorted((line, other))
-        self.marks |= {run.id for run in self.shown[max(0, first) : last + 1]}
+        self.selected_ids |= {run.id for run in self.shown[max(0, first) : last + 1]}
 
     def _go_to(self, line: int) -> None:
         line = max(0, min(line, len(self.shown) - 1))
@@ -269,9 +273,9 @@ class RunsTable(RunsTableKeys):
         if not top <= line < top + room:
             self.scroll_to(y=line if line < top else line - room + 1, animate=False, immediate=True)
         if before != line:
-            self.post_message(self.Turned())
+            self.post_message(self.SelectionChanged())
 
-    def _arrange(self) -> None:
+    def _update_shown(self) -> None:
         """Find out anew what is shown, and keep the cursor on its run; where that is gone, on its line."""
         kept = self.current
         terms = parse(self.filter)
@@ -283,10 +287,10 @@ class RunsTable(RunsTableKeys):
         self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
         self._update()
         self._go_to(self._cursor)
-        self.post_message(self.Turned())
+        self.post_message(self.SelectionChanged())
 
-    def _draw_anew(self) -> None:
-        self.lines = RunsLayout.fitting(self.size.width, _MARK if self._choosing else 1)
+    def _rebuild_columns(self) -> None:
+        self.lines = RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1)
         self.virtual_size = Size(max(1, self.size.width - 1), len(self.shown) + 1)
         self._lines.clear()
         self.refresh()
@@ -310,7 +314,7 @@ class RunsTable(RunsTableKeys):
         if not 0 <= line < len(self.shown):
             return ()
         run, now = self.shown[line], time.time()
-        return ("◆" if run.id in self.marks else " ", *(column.text(run, now) for column in self.lines.columns))
+        return ("◆" if run.id in self.selected_ids else " ", *(column.text(run, now) for column in self.lines.columns))
 
     def render_line(self, y: int) -> Strip:
         """The header, or a run."""

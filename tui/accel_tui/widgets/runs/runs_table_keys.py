@@ -14,7 +14,7 @@ class RunsTableKeys(ScrollView, can_focus=True):
     """A list of runs with a cursor and an order; what is shown in it, others decide."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("S", "turn", "Reverse", show=False, id="runs.turn", tooltip="Reverse the sort order"),
+        Binding("S", "reverse", "Reverse", show=False, id="runs.turn", tooltip="Reverse the sort order"),
         Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="Next run"),
         Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="Previous run"),
         Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="Page down"),
@@ -31,13 +31,13 @@ class RunsTableKeys(ScrollView, can_focus=True):
 
     _cursor = 0
 
-    def action_order(self, direction: int) -> None:
+    def action_sort(self, direction: int) -> None:
         """Order by the next of the columns that are seen, or the one before."""
         titles = [column.title for column in self.lines.columns] or list(TITLES)
         at = titles.index(self.order.column) if self.order.column in titles else -1
         self.order = SortOrder(titles[(at + direction) % len(titles)])
 
-    def action_turn(self) -> None:
+    def action_reverse(self) -> None:
         """Turn the order round."""
         self.order = self.order.by(self.order.column)
 

@@ -23,7 +23,7 @@ class SelectedRun(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
 
-    def tell(self, run: RunSummary | None) -> None:
+    def show_run(self, run: RunSummary | None) -> None:
         """Tell of this run."""
         self.update(_detail(printable_fields(run)))
 
