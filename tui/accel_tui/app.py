@@ -1,4 +1,4 @@
-"""The app: screens, and the few things that outlive them."""
+"""The Textual app: screens, theme and settings."""
 
 import gc
 import os
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 
 GARBAGE_SECONDS = 60.0
-"""Seconds between two searches for garbage of all generations: each takes as long as a key may."""
+"""Seconds between two full garbage collections; each blocks the event loop as long as a key press may."""
 
 GARBAGE_OBJECTS = 10_000
-"""So many are made until those are searched: most that an update makes are gone by then without it."""
+"""Allocations that trigger a collection of the youngest generation."""
 
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
@@ -51,15 +51,14 @@ _Screen = TypeVar("_Screen", bound=Screen[None])
 class AccelApp(SafeUnmountApp, EngineApp):
     """The dashboard.
 
-    It owns the screens; its base classes have the devices and the engine, which outlive them. Whatever blocks is
-    done in a thread that only posts messages, and whatever the first screen does not need is imported and begun once
-    that is painted.
+    It owns the screens; its base classes own the devices and the engine. Blocking work runs in threads that only post
+    messages. What the first screen does not need is imported after its first paint.
 
     Args:
-        open_run: Directory of a run to open at first, in place of the form.
-        settings: What the user has settled for good.
-        make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
-        make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
+        open_run: Directory of a run to open instead of the New run form.
+        settings: User settings.
+        make_engine: Makes a warm engine; called in a thread, with a callback for state changes.
+        make_sampler: Makes a device sampler; called in a thread, with a callback for samples.
     """
 
     TITLE = "accel-tui"
@@ -99,7 +98,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
     ]
 
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
-    """Whether what lists runs was imported."""
+    """Whether the modules for the list of runs are imported."""
 
     def __init__(
         self,
@@ -109,7 +108,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
-        # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
+        # # Textual loads a screen's CSS when it is pushed, and the default screen never is.
         sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
         super().__init__(
             [_HERE / sheet for sheet in sheets],
@@ -119,7 +118,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         self.settings = settings
         self.notifier = Notifier(self.send, settings, os.environ)
         self.settings_error: SettingsError | None = None
-        """Why the program leaves again, where its settings are the reason."""
+        """Why the app exits: invalid settings."""
         self._open_run = open_run
         for theme in THEMES:
             self.register_theme(theme)
@@ -131,30 +130,30 @@ class AccelApp(SafeUnmountApp, EngineApp):
             self._canvas.transliterate = to_ascii
 
     def get_default_screen(self) -> "Screen[None]":
-        """The form, or the run that was asked for."""
+        """The New run screen, or the run to open."""
         if self._open_run is None:
             return self._make_plan_screen()
-        from accel_tui.screens.run_screen import RunScreen  # as below
+        from accel_tui.screens.run_screen import RunScreen  # # imported later, see _import_remaining
 
         return self._with_size_classes(RunScreen(self._open_run))
 
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
-        """Of Textual's own, those that no key of ours does."""
+        """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
-        """Begin what the first screen can be painted without."""
+        """Start what the first paint does not need."""
         self.call_after_refresh(self.sample_devices)
         self.call_after_refresh(self._import_remaining)
 
     def on_unmount(self) -> None:
-        """Let go of the terminal's title."""
+        """Restore the terminal's title."""
         self.notifier.restore()
 
     def on_resize(self, event: Resize) -> None:
-        """Say so where there is no room."""
+        """Show or hide the screen for terminals that are too small."""
         told = isinstance(self.screen, TooSmallScreen)
         if is_too_small(event.size) and not told:
             self.push_screen(TooSmallScreen())
@@ -175,30 +174,30 @@ class AccelApp(SafeUnmountApp, EngineApp):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Tell something in a corner of the screen; never as markup, whoever tells it."""
+        """Show a notification, always without markup."""
         del markup
         super().notify(
             printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
         )
 
     def action_help(self) -> None:
-        """Explain the keys."""
+        """Show the keys of this screen."""
         self.push_screen(HelpScreen(self.screen))
 
     async def action_quit(self) -> None:
-        """Leave as the screen has it, which may ask first; Textual's own key for it comes here too."""
+        """Quit by the screen's own action if it has one, which may ask first."""
         if hasattr(self.screen, "action_quit"):
             await self.run_action("quit", self.screen)
         else:
             await super().action_quit()
 
     def action_toggle_theme(self) -> None:
-        """Change between dark and light."""
+        """Switch between the dark and the light theme."""
         self.theme = other(self.current_theme).name
 
     def save_theme(self) -> None:
-        """Write the theme into the user's settings."""
-        from accel_tui.settings.settings_editor import keep  # seldom wanted
+        """Save the current theme in the user settings."""
+        from accel_tui.settings.settings_editor import keep  # # seldom needed
 
         file = self.settings.source.path or settings_path()
         try:
@@ -209,42 +208,40 @@ class AccelApp(SafeUnmountApp, EngineApp):
             self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
     def action_show_plan(self) -> None:
-        """Go to the form as it was left."""
+        """Go to New run, with the form as it was left."""
         self.show_plan()
 
     def action_show_runs(self) -> None:
-        """List the runs."""
+        """Go to Runs."""
         self.show_runs()
 
     def show_plan(self, plan: Plan | None = None) -> None:
-        """Go to the form; fill it in from a plan if one is given. There is at most one screen of each kind."""
+        """Go to New run, and fill the form in if a plan is given. There is at most one screen of each kind."""
         if not self._go_back_to(NewRunScreen):
-            # Later, from the app's own message loop: only there can the screen be bound to the app's state.
+            # # Called later, in the app's own message loop: data_bind works only there.
             self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
         elif plan is not None and isinstance(self.screen, NewRunScreen):
             self.screen.load(plan)
 
     def show_runs(self) -> None:
-        """Go to the list of runs."""
-        from accel_tui.screens.runs_screen import RunsScreen  # as below
+        """Go to Runs."""
+        from accel_tui.screens.runs_screen import RunsScreen  # # see get_default_screen
 
         if not self._go_back_to(RunsScreen):
             self.push_screen(self._with_size_classes(RunsScreen()))
 
     def show_run(self, directory: Path) -> None:
-        """Go to a run."""
-        from accel_tui.screens.run_screen import RunScreen  # as below
+        """Open a run."""
+        from accel_tui.screens.run_screen import RunScreen  # # see get_default_screen
 
         self._go_back_to(RunScreen)
         shown = self.screen
         if isinstance(shown, RunScreen) and shown.directory == directory:
-            return  # it follows on when the run is taken up again
+            return  # # it follows a continued run
         if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
             self.switch_screen(self._with_size_classes(RunScreen(directory)))
         else:
-            self.push_screen(
-                self._with_size_classes(RunScreen(directory))
-            )  # the first screen of all cannot be switched
+            self.push_screen(self._with_size_classes(RunScreen(directory)))  # # the default screen cannot be switched
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Lay runs side by side."""

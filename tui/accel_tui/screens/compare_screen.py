@@ -1,4 +1,4 @@
-"""Runs side by side: their curves in the same charts, and a table of what differs."""
+"""Compare screen: charts that overlay several runs, and a table of their differences."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
 REFRESH_SECONDS = 0.25
-"""How long news of one run wait for those of the others."""
+"""Seconds that updates are collected before the screen is refreshed."""
 
 SUMMARY_SECONDS = 2.0
-"""How often the runs' results are read anew, as long as one of them is live."""
+"""Seconds between two reads of the runs' summaries while one of them is live."""
 
 
 class CompareScreen(Screen[None]):
-    """Follows several runs.
+    """Compares several runs side by side.
 
     Args:
-        directories: Theirs, two or more, and at most :data:`accel_tui.runs.comparison.MOST`.
+        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MOST`.
     """
 
     CSS_PATH = "compare_screen.tcss"
@@ -59,11 +59,11 @@ class CompareScreen(Screen[None]):
     _table = getters.query_one(CompareTable)
 
     class RunUpdated(Message):
-        """One of the runs has come further."""
+        """A run's state has changed."""
 
     @dataclass
     class SummariesRead(Message):
-        """The runs' results were read."""
+        """The runs' summaries were read."""
 
         runs: tuple[RunSummary, ...]
 
@@ -78,7 +78,7 @@ class CompareScreen(Screen[None]):
         self._is_refresh_scheduled = False
 
     def compose(self) -> ComposeResult:
-        """Charts; beside or below them the table, and what is equal."""
+        """Compose the charts, the table, and the line of equal settings."""
         yield TopBar(f"Compare {len(self._directories)} runs")
         with Container(id="sides"):
             yield CompareCharts()
@@ -88,25 +88,25 @@ class CompareScreen(Screen[None]):
         yield KeyBar()
 
     def action_back(self) -> None:
-        """Go to the list of runs, wherever this was opened from."""
+        """Go to the Runs screen, wherever this screen was opened from."""
         self.app.show_runs()
 
     def on_mount(self) -> None:
-        """Begin to follow."""
+        """Start following the runs."""
         self._follow()
         self._summarize()
         self.set_interval(SUMMARY_SECONDS, self._refresh_summaries)
         self.watch(self._charts, "full", self._set_full_screen, init=False)
 
     def on_unmount(self) -> None:
-        """Let the followers end."""
+        """Stop the followers."""
         for follower in self._followers:
             follower.stop()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
         app = self.app
-        # In threads of their own: the program has few for its workers, and these would take all of them for long.
+        # # Own threads: the app's worker pool is small, and these would occupy all of it.
         with ThreadPoolExecutor(len(self._followers)) as threads:
             list(threads.map(lambda follower: follower.run(lambda: app.is_running), self._followers))
 
@@ -146,7 +146,7 @@ class CompareScreen(Screen[None]):
         self.query_one("#equal", Static).update(found.words)
 
     def on_resize(self) -> None:
-        """Give the table what room there is now, which it takes no more of than it needs."""
+        """Resize the table to the room that there is."""
         self._table.on_resize()
 
     def _set_full_screen(self, full: bool) -> None:

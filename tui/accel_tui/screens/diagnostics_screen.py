@@ -1,4 +1,4 @@
-"""What a run looks like inside: which classes it confuses, what it is the most wrong about, its layers."""
+"""Diagnostics screen: confusion matrix, samples with the highest loss, and layers of a run."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 
 POLL_SECONDS = 0.5
-"""How often it is looked whether there is something new; a look takes a millisecond or two, in a thread."""
+"""Seconds between two checks for new diagnostics; a check takes 1 to 2 ms in a thread."""
 
 TABS = {"confusion": "1 Confusion matrix", "pictures": "2 Samples", "layers": "3 Layers"}
-"""What there is to see, by the id of its widget."""
+"""Tab labels by the id of their widget."""
 
 _TAB = "-tab"
 
 
 class DiagnosticsScreen(DirtyRegionScreen):
-    """Looks into a run, and again whenever its engine has validated.
+    """Shows a run's diagnostics, updated after each validation.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     CSS_PATH = "diagnostics_screen.tcss"
@@ -66,23 +66,23 @@ class DiagnosticsScreen(DirtyRegionScreen):
     ]
 
     inside: reactive[Diagnostics | None] = reactive(None, repaint=False, init=False)
-    """What was kept of the run; ``None`` before it was read."""
+    """The run's diagnostics; ``None`` before they are read."""
 
     live: reactive[bool] = reactive(False, repaint=False)
-    """Whether there is an engine that can be asked."""
+    """Whether the run has a live engine that can validate."""
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
     progress: reactive[str] = reactive("", repaint=False, init=False)
-    """How far an ended run is validated; empty when that is not being done."""
+    """Progress of validating an ended run; empty while none is in progress."""
 
     validation_problem: reactive[str] = reactive("", repaint=False, init=False)
-    """Why it could not be validated."""
+    """Why validation failed."""
 
     @dataclass
     class DiagnosticsRead(Message):
-        """The run was looked at."""
+        """The run's diagnostics were read."""
 
         live: bool
         stamp: tuple[float, ...]
@@ -91,20 +91,20 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     @dataclass
     class RequestFailed(Message):
-        """The engine could not be asked."""
+        """A command could not be sent to the engine."""
 
         words: str
 
     @dataclass
     class Progressed(Message):
-        """Examples of an ended run were looked at."""
+        """Examples of an ended run were evaluated."""
 
         done: int
         of: int
 
     @dataclass
     class ValidationEnded(Message):
-        """An ended run was validated, or could not be."""
+        """The validation of an ended run has ended."""
 
         validation_problem: str
 
@@ -117,11 +117,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     @property
     def tab(self) -> str:
-        """Which of the three is shown."""
+        """The id of the active tab."""
         return self.query_one(Tabs).active.removesuffix(_TAB) or next(iter(TABS))
 
     def compose(self) -> ComposeResult:
-        """Three of which one is shown, and a line of what there is to say of it."""
+        """Compose the tabs, a status line, and the three pages."""
         yield TopBar(f"Diagnostics  {self.directory.name}")
         yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in TABS.items()))
         yield Static(id="about", markup=False)
@@ -132,27 +132,27 @@ class DiagnosticsScreen(DirtyRegionScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Look, now and again."""
+        """Read the diagnostics now and periodically."""
         self._read(self._stamp)
         self.set_interval(POLL_SECONDS, lambda: self._read(self._stamp))
 
     def on_unmount(self) -> None:
-        """End what nobody waits for any more."""
+        """Cancel a validation in progress."""
         self._is_closed = True
         if self._query:
             self._query.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Validate once at a time."""
+        """Offer validation only while none is in progress."""
         del parameters
         return None if action == "validate" and self.progress else True
 
     def action_tab(self, name: str) -> None:
-        """Show one of the three."""
+        """Switch to a tab."""
         self.query_one(Tabs).active = f"{name}{_TAB}"
 
     def action_validate(self) -> None:
-        """Ask the engine, whose answer the screen of the run tells; where there is none, begin a process."""
+        """Validate: by the engine of a live run, else in a new process."""
         self.validation_problem = ""
         if self.live:
             self._request()
@@ -161,11 +161,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
             self._revalidate()
 
     async def action_quit(self) -> None:
-        """Leave the program, as from the screen of the run, which is below."""
+        """Quit as the run screen below does, which may ask first."""
         await self.app.run_action("quit", self.app.screen_stack[-2])
 
     def watch_inside(self) -> None:
-        """Show what is new."""
+        """Show new diagnostics."""
         inside = self.inside or Diagnostics()
         for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
             widget.step = inside.steps.get("examined", 0)
@@ -174,12 +174,12 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self._update_status()
 
     def watch_live(self) -> None:
-        """Offer to validate, or not."""
+        """Update the status line and the keys."""
         self.refresh_bindings()
         self._update_status()
 
     def watch_problem(self) -> None:
-        """Say that the run cannot be read."""
+        """Show why the run cannot be read."""
         self._update_status()
 
     @on(Tabs.TabActivated)
@@ -197,12 +197,12 @@ class DiagnosticsScreen(DirtyRegionScreen):
             self._stamp, self.inside = event.stamp, event.inside
 
     def watch_progress(self) -> None:
-        """Say how far it is."""
+        """Show the progress."""
         self.refresh_bindings()
         self._update_status()
 
     def watch_validation_problem(self) -> None:
-        """Say why it could not be done, until something else is done."""
+        """Show why validation failed."""
         self._update_status()
 
     @on(Progressed)
@@ -266,7 +266,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
 
 def _status_text(inside: Diagnostics, tab: str, *, live: bool) -> Content:
-    """What there is to say above one of the three."""
+    """Text of the status line of a tab."""
     if tab == "layers":
         return Content("") if inside.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
     if inside.examined is None or not (inside.examined.names or inside.examined.reason):

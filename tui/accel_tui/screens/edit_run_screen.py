@@ -1,4 +1,4 @@
-"""Asking what a run is to be called, noted of it and tagged with."""
+"""Dialog that edits a run's name, note and tags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from accel_tui.widgets.line_input import LineInput
 HINT = "[@click=screen.save]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 Change = Annotations | tuple[str, ...]
-"""The labels of a run as they are to be, or changes of the tags of several, as in ``+paper -old``."""
+"""New annotations of one run, or tag changes for several, e.g. ``+paper -old``."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsToEdit:
-    """Whose labels are asked for.
+    """The runs whose annotations are edited.
 
     Attributes:
-        ids: Of one run, or of several, of which only the tags are asked for.
-        labels: Those of the one run.
-        planned: The name that its plan gives it.
+        ids: Run ids; of several runs only the tags can be edited.
+        labels: Current annotations, of a single run.
+        planned: The name in the run's plan.
     """
 
     ids: Sequence[str]
@@ -39,10 +39,10 @@ class RunsToEdit:
 
 
 class EditRunScreen(ModalScreen[Change | None]):
-    """Asks; returns ``None`` when it was left.
+    """Edits annotations; returns ``None`` when cancelled.
 
     Args:
-        question: Whose labels.
+        question: The runs to edit.
     """
 
     CSS_PATH = "dialog.tcss"
@@ -58,7 +58,7 @@ class EditRunScreen(ModalScreen[Change | None]):
         self._question = question
 
     def compose(self) -> ComposeResult:
-        """A field for each label, and whether what is in them will do."""
+        """Compose a field per annotation and a line for errors."""
         question, labels = self._question, self._question.labels
         with Vertical(classes="dialog"):
             if len(question.ids) > 1:
@@ -98,7 +98,7 @@ class EditRunScreen(ModalScreen[Change | None]):
 
     @on(Input.Submitted)
     def action_save(self) -> None:
-        """Return what is in the fields, if it will do."""
+        """Return the new annotations if they are valid."""
         try:
             self.dismiss(self._change())
         except UsageError:

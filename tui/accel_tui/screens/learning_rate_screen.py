@@ -1,4 +1,4 @@
-"""Asking for another learning rate."""
+"""Dialog that asks for a new learning rate."""
 
 import math
 import re
@@ -22,14 +22,14 @@ HINT = "[@click=screen.set]enter sets $rate[/], [@click=screen.dismiss(None)]esc
 
 
 def parse_rate(text: str, current: float | None) -> float:
-    """Read a learning rate.
+    """Parse a learning rate.
 
     Args:
-        text: A number, or a change of the present one: ``x0.5``, ``*0.1``, ``/10``.
-        current: The present one, where it is known.
+        text: A number, or a change of the current rate: ``x0.5``, ``*0.1``, ``/10``.
+        current: The current rate, if known.
 
     Raises:
-        UsageError: It is no number above 0.
+        UsageError: The text is not a number greater than 0.
     """
     text = text.strip()
     relative = _FACTOR.fullmatch(text)
@@ -47,10 +47,10 @@ def parse_rate(text: str, current: float | None) -> float:
 
 
 class LearningRateScreen(ModalScreen[float | None]):
-    """Asks for a learning rate; returns ``None`` when it was left.
+    """Asks for a learning rate; returns ``None`` when cancelled.
 
     Args:
-        current: The present rate; ``None`` where it is not known.
+        current: The current rate; ``None`` if unknown.
     """
 
     CSS_PATH = "dialog.tcss"
@@ -64,7 +64,7 @@ class LearningRateScreen(ModalScreen[float | None]):
         self._current = current
 
     def compose(self) -> ComposeResult:
-        """The present rate, a field, and what the field's text comes to."""
+        """Compose the current rate, a field, and a hint."""
         now = "unknown" if self._current is None else figures.learning_rate(self._current)
         with Vertical(classes="dialog"):
             yield Label("Learning rate", classes="question")
@@ -86,7 +86,7 @@ class LearningRateScreen(ModalScreen[float | None]):
 
     @on(Input.Submitted, "#rate")
     def action_set(self) -> None:
-        """Return what is in the field, if it will do."""
+        """Return the learning rate if it is valid."""
         try:
             self.dismiss(parse_rate(self.query_one("#rate", Input).value, self._current))
         except UsageError:
@@ -94,5 +94,5 @@ class LearningRateScreen(ModalScreen[float | None]):
 
 
 def _hint(rate: float | None) -> Content:
-    """What keys and clicks do."""
+    """Hint with the keys, which can be clicked."""
     return Content.from_markup(HINT, rate="it" if rate is None else figures.learning_rate(rate))

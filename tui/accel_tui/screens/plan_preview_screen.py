@@ -1,4 +1,4 @@
-"""What a plan comes to: what only an engine can say of the model, and only a look into the user's own data of that."""
+"""Base of the New run screen: asks the engine about the model and surveys the user's data."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
 IDLE_SECONDS = 0.25
-"""Seconds without a key before an engine is asked what the plan's model is."""
+"""Seconds without input before the engine is asked about the model."""
 
 Subject = tuple[str, str, str | None]
-"""What a description depends on: model, data and image size."""
+"""What a model description depends on: model, data and image size."""
 
 
 def _subject(plan: Plan) -> Subject:
@@ -32,17 +32,17 @@ def _subject(plan: Plan) -> Subject:
 
 
 class PlanPreviewScreen(DirtyRegionScreen):
-    """A screen with a form and a panel that says what the form means."""
+    """A screen with a form and a summary of its plan."""
 
     ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
-    """Who can be asked what a model is."""
+    """The engine that can describe a model."""
 
     form = query_one(PlanForm)
     summary = query_one(SummaryPanel)
 
     @dataclass
     class DataSurveyed(Message):
-        """The user's own data was looked into."""
+        """The user's data was surveyed."""
 
         plan: Plan
         entry: DatasetEntry | None
@@ -50,7 +50,7 @@ class PlanPreviewScreen(DirtyRegionScreen):
 
     @dataclass
     class Described(Message):
-        """An engine said what the plan's model is."""
+        """The engine has described the model."""
 
         engine: WarmEngine
         subject: Subject
@@ -64,7 +64,7 @@ class PlanPreviewScreen(DirtyRegionScreen):
         self._pause: Timer | None = None
 
     def preview(self, filled: FormResult) -> None:
-        """Say what a plan means, and find out what is not known of it once nobody types for a moment."""
+        """Update the summary; request missing details once the user stops typing."""
         self._previewed = filled
         self._update_summary()
         if self._pause:
@@ -72,7 +72,7 @@ class PlanPreviewScreen(DirtyRegionScreen):
         self._pause = self.set_timer(IDLE_SECONDS, self._request_details)
 
     def watch_ready_engine(self) -> None:
-        """Ask it."""
+        """Request a description of the model."""
         self._request_details()
 
     def _update_summary(self) -> None:
@@ -86,7 +86,7 @@ class PlanPreviewScreen(DirtyRegionScreen):
         self.summary.warnings = printable_fields(plan_preview.warnings(self._previewed, description))
 
     def _request_details(self) -> None:
-        """Look into the user's data, and have the model counted, unless that is known already."""
+        """Survey the user's data and have the engine count the model's parameters, unless known."""
         filled = self._previewed
         if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
             return
@@ -119,6 +119,6 @@ class PlanPreviewScreen(DirtyRegionScreen):
 
     @on(Described)
     def _update_description(self, event: Described) -> None:
-        if event.engine is self.ready_engine:  # else it has a run by now, or has ended, and could not say
+        if event.engine is self.ready_engine:  # # else it has a run, or has exited
             self._described = (event.subject, event.description)
             self._update_summary()

@@ -1,4 +1,4 @@
-"""Steering a run from a screen: what is asked of its engine, and what becomes of it when one leaves."""
+"""Commands of the run screen: pause, stop, learning rate, checkpoint, detach, continue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,21 +29,21 @@ STOP_NOW = Answer("stop_now", "Stop now", "n", is_destructive=True)
 
 
 class RunControlScreen(DirtyRegionScreen):
-    """A screen of a run that can be steered; which keys do so, and where they are, is said by who shows it.
+    """A screen that controls a run.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
-    """The run as far as it was followed."""
+    """The latest state of the run."""
 
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
     @dataclass
     class CommandFailed(Message):
-        """A command could not be handed to the engine."""
+        """A command could not be sent to the engine."""
 
         command: str
         words: str
@@ -59,7 +59,7 @@ class RunControlScreen(DirtyRegionScreen):
 
     @property
     def _is_script(self) -> bool:
-        """Whether a script of the user's trains, which alone can keep its work."""
+        """Whether the user's own script trains, in which case only the script can save."""
         return bool(self.state.info and self.state.info.script)
 
     @on(CommandFailed)
@@ -69,11 +69,11 @@ class RunControlScreen(DirtyRegionScreen):
         self.notify(message.words, severity="error", markup=False)
 
     def watch_pending_commands(self) -> None:
-        """What was asked for is not offered again."""
+        """Update the keys: a pending command is not offered again."""
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what can be done with the run as it stands."""
+        """Offer the actions that the run's state allows."""
         del parameters
         state = self.state
         match action:
@@ -86,26 +86,26 @@ class RunControlScreen(DirtyRegionScreen):
             case "checkpoint":
                 return state.live and not self._is_script
             case "diagnostics" | "log" | "search_log":
-                return not self._is_script  # which keeps its model, its data and what it says to itself
+                return not self._is_script  # # a script keeps its model, data and output to itself
             case "continue":
                 ended_early = state.info is not None and state.info.status in RESUMABLE
                 return ended_early and state.checkpoint is not None and not self._is_script
         return True
 
     def action_pause(self) -> None:
-        """Ask for a pause."""
+        """Pause training."""
         self._send_command("pause")
 
     def action_resume(self) -> None:
-        """Ask to go on."""
+        """Resume training."""
         self._send_command("resume")
 
     def action_checkpoint(self) -> None:
-        """Ask for a checkpoint."""
+        """Save a checkpoint."""
         self._send_command("checkpoint")
 
     def action_stop(self) -> None:
-        """Ask how to stop, and stop."""
+        """Ask how to stop, then stop."""
 
         def stop(answer: str | None) -> None:
             if answer in ("stop", "stop_now"):
@@ -122,7 +122,7 @@ class RunControlScreen(DirtyRegionScreen):
         self.app.push_screen(self._question, stop)
 
     def action_learning_rate(self) -> None:
-        """Ask for a learning rate, and set it."""
+        """Ask for a learning rate, then set it."""
 
         def change(rate: float | None) -> None:
             if rate is not None:
@@ -132,22 +132,22 @@ class RunControlScreen(DirtyRegionScreen):
         self.app.push_screen(self._question, change)
 
     def action_continue(self) -> None:
-        """Train on from the last checkpoint."""
+        """Continue from the last checkpoint."""
         self._accel_app.continue_run(self.directory)
 
     def action_detach(self) -> None:
-        """Leave; the run goes on."""
+        """Leave the run; it keeps training."""
         self.notify(
             f"Show it again: accel-tui watch {self.directory.name}", title="The run keeps training", markup=False
         )
         self._go_back()
 
     def action_leave(self) -> None:
-        """Leave for where one came from; asks what becomes of a run that is live."""
+        """Go back; asks first while the run is live."""
         self._leave(self._go_back)
 
     def action_quit(self) -> None:
-        """Leave the program; asks what becomes of a run that is live."""
+        """Quit; asks first while the run is live."""
         self._leave(self.app.exit)
 
     def _go_back(self) -> None:
@@ -178,7 +178,7 @@ class RunControlScreen(DirtyRegionScreen):
 
     @work(thread=True, exit_on_error=False, group="stop")
     def _stop_then(self, leave: Callable[[], object]) -> None:
-        """Leave only when the engine has been asked: a program that ends takes no more work up."""
+        """Send ``stop`` before leaving: an exiting app runs no more workers."""
         try:
             request(self.directory, "stop")
         except RunError as error:

@@ -1,4 +1,4 @@
-"""A run, live or ended: its curves, its devices, and the keys that steer it."""
+"""Run screen: charts, devices, log, and the keys that control the run."""
 
 import asyncio
 import socket
@@ -41,23 +41,23 @@ from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
 from accel_tui.widgets.visibility import is_covered
 
 COVERED_SECONDS = 1.0
-"""How long news waits while another screen covers this one: nothing but an end or a warning is told from there."""
+"""Seconds between updates while another screen covers this one."""
 
 
 TICK_SECONDS = 1.0
-"""How often what goes by the clock is told while there is no news that it is told with."""
+"""Seconds between updates of elapsed times while the run has no news."""
 
 
 class RunScreen(RunControlScreen):
-    """Follows a run.
+    """Shows a run, live or ended.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     CSS_PATH = "run_screen.tcss"
 
-    AUTO_FOCUS = "RunCharts"  # not what there is first, from Python 3.12 on: the log, which is hidden, takes keys too
+    AUTO_FOCUS = "RunCharts"  # # From Python 3.12 on, the first focusable widget would be the hidden log.
 
     BINDING_GROUP_TITLE = "Run"
 
@@ -92,7 +92,7 @@ class RunScreen(RunControlScreen):
         super().__init__(directory)
         self._updated_at = 0.0
         self._update_event = asyncio.Event()
-        self._has_no_steps = False  # ended before its first step: what there is to see is in the log
+        self._has_no_steps = False  # # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._follower = RunFollower(
             directory,
@@ -101,9 +101,9 @@ class RunScreen(RunControlScreen):
         )
 
     def compose(self) -> ComposeResult:
-        """What, how far and how fast; charts beside details; log; devices; keys."""
+        """Compose title, progress, charts beside details, log, devices and keys."""
         self._loop = asyncio.get_running_loop()
-        self._follow()  # it is read while all this is made
+        self._follow()  # # reads the run while the widgets are made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.pending_commands)
         yield ProgressLine()
@@ -121,28 +121,28 @@ class RunScreen(RunControlScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Find who shows the run, and let time pass for them."""
+        """Collect the widgets that show the run, and start the timers."""
         self._views = self.walk_children(RunView)
         self._listen()
         self.set_interval(TICK_SECONDS, self._toggle_chart)
         self.watch(self.query_one(RunCharts), "full", self._set_full_screen, init=False)
-        # A run that has ended has no news, with which it would be shown.
+        # # An ended run has no news that would show the devices.
         self.watch(self._accel_app, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
-        """Let the follower end, and let go of the terminal's title."""
+        """Stop the follower and restore the terminal's title."""
         self._follower.stop()
         self._accel_app.notifier.restore()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
         app = self.app
-        self._follower.run(lambda: app.is_running)  # a screen that is left while it is made is never unmounted
+        self._follower.run(lambda: app.is_running)  # # a screen that is closed while being composed is never unmounted
 
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
-        """Take what is new, without a message: ten times a second that would cost as much as the words of a line."""
-        while await self._update_event.wait() and not self._pruning:  # then the widgets go away one by one
+        """Update the state without messages, which ten times a second would cost as much as drawing a line."""
+        while await self._update_event.wait() and not self._pruning:  # # then its widgets are being removed
             self._update_event.clear()
             self.problem = ""
             if is_covered(self):
@@ -151,7 +151,7 @@ class RunScreen(RunControlScreen):
                 self._update_state()
 
     def _toggle_chart(self) -> None:
-        """Let the time go on while nothing else happens."""
+        """Update elapsed times while the run has no news."""
         if time.monotonic() - self._updated_at >= TICK_SECONDS / 5 and not is_covered(self):
             with self.immediate_paint():
                 for view in self._views:
@@ -193,10 +193,10 @@ class RunScreen(RunControlScreen):
             self.problem = printable(f"cannot read run {self.directory.name}: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
-        """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
+        """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
             view.set_state(state)
-        curveless = state.has_ended and not state.step and not self._is_script  # a script's output is its own
+        curveless = state.has_ended and not state.step and not self._is_script  # # a script's output is not in the log
         if curveless is not self._has_no_steps:
             self._has_no_steps = curveless
             self.query_one(LogView).set_class(curveless, "-open")
@@ -204,7 +204,7 @@ class RunScreen(RunControlScreen):
         self._show_devices(state)
         self._accel_app.notifier.show(state)
         if before.info is None:
-            self.refresh_bindings()  # what was said before anybody looked is not told again
+            self.refresh_bindings()  # # earlier notices are not repeated
             return
         self._notify_notices(before, state)
         if state.has_ended and not before.has_ended:
@@ -213,15 +213,15 @@ class RunScreen(RunControlScreen):
                 title, words = _end_text(state)
                 which = state.info.title if state.info else ""
                 self._accel_app.notifier.ended(title, " · ".join(filter(None, (which, words))))
-            if self.app.screen is not self:  # else it is said large enough
+            if self.app.screen is not self:  # # else the outcome is visible on this screen
                 self._notify_end(state)
             if self._question and self._question.is_active:
-                self._question.dismiss(None)  # it was about a run that goes on
+                self._question.dismiss(None)  # # the question was about a live run
         if (before.live, before.paused, before.checkpoint) != (state.live, state.paused, state.checkpoint):
             self.refresh_bindings()
 
     def _show_devices(self, state: RunState) -> None:
-        """Show what was read of devices, once a second."""
+        """Update the devices, which change once a second."""
         shown = (state.info, state.devices, state.meters, state.workers, self._accel_app.inventory)
         if any(new is not old for new, old in zip(shown, self._shown_devices, strict=True)):
             self._shown_devices = shown
@@ -234,7 +234,7 @@ class RunScreen(RunControlScreen):
         fresh = state.notice_count - before.notice_count
         if not fresh:
             return
-        listed = self.query_one(Notices).is_on_screen  # then a toast would only say it twice
+        listed = self.query_one(Notices).is_on_screen  # # no toast for a notice that is visible
         for notice in state.notices[-fresh:]:
             match notice:
                 case CommandAnswered():
@@ -253,31 +253,31 @@ class RunScreen(RunControlScreen):
     def action_log(self) -> None:
         """Show or hide the log."""
         log = self.query_one(LogView)
-        log.toggle_class("-open")  # not the screen's: all of it would be styled anew
+        log.toggle_class("-open")  # # a class of the screen would restyle all of it
         had_focus = log.has_focus_within
         self._update_layout()
         if had_focus:
             self.query_one(RunCharts).focus()
 
     def action_search_log(self) -> None:
-        """Show the log, and ask what to search in it."""
+        """Show the log and open its search."""
         self.query_one(LogView).add_class("-open")
         self._update_layout()
         self.query_one(LogView).action_search()
 
     def action_details(self) -> None:
-        """Show or hide the details, which are there by default where there is room."""
-        self.query_one("#details").toggle_class("-toggled")  # as above
+        """Show or hide the details, which are shown by default where there is room."""
+        self.query_one("#details").toggle_class("-toggled")  # # see action_log
         self._update_layout()
 
     def on_resize(self) -> None:
-        """See whether there is room for details beside the charts."""
+        """Update which parts fit."""
         self.call_after_refresh(self._update_layout)
 
     def _update_layout(self) -> None:
-        """Show details in place of the charts where both do not fit, and the log where there is nothing in them."""
+        """Show details instead of the charts where both do not fit, and the log instead of charts without steps."""
         if self._pruning:
-            return  # after a resize the screen calls this that is in front by then
+            return  # # a resize may call this after the screen was closed
         taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
         charts, log = self.query_one(RunCharts), self.query_one(LogView)
         instead = self._has_no_steps and log.has_class("-open")
@@ -287,12 +287,12 @@ class RunScreen(RunControlScreen):
         self.query_one("#middle").set_class(instead, "-curveless")
 
     def action_diagnostics(self) -> None:
-        """Look inside the run."""
+        """Open the Diagnostics screen."""
         self._accel_app.show_diagnostics(self.directory)
 
 
 def _end_text(state: RunState) -> tuple[str, str]:
-    """How a run ended, and what came of it or why."""
+    """Title and text of the notification that a run has ended."""
     if state.ended is None:
         who = "script" if state.info and state.info.script else "training process"
         return "Run lost", f"the {who} exited unexpectedly"

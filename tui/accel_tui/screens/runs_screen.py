@@ -1,4 +1,4 @@
-"""The screen that lists what ran, runs, or was lost: finding runs, and doing something with one or with several."""
+"""Runs screen: lists, filters, compares, edits, continues and deletes runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,14 +39,14 @@ CANCEL = Answer("keep", "Cancel", "escape")
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
-_NEED_RUNS = frozenset({"filter", "compare", "edit", "duplicate", "continue", "delete"})  # what there must be runs for
+_NEED_RUNS = frozenset({"filter", "compare", "edit", "duplicate", "continue", "delete"})  # # actions that need a run
 
 
 class RunsCommands(SearchedCommands):
-    """Opening a run by its name."""
+    """Palette commands that open a run by name."""
 
     def commands(self) -> Iterator[Command]:
-        """One command for each run that can be opened."""
+        """A command per readable run."""
         for run in self.screen.query_one(RunsTable).runs or ():
             if run.info:
                 yield f"Open {run.id}", f"{run.info.title}, {run.status}", partial(self._open, run)
@@ -56,7 +56,7 @@ class RunsCommands(SearchedCommands):
 
 
 class RunsScreen(Screen[None]):
-    """Lists the runs of this machine, and leads to each of them."""
+    """Lists the runs of this machine."""
 
     CSS_PATH = "runs_screen.tcss"
     AUTO_FOCUS = "RunsTable"
@@ -73,7 +73,7 @@ class RunsScreen(Screen[None]):
         Binding(
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
-        # The list's own, for who presses it before the list is there to have the focus.
+        # # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open_early", show=False, tooltip="Open the newest run"),
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
@@ -87,13 +87,13 @@ class RunsScreen(Screen[None]):
 
     @dataclass
     class ContentsRead(Message):
-        """It was found out what would be deleted."""
+        """Sizes of the runs to be deleted were read."""
 
         runs: tuple[RunSummary, ...]
         contents: tuple[Contents, ...]
 
     class RunsChanged(Message):
-        """Runs were changed."""
+        """Runs were changed or deleted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class RunsScreen(Screen[None]):
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
-        """Which runs, the list, what there is to say of one of them, and what to do when there is none."""
+        """Compose the filter, the table, the empty text and the details of the current run."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
             yield LineInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
@@ -112,7 +112,7 @@ class RunsScreen(Screen[None]):
         yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what can be done with the selected runs, or else with the one under the cursor."""
+        """Offer what can be done with the selected runs, or else with the current one."""
         del parameters
         runs, current = self._target_runs, self.table.current
         if action in _NEED_RUNS and not self.table.runs:
@@ -130,15 +130,15 @@ class RunsScreen(Screen[None]):
 
     @property
     def _target_runs(self) -> tuple[RunSummary, ...]:
-        """The runs that are chosen, or the one under the cursor."""
+        """The selected runs, or else the current one."""
         return self.table.selected_runs or ((self.table.current,) if self.table.current else ())
 
     def action_filter(self) -> None:
-        """Go to where the words are."""
+        """Focus the filter."""
         self._filter_input.focus()
 
     def action_back(self) -> None:
-        """Leave the words; choose none; show all; at last, go back to the plan."""
+        """Clear the filter, then the selection, then go to New run."""
         if self._filter_input.has_focus or self.table.filter:
             self._filter_input.value = ""
             self.table.focus()
@@ -148,25 +148,25 @@ class RunsScreen(Screen[None]):
             self.app.show_plan()
 
     def action_open(self) -> None:
-        """Look at the run."""
+        """Open the current run."""
         self.table.action_open()
 
     def action_compare(self) -> None:
-        """Lay the chosen ones side by side."""
+        """Compare the selected runs."""
         self._compare(self.table.selected_runs)
 
     def action_continue(self) -> None:
-        """Let the run go on."""
+        """Continue the current run from its last checkpoint."""
         if self.table.current:
             self.app.continue_run(self.table.current.directory)
 
     def action_duplicate(self) -> None:
-        """Go to the form with the run's plan in it."""
+        """Open New run with the plan of the current run."""
         if self.table.current and self.table.current.info:
             self.app.show_plan(self.table.current.info.plan)
 
     def action_edit(self) -> None:
-        """Ask for name, note and tags, or for the tags of all that are chosen."""
+        """Edit name, note and tags of a run, or the tags of the selected runs."""
         runs = self._target_runs
         info = runs[0].info
         if info is None:
@@ -185,7 +185,7 @@ class RunsScreen(Screen[None]):
         self.app.push_screen(EditRunScreen(question), label)
 
     def action_delete(self) -> None:
-        """Find out what would go, then ask."""
+        """Read the sizes of the target runs, then ask."""
         self._read_contents(self._target_runs)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="measure")
@@ -207,7 +207,7 @@ class RunsScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="write")
     def _write(self, *acts: Callable[[], object]) -> None:
-        """Change runs, as many as can be; say why where one cannot."""
+        """Apply each change; notify of those that fail."""
         for act in acts:
             try:
                 act()
@@ -246,7 +246,7 @@ class RunsScreen(Screen[None]):
 
     @on(RunsTable.Listed)
     def _update_list(self, event: RunsTable.Listed) -> None:
-        """Say when there is none, and which was lost meanwhile."""
+        """Update the empty text, and notify of runs that were lost meanwhile."""
         self.set_class(not event.runs, "-empty")
         self.query_one("#empty", Static).update(
             f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p for a new run, then s to start it."
@@ -272,7 +272,7 @@ class RunsScreen(Screen[None]):
 
 
 def _deletion_detail(runs: Sequence[RunSummary], found: Sequence[Contents]) -> str:
-    """What goes with runs, and how large it is."""
+    """What is deleted with the runs, and its size."""
     size = units.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [

@@ -1,4 +1,4 @@
-"""Choosing which charts of a run are shown."""
+"""Dialog that selects which charts of a run are shown."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -15,15 +15,15 @@ from textual.widgets.option_list import Option
 from accel_tui.widgets.charts.run_panels import Panel
 
 AUTOMATIC: tuple[str, ...] = ()
-"""What is answered when nothing shall be chosen."""
+"""Result that shows as many charts as fit."""
 
 
 class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
-    """Returns the ids of the charts that shall be shown; ``None`` when it is left with none or as it was.
+    """Returns the ids of the selected charts; ``None`` if none is selected or nothing has changed.
 
     Args:
-        panels: All charts that there can be.
-        shown: The ids of those that are shown now.
+        panels: All available charts.
+        shown: Ids of the charts that are shown now.
     """
 
     CSS_PATH = "select_charts_screen.tcss"
@@ -43,7 +43,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
         self._selected = set(shown)
 
     def compose(self) -> ComposeResult:
-        """A list with a box for each chart."""
+        """Compose a list with a checkbox per chart."""
         with Vertical(classes="dialog"):
             yield Label("Charts", classes="question")
             yield OptionList(*(Option(self._words(panel), panel.id) for panel in self._panels), compact=True)
@@ -55,7 +55,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
         return Content(f"{'[x]' if panel.id in self._selected else '[ ]'} {panel.title}")
 
     def action_toggle_chart(self) -> None:
-        """Tick what is marked, or no longer."""
+        """Select or deselect the highlighted chart."""
         self._list.action_select()
 
     @on(OptionList.OptionSelected)
@@ -65,10 +65,10 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
         self._list.replace_option_prompt_at_index(event.option_index, self._words(panel))
 
     def action_done(self) -> None:
-        """Show those that are ticked."""
+        """Return the selected charts."""
         changed = self._selected and self._selected != self._shown
         self.dismiss(tuple(panel.id for panel in self._panels if panel.id in self._selected) if changed else None)
 
     def action_default(self) -> None:
-        """Choose nothing."""
+        """Return :data:`AUTOMATIC`."""
         self.dismiss(AUTOMATIC)
