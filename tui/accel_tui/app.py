@@ -108,7 +108,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
-        # # Textual loads a screen's CSS when it is pushed, and the default screen never is.
+        # Textual loads a screen's CSS when it is pushed, and the default screen never is.
         sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
         super().__init__(
             [_HERE / sheet for sheet in sheets],
@@ -133,7 +133,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         """The New run screen, or the run to open."""
         if self._open_run is None:
             return self._make_plan_screen()
-        from accel_tui.screens.run_screen import RunScreen  # # imported later, see _import_remaining
+        from accel_tui.screens.run_screen import RunScreen  # imported later, see _import_remaining
 
         return self._with_size_classes(RunScreen(self._open_run))
 
@@ -197,7 +197,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
-        from accel_tui.settings.settings_editor import keep  # # seldom needed
+        from accel_tui.settings.settings_editor import keep  # seldom needed
 
         file = self.settings.source.path or settings_path()
         try:
@@ -218,52 +218,52 @@ class AccelApp(SafeUnmountApp, EngineApp):
     def show_plan(self, plan: Plan | None = None) -> None:
         """Go to New run, and fill the form in if a plan is given. There is at most one screen of each kind."""
         if not self._go_back_to(NewRunScreen):
-            # # Called later, in the app's own message loop: data_bind works only there.
+            # Called later, in the app's own message loop: data_bind works only there.
             self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
         elif plan is not None and isinstance(self.screen, NewRunScreen):
             self.screen.load(plan)
 
     def show_runs(self) -> None:
         """Go to Runs."""
-        from accel_tui.screens.runs_screen import RunsScreen  # # see get_default_screen
+        from accel_tui.screens.runs_screen import RunsScreen  # see get_default_screen
 
         if not self._go_back_to(RunsScreen):
             self.push_screen(self._with_size_classes(RunsScreen()))
 
     def show_run(self, directory: Path) -> None:
         """Open a run."""
-        from accel_tui.screens.run_screen import RunScreen  # # see get_default_screen
+        from accel_tui.screens.run_screen import RunScreen  # see get_default_screen
 
         self._go_back_to(RunScreen)
         shown = self.screen
         if isinstance(shown, RunScreen) and shown.directory == directory:
-            return  # # it follows a continued run
+            return  # it follows a continued run
         if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
             self.switch_screen(self._with_size_classes(RunScreen(directory)))
         else:
-            self.push_screen(self._with_size_classes(RunScreen(directory)))  # # the default screen cannot be switched
+            self.push_screen(self._with_size_classes(RunScreen(directory)))  # the default screen cannot be switched
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
-        """Lay runs side by side."""
-        from accel_tui.screens.compare_screen import CompareScreen  # as below
+        """Compare runs side by side."""
+        from accel_tui.screens.compare_screen import CompareScreen  # see get_default_screen
 
         self.push_screen(self._with_size_classes(CompareScreen(directories)))
 
     def show_diagnostics(self, directory: Path) -> None:
-        """Show what a run looks like inside."""
-        from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # as below
+        """Open the diagnostics of a run."""
+        from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
 
         self.push_screen(self._with_size_classes(DiagnosticsScreen(directory)))
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
-        """Go to a run that was chosen from a list; say why one cannot be read."""
+        """Open the run, or show why it cannot be read."""
         if event.run.info:
             self.show_run(event.run.directory)
         else:
             self.notify(event.run.problem, title=event.run.id, severity="warning")
 
     def _with_size_classes(self, screen: _Screen) -> _Screen:
-        """Give a screen the classes of its size from the start: Textual does so when it has laid it out once."""
+        """Give a screen its size classes from the start; Textual sets them only after the first layout."""
         for breakpoints, cells in (
             (self.HORIZONTAL_BREAKPOINTS, self.size.width),
             (self.VERTICAL_BREAKPOINTS, self.size.height),
@@ -284,7 +284,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     @property
     def defaults(self) -> Plan | None:
-        """The plan that a form begins with where that is not the program's own."""
+        """Initial plan of the New run form, from the user settings; ``None`` for the defaults."""
         return Plan.from_mapping(self.settings.plan) if self.settings.plan else None
 
     def _go_back_to(self, kind: "type[Screen[None]]") -> bool:
@@ -295,12 +295,12 @@ class AccelApp(SafeUnmountApp, EngineApp):
         return True
 
     def _variables_of(self, theme: Theme) -> dict[str, str]:
-        """What a theme gives to sheets, as Textual makes it of the current one."""
+        """CSS variables of a theme, computed as Textual does for the current one."""
         return {**self.get_theme_variable_defaults(), **theme.to_color_system().generate(), **theme.variables}
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
-        """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
+        """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
         import accel_tui.screens.run_screen
@@ -318,13 +318,13 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     @on(messages.ImportsFinished)
     def _finish_import(self, event: messages.ImportsFinished) -> None:
-        """Do what else would make a key wait later."""
+        """Adopt the parsed CSS and start garbage collection, so that no later key press waits for them."""
         self.can_list_runs = True
-        # Rules that come with their screen would have every widget's style worked out anew.
+        # CSS rules that arrive with a new screen would restyle every widget.
         self.stylesheet.adopt(event.rules)
-        if not gc.isenabled():  # as the command has it that opens the dashboard
-            gc.freeze()  # what is there now stays
-            # All of it is looked through only when we say so.
+        if not gc.isenabled():  # disabled by the command that opens the dashboard
+            gc.freeze()  # objects that exist now are never collected
+            # full collections run only by the timer below
             gc.set_threshold(GARBAGE_OBJECTS, gc.get_threshold()[1], 1_000_000)
             gc.enable()
             self.set_interval(GARBAGE_SECONDS, self._collect_garbage)

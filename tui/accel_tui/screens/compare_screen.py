@@ -106,7 +106,7 @@ class CompareScreen(Screen[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
         app = self.app
-        # # Own threads: the app's worker pool is small, and these would occupy all of it.
+        # Own threads: the app's worker pool is small, and these would occupy all of it.
         with ThreadPoolExecutor(len(self._followers)) as threads:
             list(threads.map(lambda follower: follower.run(lambda: app.is_running), self._followers))
 

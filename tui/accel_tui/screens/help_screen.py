@@ -40,7 +40,7 @@ class HelpRow:
     actions: tuple[str, ...]
 
 
-_KEYS = 14  # # minimum width of the column of keys
+_KEYS = 14  # minimum width of the column of keys
 _GAP = "  "
 
 
@@ -142,7 +142,7 @@ class HelpScreen(ModalScreen[None]):
         for node in (self._explained_screen, *self._explained_screen.walk_children(), self.app):
             if type(node) not in seen:
                 seen.add(type(node))
-                # # A screen's own action replaces the app's.
+                # A screen's own action replaces the app's.
                 hidden = own if node is self.app else set()
                 if rows := self._rows(
                     binding for binding in _documented_bindings(node) if binding.action not in hidden

@@ -119,7 +119,7 @@ class NewRunScreen(PlanPreviewScreen):
         """Fill the form in from the initial plan."""
         if self._plan is not None:
             self.form.load(self._plan)
-        self._update(self.form.filled)  # # now, not with the form's message, so that the first frame is complete
+        self._update(self.form.filled)  # now, not with the form's message, so that the first frame is complete
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
@@ -132,14 +132,14 @@ class NewRunScreen(PlanPreviewScreen):
 
     def _mount_runs_table(self) -> None:
         if not self.is_attached:
-            return  # # the app is closing
+            return  # the app is closing
         from accel_tui.widgets.runs.runs_table import (
-            RunsTable,  # # imported by now; at the top it would delay the first frame
+            RunsTable,  # imported by now; at the top it would delay the first frame
         )
 
         table = RunsTable()
         table.border_title = "Recent runs"
-        table.can_focus = False  # # not focusable while it is empty
+        table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)
 
     def watch_engine_status(self) -> None:
@@ -170,7 +170,7 @@ class NewRunScreen(PlanPreviewScreen):
             self.form.go_to(next(name for name in SPECS if name in filled.errors))
         else:
             for picker in self.query(Picker):
-                picker.is_open = False  # # an open list could still restore the old value
+                picker.is_open = False  # an open list could still restore the old value
             self.app.start_run(filled.plan)
 
     def action_copy(self) -> None:
@@ -197,18 +197,18 @@ class NewRunScreen(PlanPreviewScreen):
 
     @on(ScreenSuspend)
     def _suspend(self) -> None:
-        # # A modal screen, such as the command palette, may focus a field.
+        # A modal screen, such as the command palette, may focus a field.
         self._was_suspended = not self.app.screen.is_modal
 
     @on(ScreenResume)
     def _resume(self, event: ScreenResume) -> None:
         if self._was_suspended:
             self._was_suspended = False
-            self.action_leave()  # # so that letters are keys
-        # # A new screen has its styles already; computing them again is slow.
+            self.action_leave()  # so that letters are keys
+        # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
-        self.call_after_refresh(self.app.warm_engine)  # # importing TensorFlow competes with the first paint
+        self.call_after_refresh(self.app.warm_engine)  # importing TensorFlow competes with the first paint
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).refresh_runs()
 
@@ -226,7 +226,7 @@ class NewRunScreen(PlanPreviewScreen):
         field = next((field for field in within if isinstance(field, Field)), None)
         words = FORM_HINT if field is None else CHOICES_HINT if field.picker.is_open else field.doc
         hint = self._hint
-        # # A layout is needed only when the number of lines changes.
+        # A layout is needed only when the number of lines changes.
         hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:

@@ -119,6 +119,6 @@ class PlanPreviewScreen(DirtyRegionScreen):
 
     @on(Described)
     def _update_description(self, event: Described) -> None:
-        if event.engine is self.ready_engine:  # # else it has a run, or has exited
+        if event.engine is self.ready_engine:  # else it has a run, or has exited
             self._described = (event.subject, event.description)
             self._update_summary()

@@ -86,7 +86,7 @@ class RunControlScreen(DirtyRegionScreen):
             case "checkpoint":
                 return state.live and not self._is_script
             case "diagnostics" | "log" | "search_log":
-                return not self._is_script  # # a script keeps its model, data and output to itself
+                return not self._is_script  # a script keeps its model, data and output to itself
             case "continue":
                 ended_early = state.info is not None and state.info.status in RESUMABLE
                 return ended_early and state.checkpoint is not None and not self._is_script

@@ -57,7 +57,7 @@ class RunScreen(RunControlScreen):
 
     CSS_PATH = "run_screen.tcss"
 
-    AUTO_FOCUS = "RunCharts"  # # From Python 3.12 on, the first focusable widget would be the hidden log.
+    AUTO_FOCUS = "RunCharts"  # From Python 3.12 on, the first focusable widget would be the hidden log.
 
     BINDING_GROUP_TITLE = "Run"
 
@@ -92,7 +92,7 @@ class RunScreen(RunControlScreen):
         super().__init__(directory)
         self._updated_at = 0.0
         self._update_event = asyncio.Event()
-        self._has_no_steps = False  # # ended before its first step: only the log has something to show
+        self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._follower = RunFollower(
             directory,
@@ -103,7 +103,7 @@ class RunScreen(RunControlScreen):
     def compose(self) -> ComposeResult:
         """Compose title, progress, charts beside details, log, devices and keys."""
         self._loop = asyncio.get_running_loop()
-        self._follow()  # # reads the run while the widgets are made
+        self._follow()  # reads the run while the widgets are made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.pending_commands)
         yield ProgressLine()
@@ -126,7 +126,7 @@ class RunScreen(RunControlScreen):
         self._listen()
         self.set_interval(TICK_SECONDS, self._toggle_chart)
         self.watch(self.query_one(RunCharts), "full", self._set_full_screen, init=False)
-        # # An ended run has no news that would show the devices.
+        # An ended run has no news that would show the devices.
         self.watch(self._accel_app, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
@@ -137,12 +137,12 @@ class RunScreen(RunControlScreen):
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
         app = self.app
-        self._follower.run(lambda: app.is_running)  # # a screen that is closed while being composed is never unmounted
+        self._follower.run(lambda: app.is_running)  # a screen that is closed while being composed is never unmounted
 
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
         """Update the state without messages, which ten times a second would cost as much as drawing a line."""
-        while await self._update_event.wait() and not self._pruning:  # # then its widgets are being removed
+        while await self._update_event.wait() and not self._pruning:  # then its widgets are being removed
             self._update_event.clear()
             self.problem = ""
             if is_covered(self):
@@ -196,7 +196,7 @@ class RunScreen(RunControlScreen):
         """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
             view.set_state(state)
-        curveless = state.has_ended and not state.step and not self._is_script  # # a script's output is not in the log
+        curveless = state.has_ended and not state.step and not self._is_script  # a script's output is not in the log
         if curveless is not self._has_no_steps:
             self._has_no_steps = curveless
             self.query_one(LogView).set_class(curveless, "-open")
@@ -204,7 +204,7 @@ class RunScreen(RunControlScreen):
         self._show_devices(state)
         self._accel_app.notifier.show(state)
         if before.info is None:
-            self.refresh_bindings()  # # earlier notices are not repeated
+            self.refresh_bindings()  # earlier notices are not repeated
             return
         self._notify_notices(before, state)
         if state.has_ended and not before.has_ended:
@@ -213,10 +213,10 @@ class RunScreen(RunControlScreen):
                 title, words = _end_text(state)
                 which = state.info.title if state.info else ""
                 self._accel_app.notifier.ended(title, " · ".join(filter(None, (which, words))))
-            if self.app.screen is not self:  # # else the outcome is visible on this screen
+            if self.app.screen is not self:  # else the outcome is visible on this screen
                 self._notify_end(state)
             if self._question and self._question.is_active:
-                self._question.dismiss(None)  # # the question was about a live run
+                self._question.dismiss(None)  # the question was about a live run
         if (before.live, before.paused, before.checkpoint) != (state.live, state.paused, state.checkpoint):
             self.refresh_bindings()
 
@@ -234,7 +234,7 @@ class RunScreen(RunControlScreen):
         fresh = state.notice_count - before.notice_count
         if not fresh:
             return
-        listed = self.query_one(Notices).is_on_screen  # # no toast for a notice that is visible
+        listed = self.query_one(Notices).is_on_screen  # no toast for a notice that is visible
         for notice in state.notices[-fresh:]:
             match notice:
                 case CommandAnswered():
@@ -253,7 +253,7 @@ class RunScreen(RunControlScreen):
     def action_log(self) -> None:
         """Show or hide the log."""
         log = self.query_one(LogView)
-        log.toggle_class("-open")  # # a class of the screen would restyle all of it
+        log.toggle_class("-open")  # a class of the screen would restyle all of it
         had_focus = log.has_focus_within
         self._update_layout()
         if had_focus:
@@ -267,7 +267,7 @@ class RunScreen(RunControlScreen):
 
     def action_details(self) -> None:
         """Show or hide the details, which are shown by default where there is room."""
-        self.query_one("#details").toggle_class("-toggled")  # # see action_log
+        self.query_one("#details").toggle_class("-toggled")  # see action_log
         self._update_layout()
 
     def on_resize(self) -> None:
@@ -277,7 +277,7 @@ class RunScreen(RunControlScreen):
     def _update_layout(self) -> None:
         """Show details instead of the charts where both do not fit, and the log instead of charts without steps."""
         if self._pruning:
-            return  # # a resize may call this after the screen was closed
+            return  # a resize may call this after the screen was closed
         taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
         charts, log = self.query_one(RunCharts), self.query_one(LogView)
         instead = self._has_no_steps and log.has_class("-open")

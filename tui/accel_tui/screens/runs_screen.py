@@ -39,7 +39,7 @@ CANCEL = Answer("keep", "Cancel", "escape")
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
-_NEED_RUNS = frozenset({"filter", "compare", "edit", "duplicate", "continue", "delete"})  # # actions that need a run
+_NEED_RUNS = frozenset({"filter", "compare", "edit", "duplicate", "continue", "delete"})  # actions that need a run
 
 
 class RunsCommands(SearchedCommands):
@@ -73,7 +73,7 @@ class RunsScreen(Screen[None]):
         Binding(
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
-        # # For a key that is pressed before the table is mounted.
+        # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open_early", show=False, tooltip="Open the newest run"),
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"

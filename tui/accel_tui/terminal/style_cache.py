@@ -1,8 +1,7 @@
-"""Working out each style once: widgets that look alike to the sheet share what it says of them.
+"""Caches styles: nodes that no CSS rule can tell apart share their styles.
 
-Textual tries all rules on a widget whenever it gains or loses the focus or a class, and on each of its parts that has
-a style of its own, be it ever painted or not. Most of the answer to a key went there, and of the time until a
-screen was there. How Textual does it is private to it, as what ``painting`` and ``spots`` need is.
+Textual matches all rules whenever a widget's focus or classes change, also for each component class, painted or not;
+this took most of the response time to a key press. This overrides private methods of Textual's stylesheet.
 """
 
 # ruff: noqa: SLF001 (for that reason)
@@ -27,25 +26,25 @@ TEXTUAL_SUPPORTED = all(
     }.items()
     for name in names
 )
-"""Whether this version of Textual works out styles as it is known here."""
+"""Whether this version of Textual has the private attributes that are used here."""
 
 MAX_CONTEXTS = 5000
-"""How many places are remembered: as many as some hundred kilobytes hold."""
+"""Maximum number of cached contexts, some hundred kilobytes."""
 
 _MAX_SOURCES = 500
-"""How many pieces of CSS are kept parsed; Textual's 64 are fewer than there are."""
+"""Maximum number of parsed CSS sources; Textual's 64 are fewer than there are."""
 
 _MAX_THEMES = 4
-"""Of how many themes what was parsed is kept."""
+"""Maximum number of themes whose parsed CSS is kept."""
 
 _PREFIXES = {SelectorType.TYPE: "", SelectorType.CLASS: ".", SelectorType.ID: "#"}
 
 _FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
-"""What Textual notes at a node of rules that may come to mean it."""
+"""Flags that Textual sets on a node for rules that may match it later."""
 
 
 class _Features(NamedTuple):
-    """What rules look at in a node to tell whether they mean it, or what is in it.
+    """The features of a node that rules test.
 
     Attributes:
         names: Types, ``.classes`` and ``#ids``.
@@ -56,7 +55,7 @@ class _Features(NamedTuple):
     states: frozenset[str] = frozenset()
 
     def of(self, selectors: Sequence[Selector]) -> "_Features":
-        """This, and what these selectors look at."""
+        """These features and those that the selectors test."""
         names = (_PREFIXES[selector.type] + selector.name for selector in selectors if selector.type in _PREFIXES)
         return _Features(
             self.names.union(names), self.states.union(*(selector.pseudo_classes for selector in selectors))
@@ -64,12 +63,12 @@ class _Features(NamedTuple):
 
 
 class StyleCache(Stylesheet):
-    """A sheet that remembers what it said of a node of such a kind, in such a state, at such a place."""
+    """A stylesheet that caches the rules of nodes by their features and those of their ancestors."""
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
         self._parse_cache.grow(_MAX_SOURCES)
-        self._parsed_by_theme: dict[frozenset[tuple[str, str]], Any] = {}  # by the variables of each theme
+        self._parsed_by_theme: dict[frozenset[tuple[str, str]], Any] = {}  # by the CSS variables of each theme
         self._cached_rules: list[RuleSet] = []
         self._features: dict[frozenset[str], tuple[_Features, _Features]] = {}
         self._context_ids: dict[Any, int] = {}
@@ -77,28 +76,28 @@ class StyleCache(Stylesheet):
         self._applied: WeakKeyDictionary[DOMNode, tuple[RulesMap, int]] = WeakKeyDictionary()
 
     def set_variables(self, variables: dict[str, str]) -> None:
-        """Take the variables of another theme; what was parsed with those of a few themes is kept."""
+        """Set the variables of another theme; parsed CSS of the last themes is kept."""
         self._parsed_by_theme[frozenset(self._variables.items())] = self._parse_cache
         while len(self._parsed_by_theme) > _MAX_THEMES:
             del self._parsed_by_theme[next(iter(self._parsed_by_theme))]
-        self._parse_cache = type(self._parse_cache)(_MAX_SOURCES)  # which Textual empties
+        self._parse_cache = type(self._parse_cache)(_MAX_SOURCES)  # the original is cleared by Textual
         super().set_variables(variables)
         self._parse_cache = self._parsed_by_theme.pop(frozenset(variables.items()), self._parse_cache)
 
     def reparse(self) -> None:
-        """Apply other variables; Textual's own keeps nothing of what it parses."""
+        """Apply other variables; Textual's method discards its parsed CSS."""
         self.parse()
 
     def store_parsed(self, ahead: Stylesheet) -> None:
-        """Keep what was parsed ahead with the variables of another theme; from any thread."""
+        """Store CSS parsed with the variables of another theme; callable from any thread."""
         self._parsed_by_theme[frozenset(ahead._variables.items())] = ahead._parse_cache
 
     def parse_ahead(self, files: Sequence[Path], variables: dict[str, str] | None = None) -> Stylesheet:
-        """Parse files, and the rules of all kinds of widgets that are imported; from any thread.
+        """Parse files and the default CSS of all imported widgets; callable from any thread.
 
         Args:
-            files: For :meth:`adopt`.
-            variables: Those of another theme, for :meth:`store_parsed`.
+            files: CSS files, for :meth:`adopt`.
+            variables: Variables of another theme, for :meth:`store_parsed`.
         """
         ahead = Stylesheet(variables=self._variables if variables is None else variables)
         ahead._parse_cache.grow(_MAX_SOURCES)
@@ -109,25 +108,27 @@ class StyleCache(Stylesheet):
                     scope = base._css_type_name if base.__dict__.get("SCOPED_CSS", True) else ""
                     ahead.add_source(rules, (getfile(base), f"{base.__name__}.DEFAULT_CSS"), True, -place, scope)
         ahead.parse()
-        for where, here in dict(self.source).items():  # perhaps of another rank than where more of it is known
+        for where, here in dict(self.source).items():  # may have another specificity here
             ahead._parse_rules(here.content, where, here.is_defaults, here.tie_breaker, here.scope)
         return ahead
 
     def adopt(self, ahead: Stylesheet) -> None:
-        """Have rules that were parsed ahead. Those that come with their widgets make the sheet forget what it said."""
-        if ahead._variables == self._variables:  # the theme may be another by now
+        """Add rules that were parsed ahead; rules added later, with their widgets, would clear the cache."""
+        if ahead._variables == self._variables:  # the theme may have changed meanwhile
             for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is no mapping)
                 self._parse_cache[text] = ahead._parse_cache[text]
-        self.source |= {where: rules for where, rules in ahead.source.items() if where not in self.source}  # later wins
+        self.source |= {
+            where: rules for where, rules in ahead.source.items() if where not in self.source
+        }  # later rules win
         self.parse()
 
     def apply(self, node: DOMNode, *, animate: bool = False, cache: dict[Any, Any] | None = None) -> None:
-        """Give a node its styles.
+        """Apply the styles of a node.
 
         Args:
             node: The node.
-            animate: Whether they may change little by little.
-            cache: What is known of the nodes around it, when several are given theirs at a time.
+            animate: Whether changes may be animated.
+            cache: Shared by nodes that are styled together.
         """
         if not TEXTUAL_SUPPORTED:
             super().apply(node, animate=animate, cache=cache)
@@ -141,20 +142,20 @@ class StyleCache(Stylesheet):
             for name, flag in zip(_FLAGS, flags, strict=True):
                 setattr(node, name, flag)
             if self._applied.get(node) == (rules, node.styles.base._updates):
-                node.notify_style_update()  # what is around it may look differently
+                node.notify_style_update()  # its ancestors may have changed
             else:
                 self.replace_rules(node, rules, animate=animate)
                 self._applied[node] = rules, node.styles.base._updates
             self._refresh_component_styles(node, seen)
             return
-        found: dict[Any, RulesMap] = {}  # nothing where rules look at the nodes beside this one, or in it
+        found: dict[Any, RulesMap] = {}  # empty where rules test siblings or children
         super().apply(node, animate=animate, cache=found)
         for rules in found.values():
             self._rules_by_context[place] = rules, tuple(getattr(node, name) for name in _FLAGS)
             self._applied[node] = rules, node.styles.base._updates
 
     def _process_component_classes(self, node: DOMNode) -> None:
-        # Textual's own works out the styles of all parts at once.
+        # Textual computes the styles of all component classes at once.
         self._refresh_component_styles(node, {})
 
     def _refresh_component_styles(self, node: DOMNode, seen: dict[Any, Any]) -> None:
@@ -171,7 +172,7 @@ class StyleCache(Stylesheet):
             node.refresh()
 
     def _features_of(self, node: DOMNode) -> tuple[_Features, _Features]:
-        """What rules look at that may mean a node: in the node itself, and in those that it is in."""
+        """The features that rules matching a node test: of the node, and of its ancestors."""
         names = frozenset(self.rules_map.keys() & node._selector_names)
         if names not in self._features:
             own, around = _Features(names), _Features()
@@ -183,7 +184,7 @@ class StyleCache(Stylesheet):
         return self._features[names]
 
     def _context_id(self, node: DOMNode, own: _Features, around: _Features, seen: dict[Any, Any]) -> int:
-        """A number for all that rules can tell of a node, and of what it is in."""
+        """A number for everything that rules can tell about a node and its ancestors."""
         place: int | None = seen.get((node, own, around))
         if place is None:
             above = self._context_id(node.parent, around, around, seen) if node.parent else 0
@@ -194,14 +195,14 @@ class StyleCache(Stylesheet):
         return place
 
     def _clear(self) -> None:
-        """Forget what other rules said."""
+        """Clear the cache after rules have changed."""
         self._cached_rules = self.rules
         for memory in (self._features, self._context_ids, self._rules_by_context, self._applied):
             memory.clear()
 
 
 class ComponentStyles(dict[str, RenderStyles]):
-    """The styles of a node's parts, its "component classes", worked out when they are first asked for."""
+    """Styles of a node's component classes, computed when first used."""
 
     def __init__(self, sheet: StyleCache, node: DOMNode) -> None:
         super().__init__()
@@ -220,14 +221,14 @@ class ComponentStyles(dict[str, RenderStyles]):
 
 
 def _subclasses(kind: type[Widget]) -> Iterator[type[Widget]]:
-    """A kind of widget and all that there are of it."""
+    """A widget class and all its subclasses."""
     yield kind
     for special in kind.__subclasses__():
         yield from _subclasses(special)
 
 
 def _first_of_node(selectors: Sequence[Selector]) -> int:
-    """The first of the selectors at the end that mean the node itself; those before mean what it is in."""
+    """Index of the first selector that tests the node itself; those before test its ancestors."""
     first = len(selectors) - 1
     while first and not selectors[first - 1].advance:
         first -= 1
