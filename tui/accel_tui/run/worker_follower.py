@@ -1,4 +1,4 @@
-"""The workers of a run that is trained by many: following what they write, and who they are."""
+"""Follows the other workers of a distributed run."""
 
 import time
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
 
 _HOSTS = 3
-"""How many machines are named."""
+"""Maximum number of machines that are named."""
 
 STATUS_SECONDS = 3.0
-"""How often it is asked whether a worker's engine still lives; the chief misses one later."""
+"""Seconds between two checks whether a worker's engine is alive; the chief notices a missing one later."""
 
 _SAMPLES = 500
-"""How many of the samples that a worker took before are read."""
+"""Maximum number of past samples of a worker that are read."""
 
 
 class WorkerFollower:
-    """Folds what the other workers of a run say into a state each, but for their steps: those are the chief's.
+    """Folds the other workers' runs into states, without steps, which are the chief's.
 
     Args:
-        directory: The chief's run.
+        directory: The chief's run directory.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -40,7 +40,7 @@ class WorkerFollower:
         self._status_times: dict[str, float] = {}
 
     def poll(self) -> Mapping[str, RunState]:
-        """The states by worker, those of runs that are here by now; the same object while nothing has changed."""
+        """States by worker, of the runs that are visible here; the same object while unchanged."""
         found = {name: self._poll_worker(name, path) for name, path in worker_runs_of(self._directory).items()}
         states = {name: state for name, state in found.items() if state}
         if states.keys() != self._states.keys() or any(
@@ -50,7 +50,7 @@ class WorkerFollower:
         return self._states
 
     def close(self) -> None:
-        """Let go of their files."""
+        """Close the workers' runs."""
         for reader in self._readers.values():
             reader.close()
 
@@ -61,7 +61,7 @@ class WorkerFollower:
                 state = None
             update = self._readers[name].poll()
         except (RunError, OSError):
-            return state  # it may be half made, or its disk away: at the next look it is tried again
+            return state  # incomplete, or its disk is away: tried again at the next poll
         state = state or RunState()
         after = fold(state, update) if update else state
         turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
@@ -73,7 +73,7 @@ class WorkerFollower:
         return after
 
     def _open_reader(self, name: str, path: Path) -> bool:
-        """Read a worker's run, which is another once it was resumed elsewhere; whether it is."""
+        """Open a worker's run, which changes when it continues on another machine; returns whether it has changed."""
         found = path.stat()
         place = found.st_dev, found.st_ino
         if self._file_ids.get(name) == place:
@@ -87,14 +87,14 @@ class WorkerFollower:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of those that train together.
+    """A worker of a distributed run.
 
     Attributes:
-        name: As in ``worker 1``.
-        state: What it says; ``None`` where its run cannot be seen from here.
-        host: The machine that it is on; empty while that is not known.
-        address: Where the others reach it; empty before they met.
-        run: What it writes there; empty before they met.
+        name: E.g. ``worker 1``.
+        state: Its state; ``None`` if its run is not visible from this machine.
+        host: Its machine; empty if unknown.
+        address: Its address; empty before the workers connect.
+        run: Id of its run; empty before the workers connect.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Worker:
 
 
 def workers_of(state: RunState) -> tuple[Worker, ...]:
-    """All workers of a run, the chief first; none for one that is trained alone."""
+    """All workers of a run, the chief first; empty for a single worker."""
     if not state.workers_met and not state.workers:
         return ()
     chief = COORDINATOR if CHIEF in state.workers else CHIEF
@@ -117,14 +117,14 @@ def workers_of(state: RunState) -> tuple[Worker, ...]:
 
 
 def worker_locations(met: WorkersMet) -> str:
-    """How many workers there are, and where: ``4 on node1, node2``."""
+    """Number of workers and their machines: ``4 on node1, node2``."""
     hosts = dict.fromkeys(worker["host"] for worker in met.workers)
     where = ", ".join(hosts) if len(hosts) <= _HOSTS else f"{len(hosts)} machines"
     return f"{len(met.workers)} on {where}"
 
 
 def reduction_name(met: WorkersMet) -> str:
-    """By what gradients are summed over workers, in words."""
+    """Name of the all-reduce implementation."""
     return {"nccl": "NCCL", "ring": "ring"}.get(met.reduction, met.reduction)
 
 

@@ -1,4 +1,4 @@
-"""The line at the bottom of a screen that says its keys."""
+"""The line of keys at the bottom of a screen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ DROP_ORDER = (
     "back",
     "select",
 )
-"""The actions whose keys are left out where there is no room, the first first; help tells them too."""
+"""Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
 END_ORDER = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
-"""The actions whose keys stand at the end, in this order, whoever owns them."""
+"""Actions whose keys are shown last, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveKey:
-    """A key that works now.
+    """A key that is active now.
 
     Attributes:
-        key: What Textual calls it.
-        action: What it does, without the owner.
-        label: Key and description as they are shown.
-        tooltip: What it does, in a sentence.
-        possible: Whether it can be used; else it is shown, but faint.
+        key: Textual's name of the key.
+        action: The action without its namespace.
+        label: Key and description, as shown.
+        tooltip: The action in a sentence.
+        is_enabled: Whether it can be used; else it is dimmed.
     """
 
     key: str
@@ -49,10 +49,9 @@ class ActiveKey:
 
 
 class KeyBar(Widget):
-    """The keys that work now; a click is as good as a key.
+    """The active keys; a click runs the action.
 
-    All are one widget: they change whenever another field is gone to, and one for each would take
-    longer to make than all the rest of the answer to such a key.
+    A single widget: the keys change with the focus, and a widget each would take longer than the rest of the response.
     """
 
     ALLOW_SELECT = False
@@ -67,19 +66,19 @@ class KeyBar(Widget):
     """
 
     keys: reactive[tuple[ActiveKey, ...]] = reactive(())
-    """The keys that work now."""
+    """The active keys."""
 
     def on_mount(self) -> None:
-        """Follow what can be done."""
+        """Update the keys with the active bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def render(self) -> Content:
-        """Those that there is room for."""
+        """The keys that fit."""
         return Content("").join(key.label for key in self.shown)
 
     @property
     def shown(self) -> tuple[ActiveKey, ...]:
-        """Those that there is room for."""
+        """The keys that fit."""
         keys = self.keys
         for spare in DROP_ORDER:
             if sum(key.label.cell_length for key in keys) > self.size.width:
@@ -87,12 +86,12 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        """Do what the key does."""
+        """Run the action of the clicked key."""
         if (key := self._key_at(event.x)) and key.is_enabled:
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Say in the tooltip what the key does."""
+        """Show the tooltip of the key under the mouse."""
         key = self._key_at(event.x)
         self.tooltip = key.tooltip if key else None
 
@@ -112,7 +111,7 @@ class KeyBar(Widget):
             )
 
     def _active_keys(self, screen: "Screen[object]") -> Iterator[ActiveKey]:
-        """One key for each action, the first."""
+        """The first key of each action."""
         seen = set()
         for active in screen.active_bindings.values():
             binding = active.binding

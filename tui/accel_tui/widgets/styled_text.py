@@ -1,4 +1,4 @@
-"""Lines of text as pieces, each in one style, and what differs between two of them."""
+"""Lines as spans of text with one style each, and the difference of two such lines."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -7,11 +7,11 @@ from rich.cells import cell_len
 from textual.content import Content
 
 TextSpan = tuple[str, str]
-"""Text, and the name of its style, which means something to what shows it."""
+"""Text and the name of its style."""
 
 
 def spans_of(content: Content) -> list[TextSpan]:
-    """Words that Textual would render, whose styles have names; where several hold, the last goes before the others."""
+    """Spans of Textual content whose styles are names; where styles overlap, the innermost is last."""
     text, spans = content.plain, content.spans
     cuts = sorted({0, len(text), *(min(end, len(text)) for span in spans for end in (span.start, span.end))})
     return [
@@ -21,17 +21,17 @@ def spans_of(content: Content) -> list[TextSpan]:
 
 
 def plain(spans: Iterable[TextSpan]) -> str:
-    """The text alone."""
+    """The text without styles."""
     return "".join(text for text, _ in spans)
 
 
 def length(spans: Iterable[TextSpan]) -> int:
-    """In cells."""
+    """Width in cells."""
     return sum(len(text) if text.isascii() else cell_len(text) for text, _ in spans)
 
 
 def cut(spans: Iterable[TextSpan], first: int, last: int) -> list[TextSpan]:
-    """The characters of a line from one on to before another."""
+    """The characters from one position to before another."""
     found, x = [], 0
     for text, style in spans:
         part = text[max(0, first - x) : max(0, last - x)]
@@ -42,9 +42,9 @@ def cut(spans: Iterable[TextSpan], first: int, last: int) -> list[TextSpan]:
 
 
 def changed(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int, int]:
-    """From which cell of a line on, and up to before which, two versions of it differ."""
+    """First cell that differs between two versions of a line, and the cell after the last."""
     places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
-    if len(old) != len(new):  # from there on any piece may stand elsewhere
+    if len(old) != len(new):  # after this, spans may have moved
         places += [min(len(old), len(new)), max(len(old), len(new)) - 1]
     if not places:
         return 0, 0

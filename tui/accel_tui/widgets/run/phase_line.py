@@ -1,4 +1,4 @@
-"""What the run is busy with, and how far and how fast it is."""
+"""The phase and progress of a run in a line."""
 
 from textual.reactive import reactive
 
@@ -15,22 +15,22 @@ _ENDS = {
     Outcome.FAILED: ("✗", "$error"),
 }
 
-_APART = 3  # cells between two figures, at least
-_SHORT = 2.0  # seconds of a phase that nobody wonders about
+_APART = 3  # minimum gap in cells
+_SHORT = 2.0  # seconds; the duration of a shorter phase is not shown
 
 
 class PhaseLine(RunLine):
-    """One line: the phase at the left; epoch, step, rates and the use of the devices at the right."""
+    """The phase at the left; epoch, step, rates and MFU at the right."""
 
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
     def watch_pending_commands(self) -> None:
-        """Say what was asked for."""
+        """Show the pending commands."""
         self.update_view()
 
     def spans(self, state: RunState) -> list[TextSpan]:
-        """The phase now, and as many of the figures as there is room for."""
+        """The phase, and as many of the figures as fit."""
         left = phase(state, state.now)
         if self.pending_commands:
             left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
@@ -44,12 +44,12 @@ class PhaseLine(RunLine):
 
 
 def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]:
-    """What the run is busy with, for how long where that is worth saying, or how it ended.
+    """The phase and its duration, or the outcome of an ended run.
 
     Args:
-        state: The run's.
+        state: The run's state.
         now: Seconds since the Unix epoch.
-        brief: Whether to leave out how long, and for whom.
+        brief: Whether to leave out durations and details.
     """
     if state.info is None:
         return [("opening…", "$text-muted")]
@@ -72,7 +72,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
     lasted = now - state.phase.time
-    # How long training goes on is in the line below.
+    # The elapsed time of training is in the progress line.
     told = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
@@ -82,7 +82,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
 
 
 def progress(state: RunState) -> list[list[TextSpan]]:
-    """Epoch, step, rates and the use of the devices, the most telling first."""
+    """Epoch, step, rates and MFU, the most important first."""
     pairs = []
     if state.built:
         pairs.append(_pair("epoch", f"{state.current_epoch}/{state.built.epochs}"))

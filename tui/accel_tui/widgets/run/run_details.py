@@ -1,4 +1,4 @@
-"""What the plan came to."""
+"""The details of a run: model, data, batch, optimizer, devices, checkpoint."""
 
 import textwrap
 import time
@@ -14,13 +14,13 @@ from accel_tui.run.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
 _LABEL, _VALUE = 15, 26
-"""Cells of the two columns, which together are what the screen of a run has room for beside its charts."""
+"""Widths of the two columns, in cells."""
 
 _FEEDS = {"resident": "cached in memory", "streamed": "streamed"}
 
 
 class RunDetails(RunText):
-    """A table of what is trained, on what, and how."""
+    """A table of what the run trains, and how."""
 
     DEFAULT_CSS = """
     RunDetails {
@@ -29,7 +29,7 @@ class RunDetails(RunText):
     """
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
-        """What is told."""
+        """All that the text depends on."""
         tried = (state.xla, state.micro_batches)
         rare = (
             state.info,
@@ -44,7 +44,7 @@ class RunDetails(RunText):
         return *rare, _learning_rate(state)
 
     def build(self, state: RunState) -> Content:
-        """A line for each fact that is known."""
+        """A line per known detail."""
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
             facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
@@ -71,7 +71,7 @@ class RunDetails(RunText):
 
 
 def _lines(value: str) -> Iterator[tuple[bool, str]]:
-    """The lines of a value, which stay beside its label, and whether each is the first."""
+    """The wrapped lines of a value, and whether each is the first."""
     for number, line in enumerate(textwrap.wrap(value, _VALUE) or [""]):
         yield not number, line
 
@@ -94,18 +94,18 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     ]
     if built.dropped_examples:
         facts.insert(6, ("dropped", f"last partial batch: {counted(built.dropped_examples, 'example')} an epoch"))
-    return [(label, value) for label, value in facts if value]  # of a script's run some are not known
+    return [(label, value) for label, value in facts if value]  # a script's run lacks some
 
 
 def _learning_rate(state: RunState) -> str:
-    """That of the latest step, and what it follows."""
+    """The current learning rate and its schedule."""
     if state.learning_rate is None:
         return ""
     return ", ".join(filter(None, (figures.learning_rate(state.learning_rate), state.schedule)))
 
 
 def _parameters(built: ModelBuilt) -> str:
-    """How many there are, and in how many layers; a script's model may not be built."""
+    """Number of parameters and layers; a script's model may not be built."""
     layers = f" in {counted(built.layers, 'layer')}" if built.layers is not None else ""
     return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
 
@@ -119,7 +119,7 @@ def _data(built: ModelBuilt) -> str:
 
 
 def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
-    """Whether XLA compiles the step, and in steps a second what it was tried against."""
+    """Whether XLA is on, and the rates of the trial in steps per second."""
     if tried is None and built.xla is None:
         return ""
     if tried is None:
@@ -129,7 +129,7 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
 
 
 def _micro_batches(state: RunState) -> str:
-    """How many there are in a batch, and both rates where that was tried; nothing where none were asked for."""
+    """Micro-batches per step and the rates of the trial; empty if none were requested."""
     if tried := state.micro_batches:
         whole, split = (figures.compact(rate) for rate in (tried.whole, tried.split))
         taken = tried.micro_batches > 1
@@ -139,7 +139,7 @@ def _micro_batches(state: RunState) -> str:
 
 
 def _work(work: WorkCounted) -> list[tuple[str, str]]:
-    """What a step computes, and what the devices could; or why that is not known."""
+    """FLOPs of a step and peak of the devices, or why they are unknown."""
     if work.flops is None:
         return [("FLOPs per step", f"not counted: {work.reason}")]
     peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"

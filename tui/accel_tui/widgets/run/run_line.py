@@ -1,4 +1,4 @@
-"""Lines about a run that change many times a second."""
+"""Base of lines that change many times a second."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ from accel_tui.widgets.styled_text import TextSpan, changed
 
 
 class RunLine(RunView, DirtyRegionWidget):
-    """A line of text that is painted from the first piece that changes to the last one.
+    """A line of text that repaints only the cells that change.
 
-    Textual's own text is wrapped, styled and painted as a whole for a digit.
+    Textual's Static wraps, styles and paints the whole text for a changed digit.
     """
 
     ALLOW_SELECT = False
@@ -32,7 +32,7 @@ class RunLine(RunView, DirtyRegionWidget):
     _spans: Sequence[TextSpan] = ()
 
     def update_view(self) -> None:
-        """Show the state in words, if they are others than those on screen."""
+        """Repaint what differs from the text on screen."""
         if not self.in_sight:
             return
         old, self._spans = self._spans, self.spans(self.state)
@@ -41,11 +41,11 @@ class RunLine(RunView, DirtyRegionWidget):
             self.refresh(Region(first, 0, last - first, 1))
 
     def spans(self, state: RunState) -> Sequence[TextSpan]:
-        """Put the state into words."""
+        """The text of a state."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The words of it that are asked for; what is beyond them is blank."""
+        """The requested part of the line."""
         spans, x = [(" " * self.gutter.left, ""), *self._spans], 0
         segments: list[Segment] = []
         for text, style in spans:
@@ -62,5 +62,5 @@ class RunLine(RunView, DirtyRegionWidget):
         return [strip if y == 0 else Strip.blank(crop.width, self.cell_style("")) for y in crop.line_range]
 
     def resolve_style(self, name: str) -> Style:
-        """What a style of a piece is here."""
+        """The style of that name in the current theme."""
         return (self.visual_style + TextualStyle.parse(name)).rich_style

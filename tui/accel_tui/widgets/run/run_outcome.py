@@ -1,4 +1,4 @@
-"""How a run ended, and what can be done about it."""
+"""The outcome of an ended run, with hints."""
 
 from collections.abc import Mapping
 
@@ -16,13 +16,13 @@ from accel_tui.widgets.run.run_text import RunText
 _VALIDATION = "validation_"
 
 _FULL = 0.9
-"""Share of a machine's memory in use from which on it may well have been the cause that a process ended."""
+"""Share of used memory above which it may have been the reason that the process was killed."""
 
 _STYLES = {Outcome.FINISHED: "-finished", Outcome.STOPPED: "-stopped", Outcome.FAILED: "-failed"}
 
 
 class RunOutcome(RunText):
-    """The end of a run: outcome, final metrics, reason and hint. Hidden while the run goes on."""
+    """Outcome, final metrics, reason and hint of an ended run; hidden while it is live."""
 
     DEFAULT_CSS = """
     RunOutcome {
@@ -42,16 +42,16 @@ class RunOutcome(RunText):
     """Why the run cannot be read."""
 
     def watch_problem(self) -> None:
-        """Say why the run cannot be read."""
+        """Show why the run cannot be read."""
         self.update_view()
 
     def on_show(self) -> None:
-        """Say what is known by now, and take the room for it once more after the layout that is under way."""
+        """Update, and request the final height after the current layout."""
         super().on_show()
         self.call_after_refresh(self.refresh, layout=True)
 
     def update_view(self) -> None:
-        """Say how the run ended, in the colour of its outcome."""
+        """Show the outcome, in its colour."""
         if not (self.state.has_ended or self.problem or self.display):
             return
         ended = self.state.ended if self.state.has_ended else None
@@ -62,7 +62,7 @@ class RunOutcome(RunText):
         super().update_view()
 
     def build(self, state: RunState) -> Content:
-        """What became of the run, in two or three lines."""
+        """The outcome in a few lines."""
         if self.problem:
             return Content(self.problem)
         if state.lost:

@@ -1,4 +1,4 @@
-"""The workers of a run that many train: in a line, and one by one."""
+"""The workers of a distributed run."""
 
 from textual.content import Content
 
@@ -10,14 +10,14 @@ from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_text import RunText
 
 _AT_WORK = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
-"""What all workers do at the same time, so that it is told of the run."""
+"""Phases that all workers share, so that they are shown as "active"."""
 
 _NAMED = 3
-"""How many workers of whom the same is said are named."""
+"""Maximum number of workers in one status that are named."""
 
 
 class WorkerSummary(RunText):
-    """One line: how many there are, and what they are busy with, trouble first. Only where there are others."""
+    """A line with the number of workers and their status, problems first; hidden for a single worker."""
 
     DEFAULT_CSS = """
     WorkerSummary {
@@ -28,12 +28,12 @@ class WorkerSummary(RunText):
     """
 
     def set_state(self, state: RunState) -> None:
-        """Be there once there are others."""
+        """Set the state; shown if there are other workers."""
         self.display = state.workers_met is not None or bool(state.workers)
         super().set_state(state)
 
     def build(self, state: RunState) -> Content:
-        """What is said of all workers; those of whom the same is said stand together."""
+        """Workers grouped by status."""
         workers = workers_of(state)
         if not workers:
             return Content("")
@@ -49,7 +49,7 @@ class WorkerSummary(RunText):
 
 
 class WorkerList(RunText):
-    """A paragraph for each worker: what it does, where it is, and what became of it. Only where there are others."""
+    """A paragraph per worker with status, machine and resource use; hidden for a single worker."""
 
     DEFAULT_CSS = """
     WorkerList {
@@ -59,7 +59,7 @@ class WorkerList(RunText):
     """
 
     def set_state(self, state: RunState) -> None:
-        """Be there once there are others."""
+        """Set the state; shown if there are other workers."""
         self.display = state.workers_met is not None or bool(state.workers)
         super().set_state(state)
 
@@ -70,7 +70,7 @@ class WorkerList(RunText):
 
 
 def _urgency(worker: Worker) -> int:
-    """Who is lost comes before who failed for want of them."""
+    """Sort key: lost workers come before those that failed in consequence."""
     if worker.state is None:
         return 3
     return 0 if worker.state.lost else 1 if _trouble(worker.state) else 2
@@ -85,7 +85,7 @@ def _at_work(state: RunState) -> bool:
 
 
 def _standing(worker: Worker) -> Content:
-    """What a worker is busy with, or what became of it, in a word."""
+    """The status of a worker, brief."""
     if worker.state is None:
         return Content.styled("not visible from this machine", "$text-muted")
     if _at_work(worker.state):
@@ -118,7 +118,7 @@ def _paragraph(worker: Worker) -> Content:
 
 
 def _engine(state: RunState) -> str:
-    """The processors and the memory that a worker's own process uses."""
+    """CPU and memory use of a worker's own process."""
     meter = state.meters.get("cpu:0")
     cpu, memory = (meter.reading(name).value if meter else None for name in ("engine_cpu", "engine_memory"))
     return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {units.size(memory)}"

@@ -1,4 +1,4 @@
-"""What there is to say of one run of a list, below it."""
+"""Details of the current run, below the list of runs."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -8,7 +8,7 @@ from accel_engine.text import printable, printable_fields
 
 
 class SelectedRun(Static):
-    """A run in a few lines: what it is and what people noted, what became of it, how to train it again, where it is."""
+    """Title, note and tags, outcome, command, and directory of a run."""
 
     DEFAULT_CSS = """
     SelectedRun {
@@ -24,7 +24,7 @@ class SelectedRun(Static):
         super().__init__(markup=False)
 
     def show_run(self, run: RunSummary | None) -> None:
-        """Tell of this run."""
+        """Show the details of a run."""
         self.update(_detail(printable_fields(run)))
 
 
