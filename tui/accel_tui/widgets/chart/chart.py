@@ -1,4 +1,4 @@
-"""The chart widget: keeps the last picture, and repaints only the cells in which the next one differs."""
+"""The chart widget: caches its last frame, and repaints only cells that change."""
 
 import asyncio
 import time
@@ -30,26 +30,25 @@ from accel_tui.widgets.styled_text import TextSpan, changed, cut
 from accel_tui.widgets.visibility import is_covered
 
 DRAW_SECONDS = 0.25
-"""How often curves are drawn at most that only go on; their latest values are said at once."""
+"""Minimum seconds between two drawings of growing curves; the latest values are updated immediately."""
 
 LATEST = 4
-"""How many times as long they wait at most while their ends are in the cells that they were drawn to."""
+"""Factor of that interval while curves still end in the same cells."""
 
 
 class Chart(ChartMouse):
-    """Curves over steps, with axes, the latest values and what they stand for.
+    """Curves over steps, with axes, legend and latest values.
 
-    Setting what it shows costs one picture, and nothing while the chart is
-    hidden. A chart has neither border nor padding, only a margin.
+    Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
 
     Attributes:
-        labels: Cells of the longest label of a value, as it was drawn last; 0 where there was none.
+        labels: Width of the longest value label drawn last; 0 for none.
     """
 
     labels = 0
 
     class Labelled(Message):
-        """The labels of values are longer or shorter than before."""
+        """The width of the value labels has changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
 
@@ -79,40 +78,40 @@ class Chart(ChartMouse):
     )
 
     title: reactive[str] = reactive("", repaint=False)
-    """First words of the first line."""
+    """Title in the header."""
 
     y_bounds: reactive[tuple[float | None, float | None]] = reactive((None, None), repaint=False)
-    """What the value axis is to reach whatever the values are, such as 0 and 100 for a utilization in percent."""
+    """Values that the value axis always includes, e.g. 0 and 100 for a utilization in percent."""
 
     end: reactive[int | None] = reactive(None, repaint=False)
-    """The step that the run will end at, where known: the step axis goes no further."""
+    """The last step of the run, if known; the step axis does not go beyond it."""
 
     window: reactive[tuple[int, int] | None] = reactive(None, repaint=False)
-    """The first step that is shown, and the step after the last; ``None`` for all there are."""
+    """First visible step, and the step after the last; ``None`` for all."""
 
     cursor: reactive[int | None] = reactive(None, repaint=False)
-    """The step that is read: a line is drawn there, and the values there are said in place of the latest ones."""
+    """The step of the cursor; the header shows the values there instead of the latest ones."""
 
     options: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
-    """How the curves are looked at."""
+    """How curves are drawn."""
 
     scale: reactive[Scale | None] = reactive(None, repaint=False)
-    """What the labels below count, where it is not steps. A newer one is drawn with the next picture."""
+    """The x-axis if not steps. A new one is drawn with the next frame."""
 
     marks: reactive[Marks] = reactive({}, repaint=False)
-    """What happened at single steps, marked on the line below the curves. Newer ones are drawn likewise."""
+    """Marks on the step axis. New ones are drawn with the next frame."""
 
     shows_mark_legend: reactive[bool] = reactive(default=False, repaint=False)
-    """Whether the first line says what the marks mean, where there is room."""
+    """Whether the header explains the marks if there is room."""
 
     room: reactive[int] = reactive(LABELS, repaint=False)
-    """Cells that there are for labels of values at least; those of charts below one another agree on it."""
+    """Minimum width of value labels; charts below one another share it."""
 
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
-    """How the latest values are written."""
+    """Format of the latest values."""
 
     empty: reactive[str] = reactive("waiting for the first step", repaint=False)
-    """Said in the middle while there is nothing to draw."""
+    """Text in the middle while there is nothing to draw."""
 
     def __init__(
         self,
@@ -126,9 +125,9 @@ class Chart(ChartMouse):
         super().__init__(name=name, id=id, classes=classes)
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
-        self._plain = self._frame = Frame.blank(0, 0)  # without the cursor, and as it is seen
+        self._plain = self._frame = Frame.blank(0, 0)  # without and with the cursor
         self._head: Sequence[TextSpan] = ()
-        self._line: Sequence[TextSpan] = ()  # the first line, likewise
+        self._line: Sequence[TextSpan] = ()  # the header, likewise
         self._series: tuple[Series, ...] = ()
         self._drawing: Picture | None = None
         self._stale = True
@@ -137,12 +136,12 @@ class Chart(ChartMouse):
         self.draw_seconds = DRAW_SECONDS
 
     def on_mount(self) -> None:
-        """See how often curves are to be drawn."""
+        """Read how often curves are drawn from the settings."""
         if settings := getattr(self.app, "settings", None):
             self.draw_seconds = 1 / settings.curves
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Give the cells that are asked for; Textual would have whole lines, and keep them."""
+        """Render the requested cells; Textual would render and cache whole lines."""
         if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
             self._plain = self._picture()
             self._frame, self._line = self._seen()
@@ -152,7 +151,7 @@ class Chart(ChartMouse):
         return [Strip([Segment(text, self.cell_style(name)) for text, name in row]) for row in rows]
 
     def mark_stale(self) -> None:
-        """Be drawn no sooner than it is painted again: it is about to have another size, or to be hidden."""
+        """Draw at the next paint: the size or visibility is about to change."""
         self._stale = True
         self.refresh()
 
@@ -170,7 +169,7 @@ class Chart(ChartMouse):
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """What is drawn, the last on top. No reactive, which would cost as much as what changes ten times a second."""
+        """The series, the last on top. Not a reactive, which would be too slow for ten updates a second."""
         return self._series
 
     @series.setter
@@ -193,19 +192,19 @@ class Chart(ChartMouse):
             self._repaint()
 
     def _can_wait(self, view: ChartView) -> bool:
-        """Whether further steps need not be drawn yet."""
+        """Whether new steps need not be drawn yet."""
         passed = time.monotonic() - self._drawn
         if passed < self.draw_seconds:
             return True
         return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
 
     def _end(self, view: ChartView, series: tuple[Series, ...]) -> int:
-        """The column of cells that the longest of some series ends in."""
+        """The cell column in which the longest series ends."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
         return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_of(view).width)
 
     def _wait(self) -> None:
-        """Draw what is not drawn now a little later, should nothing more come."""
+        """Draw what is pending a little later if nothing else does."""
         if self._waiting is None:
             seconds = (LATEST + 1) * self.draw_seconds
             self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._draw_pending)
@@ -216,7 +215,7 @@ class Chart(ChartMouse):
         if view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks):
             self._repaint()
 
-    # Mostly further steps come with these, and they are drawn with them.
+    # New steps mostly follow, and draw these too.
     _watch_scale = _watch_marks = _wait
 
     def _watch_cursor(self) -> None:
@@ -226,7 +225,7 @@ class Chart(ChartMouse):
             self._repaint()
 
     def _seen(self) -> tuple[Frame, Sequence[TextSpan]]:
-        """The picture and its first line, with the cursor."""
+        """The frame and the header with the cursor."""
         at, view = self.cursor, self._view
         if at is None or view is None:
             return self._plain, self._head
@@ -291,5 +290,5 @@ class Chart(ChartMouse):
         return self._drawing.frame
 
     def resolve_style(self, name: str) -> Style:
-        """What a style of a cell is in this theme."""
+        """The style of that name in the current theme."""
         return self.get_component_rich_style(f"chart--{name}")

@@ -1,4 +1,4 @@
-"""The first line of a chart: its title, the latest values, and what is missing below."""
+"""The header of a chart: title, latest values, notes on hidden values, and the legend of marks."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ _LINE = "━━"
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the first line says of the picture below; it stays while that does.
+    """The parts of the header that change only with the frame.
 
     Attributes:
         signs: How each series is drawn.
-        notes: What is not drawn of them, in many words and in few.
-        marks: What the marks mean, in few words and in more.
+        notes: Notes on hidden values, the longest first.
+        marks: Legends of the marks, the shortest first.
     """
 
     signs: Sequence[str]
@@ -30,7 +30,7 @@ class Legend:
 
 
 def legend_of(view: ChartView, width: int) -> Legend:
-    """The key to a picture whose plot is so many cells wide."""
+    """The legend of a frame whose plot is ``width`` cells wide."""
     gaps = sum(series.curve.gaps for series in view.series if series.curve.count and not series.is_resampled)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
     beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.options.log)
@@ -42,18 +42,17 @@ def legend_of(view: ChartView, width: int) -> Legend:
 
 
 def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list[TextSpan]:
-    """Title, latest values, and what is missing above a plot; less of it where it does not fit.
+    """The header's text spans, shortened to fit.
 
-    What goes first are the names of two series, or the lines beside the names of many; then what the lens does; then
-    the values of many.
+    Dropped first are the names of two series, or the signs of many; then the chart options; then the values of many.
 
     Args:
         view: What is drawn.
-        key: What is said of it.
-        series: Those of the view, or the same after further steps.
+        key: The legend.
+        series: The view's series, or the same with more steps.
 
     Returns:
-        Pieces of text with their styles, which fill the line.
+        Text spans that fill the line.
     """
     several, many = len(series) > 1, len(series) > 2
     least = min(map(len, key.notes))
@@ -88,7 +87,7 @@ def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list
 def _legend(
     view: ChartView, key: Legend, series: Sequence[Series], *, named: bool, valued: bool = True, signed: bool = True
 ) -> list[list[TextSpan]]:
-    """What is said of each series that has a value: pieces of text with their styles."""
+    """Sign, name and latest value of each series that has a value."""
     space = " " if view.title else ""
     return [
         [

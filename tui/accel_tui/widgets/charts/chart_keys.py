@@ -1,4 +1,4 @@
-"""What keys and the mouse do on charts that share an axis of steps: move it, read at a step, fill the screen."""
+"""Keys and mouse of charts with a shared step axis: zoom, scroll, cursor, full screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
 from accel_tui.widgets.charts.chart_option_keys import ChartOptionKeys
 
-_SCROLL = 0.25  # of what is shown
-_NUDGE = 0.1  # likewise, for a notch of the wheel
-_FAR = 10  # as many times further does the cursor go with shift
+_SCROLL = 0.25  # of the visible steps
+_NUDGE = 0.1  # likewise, per wheel notch
+_FAR = 10  # factor of cursor movements with shift
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The step at which all charts are read.
+    """The cursor of all charts.
 
     Attributes:
         step: Counted from 0.
-        stays: Whether it was put there, and does not follow the mouse.
+        is_pinned: Whether it stays instead of following the mouse.
     """
 
     step: int
@@ -32,7 +32,7 @@ class Cursor:
 
 
 class ChartKeys(ChartOptionKeys, can_focus=True):
-    """Charts with a window, a cursor, and a mark on one of them; what is shown in them, others decide."""
+    """Charts with a window, a cursor, and an active chart; subclasses draw them."""
 
     BINDING_GROUP_TITLE = "Charts"
 
@@ -105,16 +105,16 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     ]
 
     window: reactive[StepWindow] = reactive(StepWindow(), repaint=False, init=False)
-    """Which steps are shown."""
+    """The visible steps."""
 
     active_chart: reactive[str] = reactive("loss", repaint=False, init=False)
-    """The id of the chart that keys are about."""
+    """Id of the chart that keys apply to."""
 
     is_full_screen: reactive[bool] = reactive(default=False, repaint=False, init=False)
-    """Whether the marked chart has all the room; those around it give theirs up in the same layout."""
+    """Whether the active chart fills the screen."""
 
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
-    """Where all charts are read."""
+    """The cursor."""
 
     _before_press: Cursor | None = None
 
@@ -127,17 +127,17 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         raise NotImplementedError
 
     @property
     def stride(self) -> int:
-        """How many of them are passed when the cursor moves by as little as can be seen."""
+        """Steps that the cursor moves at least: those of a bucket, or of a dot."""
         raise NotImplementedError
 
     @property
     def chart_ids(self) -> Sequence[str]:
-        """The ids of the charts, one of which is marked."""
+        """Ids of the charts that can be active."""
         raise NotImplementedError
 
     @on(Chart.Labelled)
@@ -146,7 +146,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self._align()
 
     def _align(self) -> None:
-        """Let the curves of all charts begin at one place, as far as they are drawn."""
+        """Align the plots of all charts at the widest value labels."""
         charts = list(self.query(Chart))
         room = max([LABELS, *(chart.labels for chart in charts if chart.display)])
         for chart in charts:
@@ -161,7 +161,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     @on(Chart.Pressed)
     def _press(self, message: Chart.Pressed) -> None:
-        """Mark a chart, and put the cursor there or take it away; the second press of two fills the screen."""
+        """Activate a chart and toggle the cursor; a double click toggles full screen."""
         message.stop()
         self.active_chart = message.chart.id or self.active_chart
         if message.times == 2:
@@ -190,11 +190,11 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             self.window = self.window.shifted(self.steps, round(message.first) - bounds[0])
 
     def _step(self, at: float | None) -> int | None:
-        """The step next to a place on the axis; ``None`` before the first was taken."""
+        """The step nearest to a position on the axis; ``None`` before the first step."""
         return None if at is None or not self.steps else min(max(round(at), 0), self.steps - 1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave escape to the screen where there is nothing to go back from."""
+        """Leave escape to the screen if there is nothing to close."""
         del parameters
         return action != "back" or self.is_full_screen or bool(self.cursor and self.cursor.is_pinned)
 
@@ -211,14 +211,14 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         return self.cursor.step if self.cursor and self.cursor.is_pinned else None
 
     def action_move(self, direction: int) -> None:
-        """Move the cursor; without one, look at earlier or later steps."""
+        """Move the cursor, or scroll if there is none."""
         if self._pinned_step is None:
             self.window = self.window.moved(self.steps, direction * _SCROLL)
         else:
             self._move_cursor(direction)
 
     def action_move_far(self, direction: int) -> None:
-        """The same, many times."""
+        """Move the cursor ten times as far, or scroll by a page if there is none."""
         if self._pinned_step is None:
             self.window = self.window.moved(self.steps, direction)
         else:
@@ -231,7 +231,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             self.window = self.window.with_step(self.steps, step)
 
     def action_cursor(self) -> None:
-        """Put the cursor where the mouse is, else in the middle; or take it away."""
+        """Toggle the cursor, at the mouse or in the middle."""
         if self._pinned_step is not None:
             self.cursor = None
             return
@@ -240,28 +240,28 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self.cursor = None if step is None else Cursor(step, is_pinned=True)
 
     def action_select_chart(self, direction: int) -> None:
-        """Mark the next chart, or the one before."""
+        """Activate the next chart, or the previous one."""
         ids = self.chart_ids
         place = ids.index(self.active_chart) if self.active_chart in ids else 0
         self.active_chart = ids[(place + direction) % len(ids)]
 
     def action_full_screen(self) -> None:
-        """Let the marked chart fill the screen, or no longer."""
+        """Toggle full screen for the active chart."""
         self.is_full_screen = not self.is_full_screen
 
     def action_back(self) -> None:
-        """Take back the filling, then the cursor."""
+        """Leave full screen, or else remove the cursor."""
         if self.is_full_screen:
             self.is_full_screen = False
         else:
             self.cursor = None
 
     def action_choose(self) -> None:
-        """Ask which charts are to be shown."""
+        """Select which charts are shown."""
         raise NotImplementedError
 
     def action_beginning(self) -> None:
-        """Look at the first steps."""
+        """Scroll to the first steps."""
         self.window = self.window.at_beginning()
 
     def action_end(self) -> None:
@@ -269,5 +269,5 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self.window = self.window.at_end()
 
     def action_whole(self) -> None:
-        """Show all steps again."""
+        """Show all steps."""
         self.window = StepWindow()

@@ -1,4 +1,4 @@
-"""The keys that change how the curves of a screen are looked at."""
+"""Keys of the chart options: logarithmic axis, smoothing, clipping, x-axis."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class ChartOptionKeys(Vertical):
-    """Something with charts that are all looked at in one way."""
+    """Charts with shared chart options."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -53,11 +53,11 @@ class ChartOptionKeys(Vertical):
     ]
 
     options: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
-    """How the curves are looked at."""
+    """How curves are drawn."""
 
     @property
     def option_items(self) -> tuple[Item, ...]:
-        """What is said of it, first what is not as usual."""
+        """Items of the options, those that are on first."""
         options = self.options
         items = [
             Item("log", "log", "y", on=options.log, spare=not options.log),
@@ -69,24 +69,24 @@ class ChartOptionKeys(Vertical):
                 spare=not options.smoothing,
             ),
             Item("clipped" if options.clip else "clip", "clip", "o", on=options.clip, spare=not options.clip),
-            Item(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # the axis says it too
+            Item(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # also shown by the axis
         ]
         return tuple(sorted(items, key=lambda item: not item.on))
 
     def action_log(self) -> None:
-        """Change to a logarithmic axis, or back."""
+        """Toggle the logarithmic axis."""
         self.options = replace(self.options, log=not self.options.log)
 
     def action_smooth(self) -> None:
-        """Smooth more, or in the end not at all."""
+        """Smooth more, or not at all after the maximum."""
         self.options = replace(self.options, smoothing=_after(SMOOTHINGS, self.options.smoothing))
 
     def action_clip(self) -> None:
-        """Leave out outliers, or show them."""
+        """Toggle the clipping of outliers."""
         self.options = replace(self.options, clip=not self.options.clip)
 
     def action_x(self) -> None:
-        """Label by the next of step, epoch and time."""
+        """Switch the x-axis between step, epoch and time."""
         self.options = replace(self.options, x=_after(get_args(X), self.options.x))
 
 

@@ -1,4 +1,4 @@
-"""The curves of several runs, each series in a chart of its own, on one axis of steps."""
+"""The charts of the Compare screen: one per series, with a curve per run."""
 
 import math
 from collections.abc import Sequence
@@ -27,74 +27,74 @@ from accel_tui.widgets.charts.lettered_chart import LetteredChart
 from accel_tui.widgets.charts.run_panels import points_of
 from accel_tui.widgets.charts.shared_axis import SharedAxis
 
-_FEWEST = 2  # charts that are shown wherever they can be read
+_FEWEST = 2  # minimum number of charts
 _MOST = 6
 _MARK = "▸"
 _FORMATS = {RATE: figures.compact, LEARNING_RATE: figures.learning_rate}
-_STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent is the first's
+_STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
 
 
 def letter(place: int) -> str:
-    """What tells a run apart where there are no colours, or too few."""
+    """Letter of a run, which tells runs apart without colours."""
     return "abcdefgh"[place]
 
 
 def style_of(place: int) -> Colour:
-    """The colour of a run's curves."""
+    """Colour of a run's curves."""
     return _STYLES[place % len(_STYLES)]
 
 
 class CompareCharts(ChartKeys):
-    """A chart for each series that any of the runs has, as many as there is room for; a key shows the others.
+    """A chart per series of any of the runs, as many as fit; a key shows the others.
 
-    Every chart has a curve for each run, with its validations as points.
+    Every chart has a curve and validation points per run.
     """
 
     @dataclass
     class VisibleStepsChanged(Message):
-        """Somebody looks closely at a part of the runs, or no longer at any."""
+        """Other steps are visible, and should be loaded."""
 
         visible_steps: VisibleSteps | None
 
     sides: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
-    """The runs."""
+    """The compared runs."""
 
     first: reactive[int] = reactive(0, repaint=False, init=False)
-    """The place of the series that the first chart shows."""
+    """Index of the series in the first chart."""
 
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """What the ``details`` of the states should be of."""
+    """The steps to load for ``details`` of the states."""
 
-    _axis: SharedAxis | None = None  # where runs are not laid out by their steps
+    _axis: SharedAxis | None = None  # unless the x-axis is steps
 
     _bar = getters.query_one(ChartBar)
     _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
-        """The line above, and the charts."""
+        """Compose the line above the charts, and the charts."""
         yield ChartBar()
         with ChartGrid():
             for place in range(_MOST):
                 yield LetteredChart(id=f"chart-{place}")
 
     def on_mount(self) -> None:
-        """Mark the first chart."""
+        """Activate the first chart."""
         self.set_reactive(CompareCharts.active_chart, "chart-0")
 
     def on_resize(self) -> None:
-        """See for how many there is room, and whether more can be told apart."""
+        """Draw for the new size."""
         self._draw()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Mark a chart only for who has the keys."""
+        """Show the active chart only with the focus."""
         super().watch_has_focus(has_focus)
         self._draw()
 
     def watch_sides(self) -> None:
-        """Draw what is new."""
+        """Draw the new states."""
         before = self._axis
         self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.options.x, before)
-        if before and axis and axis.unit != before.unit:  # it has grown: what is looked at stays
+        if before and axis and axis.unit != before.unit:  # the unit has grown: keep the visible range
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
                 self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.is_pinned)
@@ -103,37 +103,37 @@ class CompareCharts(ChartKeys):
     watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_sides
 
     def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
-        """Look at all charts in this way; on another axis, at all of the runs again."""
+        """Draw with the new options; another x-axis shows the whole runs."""
         if before.x != options.x:
             self._axis = SharedAxis.of([side.state for side in self.sides], options.x, None)
             self.window, self.cursor = StepWindow(), None
         self._draw()
 
     def watch_cursor(self) -> None:
-        """Read all charts there."""
+        """Move the cursor in all charts."""
         for chart in self._charts:
             chart.cursor = self.cursor.step if self.cursor else None
         self._update_bar()
 
     def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
-        """Ask for it."""
+        """Request the steps."""
         self.post_message(self.VisibleStepsChanged(visible_steps))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Others are shown only where not all are."""
+        """Offer other charts only if some are not shown."""
         if action == "choose":
             return len(self.names) > self._shown or None
         return super().check_action(action, parameters)
 
     @property
     def names(self) -> list[str]:
-        """The series that there are, the throughput, and the learning rate."""
+        """All series, the throughput, and the learning rate."""
         known = any(has_rate(side.state) for side in self.sides)
         return [*series_of(self.sides), RATE, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
-        """Steps of the longest run, or its ticks where the axis counts something else."""
+        """Steps of the longest run, or ticks of the shared axis."""
         return self._axis.ticks if self._axis else max((side.state.step for side in self.sides), default=0)
 
     @property
@@ -145,13 +145,13 @@ class CompareCharts(ChartKeys):
 
     @property
     def stride(self) -> int:
-        """The steps that are known as one, or those of a dot."""
+        """Steps of a bucket, or of a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         return max(1, round((high - low) / (2 * self._widest)))
 
     @property
     def chart_ids(self) -> Sequence[str]:
-        """The charts that are shown; those that would be, where one of them fills the screen."""
+        """The charts that are shown, or would be without full screen."""
         return [f"chart-{place}" for place in range(self._shown)]
 
     @property
@@ -194,7 +194,7 @@ class CompareCharts(ChartKeys):
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
                 laid = tuple(axis.place_on_axis(at, one) if axis else one for at, one in enumerate(series))
-                # What only short runs have is on the axis of all runs, too.
+                # A series of short runs only is on the axis of all runs, too.
                 chart.window = bounds or (None if steps_of(laid) >= self.steps else whole)
                 chart.series = laid
         self._align()
@@ -220,12 +220,12 @@ class CompareCharts(ChartKeys):
         await self.run_action(message.action)
 
     def action_choose(self) -> None:
-        """Show the series that are not shown."""
+        """Show the next series."""
         self.first = (self.first + self._shown) % len(self.names)
 
 
 def _series(place: int, side: ComparedRun, name: str) -> Series:
-    """What a run has of a series; nothing, where it has none of that name."""
+    """A run's series; empty if it has none of that name."""
     state = side.state
     if name == LEARNING_RATE:
         return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))

@@ -1,4 +1,4 @@
-"""The curves of a run, in as many charts as there is room for, all on one axis of steps."""
+"""The charts of a run, on a shared step axis."""
 
 import time
 from collections.abc import Sequence
@@ -23,38 +23,38 @@ from accel_tui.widgets.charts.chart_keys import ChartKeys
 from accel_tui.widgets.charts.run_panels import Panel, panels_of, readings_of, scale_of, series_of
 from accel_tui.widgets.run.run_view import RunView
 
-_FEWEST = 2  # charts that are shown wherever they can be read
+_FEWEST = 2  # minimum number of charts
 _MARK = "▸"
 
 
 class RunCharts(ChartKeys, RunView):
-    """The loss, the other series, the throughput, the learning rate and what was read of devices.
+    """Charts of loss, other series, throughput, learning rate and device metrics.
 
-    All show the same window on the run's steps and the same cursor, which keys and the mouse change.
+    All share the visible steps and the cursor.
     """
 
     @dataclass
     class VisibleStepsChanged(Message):
-        """Somebody looks closely at a part of the run or no longer at any, and at readings of devices."""
+        """Other steps or device metrics are visible, and should be loaded."""
 
         visible_steps: VisibleSteps | None
         readings: frozenset[str]
 
     @dataclass
     class SelectionRequested(Message):
-        """Somebody wants to choose among the charts that there can be."""
+        """The user wants to select which charts are shown."""
 
         panels: tuple[Panel, ...]
         shown: tuple[str, ...]
 
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """What the ``details`` of the state should be of."""
+    """The steps to load for ``details`` of the state."""
 
     readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
-    """What the ``readings`` of the state should be."""
+    """The device metrics to load for ``readings`` of the state."""
 
     selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
-    """The ids of the charts that shall be shown; none of them for as many as there is room for."""
+    """Ids of the selected charts; empty for as many as fit."""
 
     shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
     """The charts that are shown."""
@@ -63,42 +63,42 @@ class RunCharts(ChartKeys, RunView):
     _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
-        """The line above, and the charts; which of them are shown is seen when there is room for them."""
+        """Compose the line above the charts, and the grid, which is filled once its size is known."""
         yield ChartBar()
         yield ChartGrid()
 
     def on_mount(self) -> None:
-        """Say what keys there are even before there is a step."""
+        """Show the keys even before the first step."""
         self._charts_by_id: dict[str, Chart] = {}
         self._available_readings: frozenset[str] = frozenset()
-        self._panels_key: object = None  # what says which charts there can be, and how they wait
-        self._shared_inputs: tuple[object, ...] = ()  # what the charts that are shown were told of their surroundings
-        self._slow_inputs: object = None  # what says whether lines that only get longer are drawn
+        self._panels_key: object = None  # inputs that decide which charts are available
+        self._shared_inputs: tuple[object, ...] = ()  # inputs shared by all charts
+        self._slow_inputs: object = None  # inputs of curves that only get longer
         self._panels = panels_of(self.state, self._available_readings)
         self._update_bar()
 
     def update_view(self) -> None:
-        """Draw what goes by the clock."""
+        """Draw what depends on the time."""
         self._draw()
 
     def on_show(self) -> None:
-        """Take the keys, when nothing else on the screen has them."""
+        """Take the focus if nothing else has it."""
         if self.screen.focused is None:
             self.focus(scroll_visible=False)
 
     def on_resize(self) -> None:
-        """See how many charts there is room for, and whether more can be told apart in them."""
+        """Update which charts fit, and the steps to load."""
         self._update_shown()
         self._update_window()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Mark a chart only for who has the keys."""
+        """Show the active chart only with the focus."""
         super().watch_has_focus(has_focus)
-        if self.is_mounted:  # from Python 3.12 on, a screen gives the keys before its widgets are there
+        if self.is_mounted:  # from Python 3.12 on, focus comes before the children are mounted
             self._update_labels()
 
     def set_state(self, state: RunState) -> None:
-        """Draw what is new."""
+        """Draw the new state."""
         before, self.state = self.state, state
         if state.meters is not before.meters:
             self._available_readings |= readings_of(state)
@@ -117,24 +117,24 @@ class RunCharts(ChartKeys, RunView):
             self._update_labels()
         self._draw()
         if self.window.span is not None or self.cursor:
-            self._update_window()  # they go along
+            self._update_window()  # they follow the last steps
 
     def watch_selected(self) -> None:
-        """Show those and no others."""
+        """Show the selected charts."""
         self._update_shown()
 
     def watch_is_full_screen(self) -> None:
-        """Give the marked chart all the room, or no longer."""
+        """Toggle full screen."""
         self._update_shown()
 
     def watch_active_chart(self) -> None:
-        """Show which one it is."""
+        """Show the active chart."""
         if self.is_full_screen:
             self._update_shown()
         self._update_labels()
 
     def watch_shown(self, _: tuple[Panel, ...], shown: tuple[Panel, ...]) -> None:
-        """Make the charts that are new, and hide those that are not to be seen."""
+        """Make new charts, and hide those that are not shown."""
         fresh = [panel for panel in shown if panel.id not in self._charts_by_id]
         for panel in fresh:
             chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
@@ -153,24 +153,26 @@ class RunCharts(ChartKeys, RunView):
             chart.display = id_ in ids
         self._align()
         read = frozenset(panel.name for panel in shown if panel.of_devices)
-        self.readings = read | self.readings if self.is_full_screen else read  # the other charts come back in a moment
+        self.readings = (
+            read | self.readings if self.is_full_screen else read
+        )  # the other charts return when full screen ends
         self._update_labels()
         self._shared_inputs = ()
         self._draw()
         self._update_window()
 
     def watch_window(self) -> None:
-        """Draw at once what is known of it, and have the rest read."""
+        """Draw what is loaded, and request the rest."""
         self._update_window()
 
     def watch_visible_steps(self) -> None:
-        """Ask for it."""
+        """Request the steps."""
         self.post_message(self.VisibleStepsChanged(self.visible_steps, self.readings))
 
     watch_readings = watch_visible_steps
 
     def watch_cursor(self) -> None:
-        """Read all charts there."""
+        """Move the cursor in all charts."""
         step = self.cursor.step if self.cursor else None
         for chart in self._charts_by_id.values():
             chart.cursor = step
@@ -195,7 +197,7 @@ class RunCharts(ChartKeys, RunView):
             self.active_chart = self.shown[0].id
 
     def watch_options(self) -> None:
-        """Look at all charts in this way."""
+        """Draw with the new options."""
         self._draw()
         self._update_bar()
 
@@ -217,7 +219,7 @@ class RunCharts(ChartKeys, RunView):
         self._slow_inputs = seldom
 
     def _update_labels(self) -> None:
-        # Where there is the most room for it: the throughput is a single curve.
+        # The throughput has a single curve, and so the most room.
         explaining = next((panel for panel in self.shown if panel.id == "throughput"), self.shown[:1] and self.shown[0])
         for panel in self.shown:
             chart = self._charts_by_id[panel.id]
@@ -252,30 +254,30 @@ class RunCharts(ChartKeys, RunView):
 
     @property
     def steps(self) -> int:
-        """How many steps were taken."""
+        """Number of steps taken."""
         return self.state.step
 
     @property
     def stride(self) -> int:
-        """The steps that are known as one, or those of a dot."""
+        """Steps of a bucket, or of a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         return max(1, self._bucket, round((high - low) / (2 * self._widest)))
 
     @property
     def chart_ids(self) -> Sequence[str]:
-        """Those that are shown; all where one of them fills the screen."""
+        """The shown charts, or all in full screen."""
         return [panel.id for panel in (self._panels if self.is_full_screen else self.shown)]
 
     @property
     def _widest(self) -> int:
-        """Columns of the widest chart."""
+        """Width of the widest chart."""
         return max((self._charts_by_id[panel.id].size.width for panel in self.shown), default=0) or max(
             1, self.size.width
         )
 
     @property
     def _bucket(self) -> int:
-        """Steps that are known as one where somebody looks."""
+        """Steps per bucket of the visible steps."""
         return self.visible_steps.width if self.visible_steps and self.state.details else self.state.throughput.width
 
     @on(ChartBar.Clicked)
@@ -284,13 +286,13 @@ class RunCharts(ChartKeys, RunView):
         await self.run_action(message.action)
 
     def action_choose(self) -> None:
-        """Ask which charts are to be shown."""
+        """Ask which charts are shown."""
         self.is_full_screen = False
         self.post_message(self.SelectionRequested(self._panels, tuple(panel.id for panel in self.shown)))
 
 
 def describe_step(step: int, width: int, state: RunState) -> str:
-    """Where the cursor is: the step, or the steps that are known as one, and the epoch."""
+    """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
     an_epoch = state.built and state.built.steps_per_epoch

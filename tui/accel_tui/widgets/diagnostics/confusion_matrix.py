@@ -1,4 +1,4 @@
-"""Which classes a model takes for which, as a map of shades, and the pairs that it confuses most as a list."""
+"""The confusion matrix as a heat map, and the list of the most confused pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _ROOM_FOR_BOTH = 76
 
 @dataclass(frozen=True, slots=True)
 class _Paint:
-    """What cells are painted with, which takes long to ask for each."""
+    """Cached inputs of a cell's style."""
 
     plain: Style
     coloured: bool
@@ -35,7 +35,7 @@ class _Paint:
 
 
 class ConfusionMatrix(TextPage):
-    """The map, with a cursor that tells of one cell in words, and the list where there is room beside it."""
+    """The matrix with a cursor whose cell is described, and the list if there is room."""
 
     BINDING_GROUP_TITLE = "Confusion matrix"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,25 +58,25 @@ class ConfusionMatrix(TextPage):
     ]
 
     examined: reactive[EvaluationReport | None] = reactive(None, repaint=False)
-    """What the last validation found."""
+    """Report of the last validation."""
 
     step: reactive[int] = reactive(0, repaint=False)
-    """After which step."""
+    """The step of the validation."""
 
     place: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
-    """The cell of the cursor: the class that examples are of, and the one that the model says."""
+    """Cursor: true class and predicted class."""
 
     show_percent: reactive[bool] = reactive(False, repaint=False)
-    """Whether cells show shares of their row."""
+    """Whether cells show percentages of their row instead of counts."""
 
     list_only: reactive[bool] = reactive(False, repaint=False)
-    """Whether there is only the list."""
+    """Whether only the list is shown."""
 
-    _first = (0, 0)  # the row and the column that are shown first
+    _first = (0, 0)  # first visible row and column
     _layout_shown: ConfusionLayout | None = None
 
     def watch_examined(self, before: EvaluationReport | None, examined: EvaluationReport | None) -> None:
-        """Go to what is confused most, unless somebody is looking at these classes already."""
+        """Move to the most confused pair, unless the classes are the same as before."""
         if examined is not None and (before is None or before.names != examined.names):
             pairs = confused(examined)
             self.place = pairs[0][:2] if pairs else (0, 0)
@@ -87,11 +87,11 @@ class ConfusionMatrix(TextPage):
         self.rebuild()
 
     def watch_show_percent(self) -> None:
-        """Show other numbers."""
+        """Show counts or percentages."""
         self.rebuild()
 
     def watch_list_only(self) -> None:
-        """Show the list, or the map."""
+        """Show the list or the matrix."""
         self.rebuild()
 
     def action_go(self, down: int, right: int) -> None:
@@ -102,23 +102,23 @@ class ConfusionMatrix(TextPage):
             self.place = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
     def action_shares(self) -> None:
-        """Show shares, or counts."""
+        """Toggle percentages and counts."""
         self.show_percent = not self.show_percent
 
     def action_list(self) -> None:
-        """Show the list alone, or the map."""
+        """Toggle the list and the matrix."""
         self.list_only = not self.list_only
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """Go on."""
+        """Move down, or right with shift."""
         self.action_go(*((0, 3) if event.shift else (3, 0)))
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """Go back."""
+        """Move up, or left with shift."""
         self.action_go(*((0, -3) if event.shift else (-3, 0)))
 
     def on_click(self, event: Click) -> None:
-        """Go to a cell."""
+        """Move the cursor to the clicked cell."""
         found = self._layout_shown
         if (
             found
@@ -131,7 +131,7 @@ class ConfusionMatrix(TextPage):
                 self.place = self._first[0] + row, self._first[1] + column
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
-        """A line of words, the heads of columns, rows, and what the cursor is at."""
+        """Build the summary, column heads, rows, and the description of the cursor's cell."""
         examined = self.examined
         if examined is None or examined.counts is None or not examined.counts.size or height < 4:
             return
@@ -147,7 +147,7 @@ class ConfusionMatrix(TextPage):
             return
         number = 4 if self.show_percent else len(figures.compact(int(counts.max())))
         shown = layout_for(examined.names, number, width, height - 3)
-        if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a part of the map is no overview
+        if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a partial matrix is no overview
             shown = layout_for(examined.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
@@ -167,7 +167,7 @@ class ConfusionMatrix(TextPage):
         yield self._words(examined, shown)
 
     def _visible(self, shown: ConfusionLayout) -> tuple[range, range]:
-        """The rows and columns on screen, which the cursor is among."""
+        """The visible rows and columns, which include the cursor."""
         first = []
         for at, before, room in zip(self.place, self._first, (shown.rows, shown.columns), strict=True):
             last = max(len(self.examined.names) - room, 0) if self.examined else 0
@@ -188,7 +188,7 @@ class ConfusionMatrix(TextPage):
     def _row(
         self, examined: EvaluationReport, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
     ) -> list[Strip]:
-        """The lines of a class, of which the middle one has the words."""
+        """The lines of a class; the middle one has the text."""
         assert examined.counts is not None  # noqa: S101 (there is no page else)
         counts = examined.counts[row]
         total = int(counts.sum())

@@ -1,4 +1,4 @@
-"""The layers of a model, with what each holds and computes."""
+"""The layers of a model with their shapes, parameters and FLOPs."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -13,14 +13,14 @@ from accel_tui.formatting.units import counted
 from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
 NAME_WIDTH = 60
-"""Cells of a layer's name and kind, at most."""
+"""Maximum width of a layer's name and class."""
 
-_NUMBERS = 51  # cells of the columns after the name, without the bar
+_NUMBERS = 51  # width of the columns after the name, without the bar
 _BAR = 40
 
 
 class LayerList(TextPage):
-    """A line for each layer, those of a model within set in; the rest of a step is named below."""
+    """A line per layer, nested models indented, and totals."""
 
     BINDING_GROUP_TITLE = "Layers"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -36,32 +36,32 @@ class LayerList(TextPage):
     """The layers."""
 
     first: reactive[int] = reactive(0, repaint=False)
-    """The layer at the top."""
+    """The first visible layer."""
 
     def watch_table(self) -> None:
-        """Show other layers."""
+        """Show the new layers."""
         self.rebuild()
 
     def watch_first(self) -> None:
-        """Show others of the layers."""
+        """Scroll."""
         self.rebuild()
 
     def action_scroll_by(self, lines: int) -> None:
-        """Look further down or up."""
+        """Scroll by lines."""
         if self.table:
             last = max(0, len(self.table.layers) - (self.size.height - 2))
             self.first = min(max(self.first + lines, 0), last)
 
     def on_mouse_scroll_down(self) -> None:
-        """Look further down."""
+        """Scroll down."""
         self.action_scroll_by(3)
 
     def on_mouse_scroll_up(self) -> None:
-        """Look further up."""
+        """Scroll up."""
         self.action_scroll_by(-3)
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
-        """The heads of columns, layers, and the sums."""
+        """Build the column heads, the layers, and the totals."""
         if self.table is None or height < 3:
             return
         table = self.table
@@ -106,7 +106,7 @@ def _trained(layer: Layer) -> TextSpan:
 
 
 def _sums(table: LayerTable) -> list[TextSpan]:
-    """What all layers come to, and what of a step is in none of them."""
+    """Totals of all layers, and the share of a step outside of them."""
     top = [layer for layer in table.layers if not layer.depth]
     weights, trained = sum(layer.parameters for layer in top), sum(layer.trainable for layer in top)
     pieces: list[TextSpan] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]

@@ -1,4 +1,4 @@
-"""The lines of a log, wrapped; some filtered out, a text marked in the others."""
+"""The lines of a log: wrapped, filtered, searched."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from accel_tui.run.log_tail import LogLine
 from accel_tui.run.log_text import Filter, Level, level_of, places
 
 MOST = 8000
-"""How many lines are kept."""
+"""Maximum number of lines in memory."""
 
 
-_Row = tuple[int, int, int]  # a line's number, and what part of its text
+_Row = tuple[int, int, int]  # number of a line, and the part of its text
 
 
 class LogLines(ScrollView, can_focus=True):
-    """Shows lines, of which it keeps no more than :data:`MOST`.
+    """Shows at most :data:`MOST` lines, and follows new ones while scrolled to the end.
 
-    At the end it follows what is added. It asks for what is older when one goes beyond the first line; the newest
-    are let go then, to be read again when one goes beyond the last.
+    Scrolling beyond the first line loads older ones, and drops the newest, which scrolling beyond the last line loads
+    again.
     """
 
     DEFAULT_CSS = """
@@ -80,14 +80,14 @@ class LogLines(ScrollView, can_focus=True):
     ]
 
     class LinesWanted(Message):
-        """Somebody looks for lines that are not kept: older ones, or the newest."""
+        """Older lines, or the newest, should be loaded."""
 
         def __init__(self, *, older: bool) -> None:
             super().__init__()
             self.older = older
 
     class Changed(Message):
-        """Other lines are shown, or another is found."""
+        """Other lines are visible, or another match is selected."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,48 +95,48 @@ class LogLines(ScrollView, can_focus=True):
         self.filter = Filter()
         self.searched = ""
         self.is_truncated = False
-        """Whether newer lines were let go."""
+        """Whether newer lines were dropped."""
         self.shown_count = 0
-        """How many lines are shown."""
+        """Number of lines that pass the filter."""
         self._levels: list[Level] = []
         self._rows: list[_Row] = []
-        self._found: list[int] = []  # numbers of lines
+        self._found: list[int] = []  # line numbers
         self._here: int | None = None
         self._width = 0
 
     @property
     def follows(self) -> bool:
-        """Whether the end is seen."""
+        """Whether it is scrolled to the end."""
         return not self.is_truncated and self.scroll_offset.y >= self.max_scroll_y
 
     @property
     def found(self) -> tuple[int, int]:
-        """The place of the line that was gone to among those that have what is searched, from 1; how many there are."""
+        """Number of the selected match, from 1, and the number of matches."""
         place = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
         return place, len(self._found)
 
     def clear(self) -> None:
-        """Forget all lines, and follow again."""
+        """Remove all lines, and follow again."""
         self.clear_buffer()
         self._lay_out()
 
     def clear_buffer(self) -> None:
-        """Keep no lines, unseen: what is laid out while it is hidden, Textual does not show again."""
+        """Remove all lines without layout: Textual does not show what is laid out while hidden."""
         self.lines, self._levels, self.is_truncated, self._here = [], [], False, None
         self._rows, self._found, self.shown_count = [], [], 0
 
     def add(self, lines: Sequence[LogLine]) -> None:
-        """Add newer lines."""
+        """Append lines."""
         if self.is_truncated:
             return
         followed, kept = self.follows, len(self.lines)
         if not followed and kept + len(lines) > MOST:
-            self.is_truncated = True  # what somebody reads is not taken away
+            self.is_truncated = True  # not while the user reads older lines
             return
         self.lines += lines
         self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
         if len(self.lines) > MOST:
-            spare = len(self.lines) - MOST + MOST // 8  # more than must be, so that it is done seldom
+            spare = len(self.lines) - MOST + MOST // 8  # more than needed, so that it is seldom
             del self.lines[:spare], self._levels[:spare]
             self._here = None
             self._lay_out()
@@ -146,7 +146,7 @@ class LogLines(ScrollView, can_focus=True):
             self.scroll_end(animate=False)
 
     def add_older(self, lines: Sequence[LogLine]) -> None:
-        """Add lines before the first, and stay where one is."""
+        """Prepend lines, and keep the scroll position."""
         below = len(self._rows) - self.scroll_offset.y
         self.lines = [*lines, *self.lines]
         self._levels = [*_levels(lines, Level.INFO), *self._levels]
@@ -161,7 +161,7 @@ class LogLines(ScrollView, can_focus=True):
         self.scroll_to(y=max(0, len(self._rows) - below), animate=False)
 
     def show_only(self, wanted: Filter) -> None:
-        """Filter."""
+        """Set the filter."""
         followed = self.follows
         self.filter = wanted
         self._lay_out()
@@ -169,7 +169,7 @@ class LogLines(ScrollView, can_focus=True):
             self.scroll_end(animate=False)
 
     def search(self, text: str) -> None:
-        """Mark a text, and go to the last line that is seen and has it, or the nearest above."""
+        """Search a text, and go to the last visible match, or the nearest above."""
         self.searched, self._here = text, None
         self._find_matches(0)
         if self._found:
@@ -179,41 +179,41 @@ class LogLines(ScrollView, can_focus=True):
         self.post_message(self.Changed())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What was not searched for is not found again."""
+        """Offer the matches only during a search."""
         del parameters
         return bool(self._found) if action == "find" else True
 
     def action_find(self, by: int) -> None:
-        """Go to the next line that has what is searched, or the one before; after the last comes the first."""
+        """Go to the next match, or the previous one; wraps around."""
         if self._found:
             here = 0 if self._here is None else bisect_left(self._found, self._here) + by
             self._go_to(self._found[here % len(self._found)])
             self.post_message(self.Changed())
 
     def action_scroll_up(self) -> None:
-        """A row up; at the top, ask for older lines."""
+        """Scroll up by a row; at the top, load older lines."""
         self._request_older()
         super().action_scroll_up()
 
     def action_page_up(self) -> None:
-        """A page up; likewise."""
+        """Scroll up by a page; at the top, load older lines."""
         self._request_older()
         super().action_page_up()
 
     def action_scroll_home(self) -> None:
-        """Go to the top; likewise."""
+        """Scroll to the top; there, load older lines."""
         self._request_older()
         super().action_scroll_home()
 
     def action_scroll_end(self) -> None:
-        """Go to the end of all; read it again where it was let go."""
+        """Scroll to the end; reload it if it was dropped."""
         if self.is_truncated:
             self.post_message(self.LinesWanted(older=False))
         else:
             self.scroll_end(animate=False)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Ask for what is beyond the end that one has come to."""
+        """Load more lines at either end."""
         super().watch_scroll_y(old_value, new_value)
         if new_value <= 0 < old_value:
             self._request_older()
@@ -222,7 +222,7 @@ class LogLines(ScrollView, can_focus=True):
         self.post_message(self.Changed())
 
     def on_resize(self, event: Resize) -> None:
-        """Wrap the lines anew where they are wider or narrower now."""
+        """Wrap the lines for the new width."""
         del event
         width = self.scrollable_content_region.width
         if width != self._width:
@@ -269,7 +269,7 @@ class LogLines(ScrollView, can_focus=True):
         self._wrap(0)
 
     def _wrap(self, first: int) -> None:
-        """Make the rows of the lines from one on."""
+        """Wrap the lines from one on."""
         width = self._width
         if not width:
             return
@@ -289,7 +289,7 @@ class LogLines(ScrollView, can_focus=True):
         self.post_message(self.Changed())
 
     def _find_matches(self, first: int) -> None:
-        """Find what is searched in the rows of the lines from one on."""
+        """Find matches in the lines from one on."""
         self._found = [number for number in self._found if number < first]
         if self.searched:
             wanted = self.searched.casefold()

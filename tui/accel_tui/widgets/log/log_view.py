@@ -1,4 +1,4 @@
-"""The engine's log, and those of other workers: followed while somebody looks at it, searched and filtered."""
+"""The engine's log, and those of other workers, with search and filter."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from accel_tui.widgets.log.log_lines import LogLines
 from accel_tui.widgets.visibility import is_covered
 
 POLL_SECONDS = 0.25
-"""Seconds between two looks for new lines."""
+"""Seconds between two reads."""
 
 BUSY_SECONDS = 0.05
-"""Likewise while there are more each time."""
+"""Seconds between two reads while there is more."""
 
 AT_ONCE = 200
-"""How many lines are handed over together: a key may come between two such parts."""
+"""Maximum number of lines per message, so that keys are handled in between."""
 
 NO_OUTPUT = "no output yet"
 
@@ -39,10 +39,10 @@ _PROMPTS = {"search": "search", "filter": "filter"}
 
 
 class LogView(Widget):
-    """Follows a run's ``log.txt`` and its workers'; while it is hidden it reads and keeps nothing.
+    """Follows a run's ``log.txt`` and its workers' while visible; reads nothing while hidden.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     DEFAULT_CSS = """
@@ -81,7 +81,7 @@ class LogView(Widget):
     ]
 
     asking: reactive[str] = reactive("", repaint=False, init=False)
-    """What is being asked for: ``search``, ``filter`` or nothing."""
+    """What the input asks for: ``search``, ``filter``, or empty if closed."""
 
     lines = getters.query_one(LogLines)
     _input = getters.query_one("#log-input", Input)
@@ -110,7 +110,7 @@ class LogView(Widget):
         self._is_loading_older = False
 
     def compose(self) -> ComposeResult:
-        """What is shown and what can be done with it, above the lines."""
+        """Compose the bar and the lines."""
         with Horizontal(id="log-bar"):
             yield Static(id="log-words", markup=False)
             yield Label(id="log-asked", markup=False)
@@ -120,11 +120,11 @@ class LogView(Widget):
         yield LogLines()
 
     def on_mount(self) -> None:
-        """Say what there is."""
+        """Update the bar."""
         self._update_bar()
 
     def on_show(self) -> None:
-        """Begin to follow."""
+        """Start following."""
         if self._hidden.is_set():
             self._hidden = threading.Event()
             self._logs = Logs(self._directory)
@@ -133,35 +133,35 @@ class LogView(Widget):
             self._follow(self._logs, self._hidden)
 
     def on_hide(self) -> None:
-        """Read no more, and forget what was read."""
+        """Stop reading, and drop the lines."""
         self._hidden.set()
         self.lines.clear_buffer()
 
     def on_unmount(self) -> None:
-        """Let the thread end."""
+        """Stop the thread."""
         self._hidden.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape is the log's own while there is something to end."""
+        """Handle escape only while there is something to close."""
         del parameters
         return bool(self.asking or self.lines.searched or self.lines.filter != Filter()) if action == "close" else True
 
     def action_search(self) -> None:
-        """Ask what to search."""
+        """Ask for a search text."""
         self._open_input("search", self.lines.searched)
 
     def action_filter(self) -> None:
-        """Ask which lines to show."""
+        """Ask for a filter."""
         self._open_input("filter", self.lines.filter.words)
 
     def action_level(self) -> None:
-        """Show the next level: all, warnings and errors, errors."""
+        """Cycle the level: all, warnings and errors, errors."""
         levels = list(Level)
         level = levels[(self.lines.filter.level + 1) % len(levels)]
         self.lines.show_only(replace(self.lines.filter, level=level))
 
     def action_close(self) -> None:
-        """End asking, with what was there before; else the search; else the filter."""
+        """Cancel the input, else clear the search, else the filter."""
         if self.asking:
             self._apply_input(self._before)
             self._close_input()
@@ -172,16 +172,16 @@ class LogView(Widget):
         self.refresh_bindings()
 
     def watch_asking(self) -> None:
-        """Show where it is typed."""
+        """Show or hide the input."""
         self.set_class(bool(self.asking), "-asking")
         self.refresh_bindings()
 
     def on_descendant_focus(self) -> None:
-        """Mark the log, as a chart is."""
+        """Highlight the log's title."""
         self._update_bar()
 
     def on_descendant_blur(self) -> None:
-        """No longer mark it."""
+        """Remove the highlight."""
         self._update_bar()
 
     @on(Click, ".log-key")
@@ -261,7 +261,7 @@ class LogView(Widget):
         self.asking = ""
 
     def _update_bar(self) -> None:
-        """Say how much is shown, and what is searched."""
+        """Show the number of lines, the search and the filter."""
         lines = self.lines
         if not lines.lines:
             words = NO_OUTPUT
