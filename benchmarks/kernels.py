@@ -58,13 +58,13 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
     from accel_engine.plan import Plan
     from accel_engine.training.assembly import assemble
     from accel_engine.training.feed import epoch_order
-    from accel_engine.training.loop import Loop, Way
+    from accel_engine.training.loop import ExecutionMode, Loop
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)
     schedule = assembly.schedule
     order = epoch_order(0, 0, len(assembly.dataset.train), schedule.steps_per_epoch, 1, work.batch)
-    loop = Loop(assembly, Way(xla, micro_batches))
+    loop = Loop(assembly, ExecutionMode(xla, micro_batches))
     loop.rate(order, seconds / 2)  # warm, and with chunks of the size that it comes to
     with tempfile.TemporaryDirectory() as directory:
         steps, began = 0, time.perf_counter()

@@ -77,11 +77,11 @@ def serve(side: str, work: str, case: Case) -> None:
         spec = tf.train.ClusterSpec(task["cluster"])
         if side == "ours" and task["task"]["type"] == "worker":
             from accel_engine import data
-            from accel_engine.training.offered import Offer
+            from accel_engine.training.worker_data import WorkerDataSource
 
             examples: Future[Any] = Future()
             examples.set_result(data.load(WORKS[work].data, image_size=None, seed=0))
-            offered = Offer(examples, "a worker")  # noqa: F841 (as long as the process lives)
+            offered = WorkerDataSource(examples, "a worker")  # noqa: F841 (as long as the process lives)
         tf.distribute.Server(spec, task["task"]["type"], task["task"]["index"], protocol="grpc").join()
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * case.devices)
@@ -96,10 +96,10 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     """Set up our loop; what takes a number of steps."""
     from accel_engine.plan import Plan
     from accel_engine.training.assembly import assemble
-    from accel_engine.training.coordinated import CoordinatedLoop
-    from accel_engine.training.council import Council
+    from accel_engine.training.coordinated_loop import CoordinatedLoop
     from accel_engine.training.feed import epoch_order
-    from accel_engine.training.loop import Loop, Way
+    from accel_engine.training.loop import ExecutionMode, Loop
+    from accel_engine.training.worker_sync import WorkerSync
 
     chosen = WORKS[work]
     plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
@@ -107,8 +107,8 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     if assembly.coordinated:
         loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:
-        council = Council(assembly.strategy, assembly.cluster) if assembly.cluster else None
-        loop = Loop(assembly, Way(), agree=council.follow if council else int)
+        council = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
+        loop = Loop(assembly, ExecutionMode(), agree=council.follow if council else int)
     replicas, batch = assembly.replicas, assembly.schedule.per_replica_batch
 
     def take(steps: int) -> None:

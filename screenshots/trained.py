@@ -10,8 +10,8 @@ from pathlib import Path
 from accel_engine import launch
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
-from accel_engine.run.home import LOG
-from accel_engine.run.labels import retag
+from accel_engine.run.annotations import set_tags
+from accel_engine.run.paths import LOG
 
 PATIENCE = 180.0
 """Seconds to wait for anything before giving up."""
@@ -55,7 +55,7 @@ def train(home: Path) -> Runs:
     )
     for directory in compared:
         ended(directory)
-        retag(directory, ["digits"])
+        set_tags(directory, ["digits"])
     finished = begin(Plan(name="first-try"))
     ended(finished)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))

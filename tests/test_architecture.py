@@ -63,7 +63,9 @@ def test_help_needs_neither_textual_nor_tensorflow() -> None:
 
 
 def test_completing_what_is_typed_needs_no_numpy() -> None:
-    assert "numpy" not in imported_with(["accel_tui.cli.train", "accel_tui.cli.watch", "accel_tui.cli.completing"])
+    assert "numpy" not in imported_with(
+        ["accel_tui.cli.train", "accel_tui.cli.watch", "accel_tui.cli.completion_sources"]
+    )
 
 
 LATE = {
@@ -74,7 +76,7 @@ LATE = {
     "importlib.metadata",
     "rich.markdown",
     "accel_engine.run",
-    "accel_tui.screens.run",
+    "accel_tui.screens.run_screen",
 }
 """What the form can be painted without; each takes longer to import than a screen may stand empty."""
 
@@ -96,7 +98,7 @@ print(*Painted(make_engine=engine).run(headless=True))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     imported = set(done.stdout.split())
-    assert "accel_tui.screens.plan" in imported
+    assert "accel_tui.screens.new_run_screen" in imported
     assert imported.isdisjoint(LATE)
 
 

@@ -28,7 +28,7 @@ TPU_BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class StepCounts:
     """How a plan's data becomes steps.
 
     Attributes:
@@ -53,7 +53,7 @@ class Schedule:
         return self.per_replica_batch * self.replicas
 
 
-def schedule(plan: Plan, examples: int, replicas: int) -> Schedule:
+def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
     """Lay out a plan's steps.
 
     Each replica takes ``batch_size // replicas`` examples a step, and a pass over the data has as many
@@ -77,7 +77,7 @@ def schedule(plan: Plan, examples: int, replicas: int) -> Schedule:
         raise PlanError("micro_batches", plan.micro_batches, f"must divide the {share} examples that a device takes")
     batches = examples // (share * replicas)
     steps = plan.steps_per_epoch or batches
-    return Schedule(
+    return StepCounts(
         replicas=replicas,
         per_replica_batch=share,
         steps_per_epoch=steps,
@@ -87,7 +87,7 @@ def schedule(plan: Plan, examples: int, replicas: int) -> Schedule:
     )
 
 
-def tpu_advice(schedule: Schedule, examples: int) -> str:
+def tpu_advice(schedule: StepCounts, examples: int) -> str:
     """Say which batch would serve a TPU better; nothing when it is a good one.
 
     Its cores work on 8 examples at a time and fill up a batch that is no multiple of it; 128 fill its matrix units.
@@ -107,7 +107,7 @@ def tpu_advice(schedule: Schedule, examples: int) -> str:
     return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_BATCH else ""
 
 
-def memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, activations: int) -> int:
+def estimate_memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, activations: int) -> int:
     """Estimate the bytes that training takes on each replica's device, without the data.
 
     ``4 * (parameters + trainable * (1 + slots)) + activation_bytes * activations * per_replica_batch``:

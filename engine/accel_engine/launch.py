@@ -22,8 +22,8 @@ from typing import Any
 
 from accel_engine import __version__
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.installed import Installation as Installation
-from accel_engine.installed import installation as installation
+from accel_engine.installation import Installation as Installation
+from accel_engine.installation import find_installation as find_installation
 from accel_engine.plan import Plan
 
 
@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
     from importlib import metadata  # slow to import, and asked for in a thread
 
     found = {"accel-tui": __version__, "python": platform.python_version()}
-    here = installation()
+    here = find_installation()
     if here.distribution:
         found |= {"tensorflow": here.version, "build": here.distribution}
     for name in ("keras", "numpy", "libtpu"):
@@ -138,7 +138,7 @@ class WarmEngine:
         Raises:
             RunError: It has ended.
         """
-        from accel_engine.run.making import hand_over  # slow to import, and not before there is a run
+        from accel_engine.run.creation import hand_over  # slow to import, and not before there is a run
 
         hand_over(directory, self.pid)
         self._set(EngineState.HANDED_OVER)
@@ -209,8 +209,8 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
-    from accel_engine.run.home import LOG  # see above
-    from accel_engine.run.making import hand_over
+    from accel_engine.run.creation import hand_over
+    from accel_engine.run.paths import LOG  # see above
 
     try:
         log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -238,7 +238,7 @@ def spawn(
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """
-    if problem := installation().problem:
+    if problem := find_installation().problem:
         raise EngineMissingError(problem)
     return subprocess.Popen(
         [sys.executable, "-m", "accel_engine.process", *arguments],

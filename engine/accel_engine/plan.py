@@ -11,9 +11,9 @@ from typing import Any, Self
 import tomli_w
 
 from accel_engine import data, models, strategies
-from accel_engine.data.scaling import SCALES
+from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.spec import AUTO, Spec
+from accel_engine.field_spec import AUTO, FieldSpec
 from accel_engine.text import shell_command
 
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
@@ -25,14 +25,14 @@ RATE_SCALINGS = ("none", "linear", "square-root")
 
 
 def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
-    return field(default=default, metadata={"spec": Spec(doc, kind, **spec)})
+    return field(default=default, metadata={"spec": FieldSpec(doc, kind, **spec)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What to train. Every field is checked when the plan is made.
 
-    The fields' documentation is in their :class:`Spec`, which the command line, the form and the
+    The fields' documentation is in their :class:`FieldSpec`, which the command line, the form and the
     TOML file show too.
 
     Raises:
@@ -258,7 +258,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-SPECS: dict[str, Spec] = {item.name: item.metadata["spec"] for item in fields(Plan)}
+SPECS: dict[str, FieldSpec] = {item.name: item.metadata["spec"] for item in fields(Plan)}
 """The meaning of every field, by name, in the order of the form."""
 
 DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Plan) if item.default is not MISSING}

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.asking import Question
+from accel_engine.model_query import ModelQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ClassProbability:
     """A class that an image may show.
 
     Attributes:
@@ -32,7 +32,7 @@ class Prediction:
     """
 
     image: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ClassProbability, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str = ""
 
@@ -63,14 +63,14 @@ def predict(directory: Path, images: Sequence[Path], most: int) -> Predictions:
         RunError: The run's model cannot be asked; why.
     """
     request = {"images": [str(path.absolute()) for path in images], "most": most}
-    with Question("--predict", directory, request) as question:
+    with ModelQuery("--predict", directory, request) as question:
         reply = question.answer()
     return Predictions(
         reply["step"],
         tuple(
             Prediction(
                 str(path),
-                tuple(Choice(*choice) for choice in told["choices"]),
+                tuple(ClassProbability(*choice) for choice in told["choices"]),
                 tuple(told["notes"]),
                 told["problem"],
             )

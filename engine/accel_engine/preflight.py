@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from accel_engine import data, models
-from accel_engine.data.scaling import choose_scaling
+from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.devices.reading import Device
 from accel_engine.errors import DataError, PlanError
-from accel_engine.estimate import Schedule, schedule
+from accel_engine.estimate import StepCounts, count_steps
 from accel_engine.models import ModelEntry
 from accel_engine.plan import Plan
-from accel_engine.strategies import lay_out
+from accel_engine.strategies import resolve_placement
 
 
-def check(plan: Plan, devices: Sequence[Device]) -> Schedule | None:
+def check(plan: Plan, devices: Sequence[Device]) -> StepCounts | None:
     """Check that devices, strategy, data, model and batch of a plan fit together.
 
     The user's own models are left for the engine to check, since only it can build them.
@@ -28,7 +28,7 @@ def check(plan: Plan, devices: Sequence[Device]) -> Schedule | None:
         PlanError: The plan asks for what the machine, the data or the model cannot give.
         DataError: The user's file or folder cannot be read.
     """
-    replicas = lay_out(plan, devices).replicas
+    replicas = resolve_placement(plan, devices).replicas
     entry = data.survey(data.find(plan.data), plan.image_size)
     if entry.shape is None or entry.examples is None:
         raise DataError(f"nothing is known of the data {plan.data}")
@@ -37,4 +37,4 @@ def check(plan: Plan, devices: Sequence[Device]) -> Schedule | None:
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and (mismatch := model.mismatch(entry.shape)):
         raise PlanError("model", plan.model, mismatch)
-    return None if replicas is None else schedule(plan, entry.examples, replicas)
+    return None if replicas is None else count_steps(plan, entry.examples, replicas)

@@ -2,7 +2,7 @@
 
 What is on disk stays as it is. Text is cleaned where it enters what is shown (:func:`printable`, and
 :func:`printable_fields` for all that a value holds), since how wide it is counts from there on. Whatever was forgotten
-is stopped where it leaves: the command line writes by ``accel_tui.cli.speech`` alone, the dashboard by its canvas.
+is stopped where it leaves: the command line writes by ``accel_tui.cli.output`` alone, the dashboard by its canvas.
 """
 
 import re

@@ -13,7 +13,7 @@ import psutil
 import pyte
 import pytest
 
-from accel_tui.look.theme import DARK, LIGHT
+from accel_tui.appearance.theme import DARK, LIGHT
 from end_to_end.browser import CHROMIUM, Browser
 
 PRIVATE = re.compile(rb"\x1b\[[<>=?][\d;]*[mu]|\x1b\[\?\d+\$p")

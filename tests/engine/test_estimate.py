@@ -6,7 +6,7 @@ from accel_engine.plan import OPTIMIZERS, Plan
 
 
 def test_an_epoch_has_the_whole_batches_of_the_data() -> None:
-    laid_out = estimate.schedule(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
+    laid_out = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
     assert laid_out.steps_per_epoch == 22
     assert laid_out.total_steps == 220
     assert laid_out.dropped_examples == 1437 - 22 * 64
@@ -14,14 +14,14 @@ def test_an_epoch_has_the_whole_batches_of_the_data() -> None:
 
 
 def test_a_batch_that_the_replicas_cannot_share_evenly_becomes_smaller() -> None:
-    laid_out = estimate.schedule(Plan(batch_size=65), examples=650, replicas=2)
+    laid_out = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
     assert laid_out.per_replica_batch == 32
     assert laid_out.global_batch == 64
     assert laid_out.steps_per_epoch == 10
 
 
 def test_steps_of_the_plan_may_go_over_the_data_again() -> None:
-    laid_out = estimate.schedule(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
+    laid_out = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
     assert laid_out.total_steps == 75
     assert laid_out.passes == 2.5
 
@@ -31,7 +31,7 @@ def test_steps_of_the_plan_may_go_over_the_data_again() -> None:
 )
 def test_a_batch_that_cannot_be_is_refused(batch: int, examples: int, replicas: int, word: str) -> None:
     with pytest.raises(PlanError, match=word) as caught:
-        estimate.schedule(Plan(batch_size=batch), examples, replicas)
+        estimate.count_steps(Plan(batch_size=batch), examples, replicas)
     assert caught.value.field == "batch_size"
 
 
@@ -52,31 +52,35 @@ def test_a_batch_that_cannot_be_is_refused(batch: int, examples: int, replicas: 
     ],
 )
 def test_batches_that_suit_a_tpu(batch: int, examples: int, words: str) -> None:
-    advice = estimate.tpu_advice(estimate.schedule(Plan(batch_size=batch), examples, replicas=8), examples)
+    advice = estimate.tpu_advice(estimate.count_steps(Plan(batch_size=batch), examples, replicas=8), examples)
     assert words in advice
     assert bool(words) is bool(advice)
 
 
 def test_memory_counts_weights_gradients_slots_and_activations() -> None:
-    adam = estimate.memory(Plan(), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    adam = estimate.estimate_memory(Plan(), per_replica_batch=8, parameters=110, trainable=100, activations=50)
     assert adam == 4 * 110 + 4 * 100 * 3 + 4 * 50 * 8
-    sgd = estimate.memory(Plan(optimizer="sgd"), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    sgd = estimate.estimate_memory(
+        Plan(optimizer="sgd"), per_replica_batch=8, parameters=110, trainable=100, activations=50
+    )
     assert adam - sgd == 4 * 100 * 2
 
 
 def test_of_micro_batches_one_is_in_memory_and_the_gradients_of_all_before_it() -> None:
-    parted = estimate.memory(Plan(micro_batches=4), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    parted = estimate.estimate_memory(
+        Plan(micro_batches=4), per_replica_batch=8, parameters=110, trainable=100, activations=50
+    )
     assert parted == 4 * 110 + 4 * 100 * 4 + 4 * 50 * 2
 
 
 def test_micro_batches_that_are_not_whole_are_refused() -> None:
     with pytest.raises(PlanError, match="must divide the 32 examples that a device takes"):
-        estimate.schedule(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
+        estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
 
 
 def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> None:
     plan = Plan(precision="mixed_bfloat16", optimizer="sgd")
-    assert estimate.memory(plan, 8, parameters=110, trainable=100, activations=50) == (
+    assert estimate.estimate_memory(plan, 8, parameters=110, trainable=100, activations=50) == (
         4 * 110 + 4 * 100 + 2 * 110 + 2 * 50 * 8
     )
 

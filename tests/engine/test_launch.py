@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.launch import EngineState, Installation, WarmEngine, installation, start, versions
+from accel_engine.launch import EngineState, Installation, WarmEngine, find_installation, start, versions
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
-from accel_engine.run.making import hand_over
+from accel_engine.run.creation import hand_over
 from accel_engine.run.writer import RunWriter
 
 QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
@@ -32,7 +32,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_without_tensorflow_it_is_said_how_to_get_it(installed: dict[str, str]) -> None:
-    found = installation()
+    found = find_installation()
     assert found.distribution == ""
     assert "pip install 'accel-tui[cpu]'" in found.problem
     assert "\n" not in found.problem
@@ -41,12 +41,12 @@ def test_without_tensorflow_it_is_said_how_to_get_it(installed: dict[str, str]) 
 @pytest.mark.parametrize("name", ["tensorflow", "tensorflow-cpu", "tensorflow-tpu"])
 def test_tensorflow_is_found_under_each_of_its_names(installed: dict[str, str], name: str) -> None:
     installed[name] = "2.20.0"
-    assert installation() == Installation(name, "2.20.0")
+    assert find_installation() == Installation(name, "2.20.0")
 
 
 def test_packages_that_overwrite_each_other_are_refused(installed: dict[str, str]) -> None:
     installed |= {"tensorflow": "2.21.0", "tensorflow-tpu": "2.20.0"}
-    assert "tensorflow and tensorflow-tpu overwrite each other" in installation().problem
+    assert "tensorflow and tensorflow-tpu overwrite each other" in find_installation().problem
 
 
 def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> None:

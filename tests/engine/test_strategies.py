@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from accel_engine import installed
+from accel_engine import installation
 from accel_engine.devices.reading import Device
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.installed import Installation
+from accel_engine.installation import Installation
 from accel_engine.plan import Plan
-from accel_engine.strategies import CATALOGUE, Layout, find, lay_out, misfit
+from accel_engine.strategies import CATALOGUE, Placement, find, incompatibility, resolve_placement
 
 CPU = Device("cpu:0", "cpu", "A processor", cores=8)
 GPUS = (Device("gpu:0", "gpu", "A card"), Device("gpu:1", "gpu", "A card"))
@@ -40,13 +40,16 @@ def test_unknown_strategy_is_refused_with_the_nearest() -> None:
 def test_devices_that_fit_are_chosen_when_none_is_named(
     strategy: str, devices: tuple[Device, ...], virtual_cpus: int, chosen: tuple[str, ...]
 ) -> None:
-    assert lay_out(Plan(strategy=strategy, virtual_cpus=virtual_cpus), devices).devices == chosen
-    assert misfit(strategy, Plan(virtual_cpus=virtual_cpus), devices) == ""
+    assert resolve_placement(Plan(strategy=strategy, virtual_cpus=virtual_cpus), devices).devices == chosen
+    assert incompatibility(strategy, Plan(virtual_cpus=virtual_cpus), devices) == ""
 
 
 def test_named_devices_are_taken_in_the_order_they_were_named() -> None:
-    assert lay_out(Plan(strategy="mirrored", devices=("GPU:1", "gpu:0")), (CPU, *GPUS)).devices == ("gpu:1", "gpu:0")
-    assert lay_out(Plan(strategy="one-device", devices=("cpu:0",)), (CPU, *GPUS)).devices == ("cpu:0",)
+    assert resolve_placement(Plan(strategy="mirrored", devices=("GPU:1", "gpu:0")), (CPU, *GPUS)).devices == (
+        "gpu:1",
+        "gpu:0",
+    )
+    assert resolve_placement(Plan(strategy="one-device", devices=("cpu:0",)), (CPU, *GPUS)).devices == ("cpu:0",)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +63,16 @@ def test_named_devices_are_taken_in_the_order_they_were_named() -> None:
 )
 def test_devices_that_do_not_fit_are_refused_in_words(strategy: str, wanted: tuple[str, ...], told: str) -> None:
     with pytest.raises(PlanError, match=told):
-        lay_out(Plan(strategy=strategy, devices=wanted), (CPU, *GPUS))
+        resolve_placement(Plan(strategy=strategy, devices=wanted), (CPU, *GPUS))
 
 
 def test_mirrored_on_one_device_says_what_it_needs() -> None:
-    assert "--virtual-cpus 2" in misfit("mirrored", Plan(), (CPU,))
+    assert "--virtual-cpus 2" in incompatibility("mirrored", Plan(), (CPU,))
 
 
 def test_a_device_named_twice_is_refused() -> None:
     with pytest.raises(PlanError, match="twice"):
-        lay_out(Plan(strategy="mirrored", devices=("gpu:0", "gpu:0")), (CPU, *GPUS))
+        resolve_placement(Plan(strategy="mirrored", devices=("gpu:0", "gpu:0")), (CPU, *GPUS))
 
 
 def test_every_strategy_says_what_it_is_for_and_what_it_needs() -> None:
@@ -81,27 +84,27 @@ def test_every_strategy_says_what_it_is_for_and_what_it_needs() -> None:
 
 def test_workers_multiply_the_replicas_of_a_step() -> None:
     config = '{"cluster": {"worker": ["a:1", "b:1", "c:1"]}, "task": {"type": "worker", "index": 0}}'
-    assert lay_out(Plan(strategy="multi-worker"), (CPU, *GPUS), {"TF_CONFIG": config}).replicas == 6
-    assert lay_out(Plan(strategy="multi-worker", local_workers=3), (CPU,), {}).replicas == 3
+    assert resolve_placement(Plan(strategy="multi-worker"), (CPU, *GPUS), {"TF_CONFIG": config}).replicas == 6
+    assert resolve_placement(Plan(strategy="multi-worker", local_workers=3), (CPU,), {}).replicas == 3
 
 
 def test_many_processes_need_somebody_who_says_which() -> None:
     with pytest.raises(PlanError, match="TF_CONFIG, a Slurm job, or --local-workers 2"):
-        lay_out(Plan(strategy="multi-worker"), (CPU,), {})
+        resolve_placement(Plan(strategy="multi-worker"), (CPU,), {})
     config = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
-    assert lay_out(Plan(strategy="multi-worker"), (CPU,), {"TF_CONFIG": config}).workers == 2
+    assert resolve_placement(Plan(strategy="multi-worker"), (CPU,), {"TF_CONFIG": config}).workers == 2
     with pytest.raises(PlanError, match="TF_CONFIG describes the workers already"):
-        lay_out(Plan(strategy="multi-worker", local_workers=2), (CPU,), {"TF_CONFIG": config})
+        resolve_placement(Plan(strategy="multi-worker", local_workers=2), (CPU,), {"TF_CONFIG": config})
 
 
 def test_workers_are_for_strategies_that_spread_over_processes() -> None:
     with pytest.raises(PlanError, match="unless the strategy is one of multi-worker"):
-        lay_out(Plan(local_workers=2), (CPU,), {})
+        resolve_placement(Plan(local_workers=2), (CPU,), {})
 
 
 def test_xla_is_refused_where_no_step_can_be_compiled() -> None:
     with pytest.raises(PlanError, match="must be auto or off under central-storage"):
-        lay_out(Plan(strategy="central-storage", xla="on"), (CPU, *GPUS), {})
+        resolve_placement(Plan(strategy="central-storage", xla="on"), (CPU, *GPUS), {})
 
 
 @pytest.mark.parametrize(
@@ -114,21 +117,21 @@ def test_xla_is_refused_where_no_step_can_be_compiled() -> None:
 )
 def test_a_reduction_that_a_strategy_has_not_is_refused(strategy: str, reduction: str, told: str) -> None:
     with pytest.raises(PlanError, match=told):
-        lay_out(Plan(strategy=strategy, reduction=reduction, virtual_cpus=2), (CPU,), {})
+        resolve_placement(Plan(strategy=strategy, reduction=reduction, virtual_cpus=2), (CPU,), {})
 
 
 @pytest.fixture
 def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """A TensorFlow that can drive the chips of its own machine."""
-    monkeypatch.setattr(installed, "installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
+    monkeypatch.setattr(installation, "find_installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
 
 
 @pytest.mark.usefixtures("for_tpus")
 def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
-    laid_out = lay_out(TPU, (CPU, *CHIPS), {})
-    assert laid_out == Layout(("tpu:0", "tpu:1"), cores=2)
+    laid_out = resolve_placement(TPU, (CPU, *CHIPS), {})
+    assert laid_out == Placement(("tpu:0", "tpu:1"), cores=2)
     assert laid_out.replicas == 4
-    assert lay_out(TPU, (CPU, Device("tpu:0", "tpu", "TPU v4")), {}).replicas == 1
+    assert resolve_placement(TPU, (CPU, Device("tpu:0", "tpu", "TPU v4")), {}).replicas == 1
 
 
 @pytest.mark.usefixtures("for_tpus")
@@ -137,7 +140,7 @@ def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
     [("local", {}), ("", {"TPU_NAME": "local"}), ("local", {"COLAB_TPU_ADDR": "10.0.0.2:8470"})],
 )
 def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment: dict[str, str]) -> None:
-    laid_out = lay_out(TPU.replace(tpu=tpu), (CPU,), environment)
+    laid_out = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
     assert (laid_out.devices, laid_out.replicas) == ((), None)
 
 
@@ -153,28 +156,28 @@ def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment
 def test_a_tpu_elsewhere_has_as_many_replicas_as_it_says_once_connected(
     tpu: str, environment: dict[str, str], target: str
 ) -> None:
-    laid_out = lay_out(TPU.replace(tpu=tpu), (CPU,), environment)
+    laid_out = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
     assert (laid_out.elsewhere, laid_out.replicas) == (target, None)
 
 
 def test_without_a_chip_or_a_name_there_is_no_tpu() -> None:
     with pytest.raises(PlanError, match="a TPU chip here, or one named by --tpu, COLAB_TPU_ADDR or TPU_NAME"):
-        lay_out(TPU, (CPU,), {})
+        resolve_placement(TPU, (CPU,), {})
 
 
 def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(installation, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     for plan, devices in ((TPU, CHIPS), (TPU.replace(tpu="local"), ())):
         with pytest.raises(PlanError, match=r"tensorflow-cpu 2\.21\.0 has no TPU support: .* pip install"):
-            lay_out(plan, (CPU, *devices), {})
-    assert lay_out(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).elsewhere == "grpc://10.0.0.2:8470"
+            resolve_placement(plan, (CPU, *devices), {})
+    assert resolve_placement(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).elsewhere == "grpc://10.0.0.2:8470"
 
 
 def test_no_way_to_a_tpu_is_refused_by_who_named_it() -> None:
     with pytest.raises(PlanError, match="--tpu: 'http://x' is no address"):
-        lay_out(TPU.replace(tpu="http://x"), (CPU,), {})
+        resolve_placement(TPU.replace(tpu="http://x"), (CPU,), {})
     with pytest.raises(UsageError, match=r"COLAB_TPU_ADDR: .* is no address"):
-        lay_out(TPU, (CPU,), {"COLAB_TPU_ADDR": "a b"})
+        resolve_placement(TPU, (CPU,), {"COLAB_TPU_ADDR": "a b"})
 
 
 @pytest.mark.parametrize(
@@ -189,21 +192,21 @@ def test_no_way_to_a_tpu_is_refused_by_who_named_it() -> None:
 )
 def test_what_a_tpu_cannot_do_is_refused(changes: dict[str, object], field: str) -> None:
     with pytest.raises(PlanError) as caught:
-        lay_out(TPU.replace(tpu="grpc://10.0.0.2", **changes), (CPU,), {})
+        resolve_placement(TPU.replace(tpu="grpc://10.0.0.2", **changes), (CPU,), {})
     assert caught.value.field == field
 
 
 def test_chips_are_chosen_only_for_the_strategy_that_is_for_them() -> None:
-    assert lay_out(Plan(), (CPU, *CHIPS), {}).devices == ("cpu:0",)
+    assert resolve_placement(Plan(), (CPU, *CHIPS), {}).devices == ("cpu:0",)
     with pytest.raises(PlanError, match="--strategy tpu"):
-        lay_out(Plan(devices=("tpu:0",)), (CPU, *CHIPS), {})
+        resolve_placement(Plan(devices=("tpu:0",)), (CPU, *CHIPS), {})
 
 
 def test_a_tpu_that_the_strategy_has_no_use_for_is_not_passed_over() -> None:
     with pytest.raises(PlanError, match="is for --strategy tpu"):
-        lay_out(Plan(tpu="local"), (CPU,), {})
-    assert misfit("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ""
-    assert misfit("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ""
+        resolve_placement(Plan(tpu="local"), (CPU,), {})
+    assert incompatibility("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ""
+    assert incompatibility("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ""
 
 
 def test_numbers_that_are_left_to_the_strategy() -> None:
@@ -227,25 +230,25 @@ def test_numbers_that_are_left_to_the_strategy() -> None:
 def test_float16_is_refused_on_a_cpu_unless_it_is_forced(changes: dict[str, Any]) -> None:
     plan = Plan(precision="mixed_float16", **changes)
     with pytest.raises(PlanError, match=r"far slower than float32 on a CPU.* --force on") as caught:
-        lay_out(plan, (CPU,), {})
+        resolve_placement(plan, (CPU,), {})
     assert caught.value.field == "precision"
-    forced = lay_out(plan.replace(force="on"), (CPU,), {})
-    assert forced == lay_out(plan.replace(precision="mixed_bfloat16"), (CPU,), {})
+    forced = resolve_placement(plan.replace(force="on"), (CPU,), {})
+    assert forced == resolve_placement(plan.replace(precision="mixed_bfloat16"), (CPU,), {})
 
 
 def test_float16_is_for_a_gpu() -> None:
-    assert lay_out(Plan(precision="mixed_float16"), (CPU, *GPUS), {}).devices == ("gpu:0",)
+    assert resolve_placement(Plan(precision="mixed_float16"), (CPU, *GPUS), {}).devices == ("gpu:0",)
     with pytest.raises(PlanError, match="far slower"):
-        lay_out(Plan(precision="mixed_float16", devices=("cpu:0",)), (CPU, *GPUS), {})
+        resolve_placement(Plan(precision="mixed_float16", devices=("cpu:0",)), (CPU, *GPUS), {})
 
 
 def test_who_only_hands_out_steps_need_not_be_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
     plan = Plan(strategy="parameter-server", precision="mixed_float16")
 
-    def lay_out_as(role: str) -> Layout:
+    def lay_out_as(role: str) -> Placement:
         config = json.dumps({"cluster": cluster, "task": {"type": role, "index": 0}})
-        return lay_out(plan, (CPU,), {"TF_CONFIG": config})
+        return resolve_placement(plan, (CPU,), {"TF_CONFIG": config})
 
     assert lay_out_as("chief").devices == ("cpu:0",)
     with pytest.raises(PlanError, match="far slower"):
@@ -261,10 +264,10 @@ def tf_config(role: str, **cluster: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> None:
-    laid_out = lay_out(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
+    laid_out = resolve_placement(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
     assert (laid_out.devices, laid_out.replicas) == (("gpu:0",), 1)
     cluster = {"chief": ["a:1"], "ps": ["a:2"], "worker": ["b:1", "b:2", "b:3"][:workers]}
-    assert lay_out(SERVED, (CPU,), tf_config("chief", **cluster)).replicas == 1
+    assert resolve_placement(SERVED, (CPU,), tf_config("chief", **cluster)).replicas == 1
 
 
 @pytest.mark.parametrize(
@@ -293,7 +296,7 @@ def test_a_cluster_that_is_not_for_the_strategy_is_refused(
     plan: Plan, role: str, cluster: dict[str, list[str]], told: str
 ) -> None:
     with pytest.raises(PlanError, match=told):
-        lay_out(plan, (CPU,), tf_config(role, **cluster) if cluster else {})
+        resolve_placement(plan, (CPU,), tf_config(role, **cluster) if cluster else {})
 
 
 @pytest.mark.parametrize(
@@ -317,8 +320,8 @@ def test_workers_of_one_machine_share_its_gpus_out(
         config = json.dumps({"cluster": spec, "task": {"type": "worker", "index": index}})
         environment = {"TF_CONFIG": config, "ACCEL_TUI_LOCAL_WORKERS": "1"}
     plan = Plan(strategy=strategy, local_workers=workers)
-    assert lay_out(plan, (CPU, *GPUS), environment).devices == devices
-    assert lay_out(plan.replace(devices=("cpu:0",)), (CPU, *GPUS), environment).devices == ("cpu:0",)
+    assert resolve_placement(plan, (CPU, *GPUS), environment).devices == devices
+    assert resolve_placement(plan.replace(devices=("cpu:0",)), (CPU, *GPUS), environment).devices == ("cpu:0",)
 
 
 @pytest.mark.parametrize("role", ["chief", "ps"])
@@ -328,9 +331,9 @@ def test_who_hands_steps_out_or_keeps_weights_has_no_gpu(role: str, wanted: tupl
     for local in (0, 1):
         plan = SERVED.replace(devices=wanted, local_workers=local)
         here = environment | ({"ACCEL_TUI_LOCAL_WORKERS": "1"} if local else {})
-        assert lay_out(plan, (CPU, *GPUS), here).devices == ("cpu:0",)
+        assert resolve_placement(plan, (CPU, *GPUS), here).devices == ("cpu:0",)
 
 
 def test_gpus_that_cannot_be_shared_out_evenly_are_said() -> None:
     with pytest.raises(PlanError, match="must share 2 GPUs out evenly, or train on --devices cpu:0"):
-        lay_out(Plan(strategy="multi-worker", local_workers=3), (CPU, *GPUS), {})
+        resolve_placement(Plan(strategy="multi-worker", local_workers=3), (CPU, *GPUS), {})

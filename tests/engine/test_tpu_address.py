@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.strategies.tpu_address import Way
+from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 
 @pytest.mark.parametrize(
@@ -22,29 +22,29 @@ from accel_engine.strategies.tpu_address import Way
     ],
 )
 def test_ways(text: str, source: str, target: str, places: tuple[tuple[str, int], ...]) -> None:
-    assert Way.parse(text, source) == Way(target, source, places)
-    assert Way.parse(text, source).local is (target == "local")
+    assert TpuEndpoint.parse(text, source) == TpuEndpoint(target, source, places)
+    assert TpuEndpoint.parse(text, source).local is (target == "local")
 
 
 @pytest.mark.parametrize("text", ["grpc://", "http://h:1", "h:99999", "h:0", "h:", "a b", "[::1]:8470", "-x"])
 def test_what_is_no_way_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no address|is neither local"):
-        Way.parse(text, "--tpu")
+        TpuEndpoint.parse(text, "--tpu")
 
 
 def test_the_plan_is_asked_before_the_environment() -> None:
     environment = {"COLAB_TPU_ADDR": "10.0.0.2:8470", "TPU_NAME": "by-name"}
-    assert Way.find("local", environment) == Way("local", "--tpu")
-    found = Way.find("", environment)
+    assert TpuEndpoint.find("local", environment) == TpuEndpoint("local", "--tpu")
+    found = TpuEndpoint.find("", environment)
     assert found is not None
     assert found.source == "COLAB_TPU_ADDR"
-    assert Way.find("", {"COLAB_TPU_ADDR": " ", "TPU_NAME": "by-name"}) == Way("by-name", "TPU_NAME")
-    assert Way.find("", {}) is None
+    assert TpuEndpoint.find("", {"COLAB_TPU_ADDR": " ", "TPU_NAME": "by-name"}) == TpuEndpoint("by-name", "TPU_NAME")
+    assert TpuEndpoint.find("", {}) is None
 
 
 def test_who_named_no_way_is_told() -> None:
     with pytest.raises(UsageError, match=r"^TPU_NAME: 'a b' is neither"):
-        Way.find("", {"TPU_NAME": "a b"})
+        TpuEndpoint.find("", {"TPU_NAME": "a b"})
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def listening() -> Iterator[int]:
 
 
 def test_one_host_of_many_that_is_silent_is_named(listening: int, silent_port: int) -> None:
-    assert Way.parse(f"127.0.0.1:{listening}", "--tpu").silence() == ""
-    problem = Way.parse(f"127.0.0.1:{listening},127.0.0.1:{silent_port}", "--tpu").silence()
+    assert TpuEndpoint.parse(f"127.0.0.1:{listening}", "--tpu").silence() == ""
+    problem = TpuEndpoint.parse(f"127.0.0.1:{listening},127.0.0.1:{silent_port}", "--tpu").silence()
     assert f"nothing listens on its port {silent_port}" in problem
-    assert Way.parse("by-name", "--tpu").silence() == ""
+    assert TpuEndpoint.parse("by-name", "--tpu").silence() == ""

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices.tpu_chips import GOOGLE
-from accel_engine.doctor.tpu import LOCK
-from accel_engine.strategies import tpu_trouble
-from accel_engine.strategies.tpu_address import Way
-from accel_engine.strategies.tpu_trouble import explain
+from accel_engine.doctor.tpu_checks import LOCK
+from accel_engine.strategies import tpu_errors
+from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+from accel_engine.strategies.tpu_errors import explain
 
-HERE = Way.parse("local", "TPU_NAME")
-AWAY = Way.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
+HERE = TpuEndpoint.parse("local", "TPU_NAME")
+AWAY = TpuEndpoint.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_this_very_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
 )
 def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr(tpu_trouble, "lock_holder", lambda file: asked.append(file) or pid)
+    monkeypatch.setattr(tpu_errors, "lock_holder", lambda file: asked.append(file) or pid)
     assert who in explain(HERE, "anything", tmp_path, tmp_path)
     assert asked == [tmp_path / LOCK]
 
@@ -67,13 +67,21 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
     [
         (HERE, "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", "pip install 'accel-tui[tpu]'"),
         (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "what answers there is no TPU"),
-        (Way.parse("mine", "--tpu"), "<urlopen error [Errno -2] Name or service not known>", "grpc://HOST:PORT"),
-        (Way.parse("mine", "--tpu"), "Missing runtime dependency on the Google API client.", "cloud-tpu-client"),
+        (
+            TpuEndpoint.parse("mine", "--tpu"),
+            "<urlopen error [Errno -2] Name or service not known>",
+            "grpc://HOST:PORT",
+        ),
+        (
+            TpuEndpoint.parse("mine", "--tpu"),
+            "Missing runtime dependency on the Google API client.",
+            "cloud-tpu-client",
+        ),
         (AWAY, "Received http2 header with status: 404\nAdditional GRPC error information", "no TPU, but a web server"),
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )
-def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, way: Way, said: str, cause: str) -> None:
+def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, way: TpuEndpoint, said: str, cause: str) -> None:
     told = explain(way, said, tmp_path, tmp_path)
     assert told.startswith("not connected to a TPU (")
     assert f"named by {way.source}): " in told

@@ -10,8 +10,8 @@ import textual.pilot
 from textual._context import active_app
 
 from accel_engine.run import RunList
-from accel_tui.run import follow
-from accel_tui.widgets.runs.table import RunsTable
+from accel_tui.run import run_follower
+from accel_tui.widgets.runs.runs_table import RunsTable
 from tui.fake_engine import close_all
 
 
@@ -65,5 +65,5 @@ def _no_engine_stays() -> Iterator[None]:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who follows a run looks more often than people could see."""
-    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "STATUS_SECONDS", 0.05)
+    monkeypatch.setattr(run_follower, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(run_follower, "STATUS_SECONDS", 0.05)

@@ -35,7 +35,7 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
-from accel_engine.run.making import put
+from accel_engine.run.creation import put
 from accel_engine.run.schema import connect
 
 GIB = 1 << 30

@@ -12,10 +12,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from accel_engine.devices.reading import Part, Reading, Sample
+from accel_engine.devices.reading import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
 from accel_engine.plan import SPECS
-from accel_engine.run.inside import Examined, Intake, Judged, Layer, LayerTable
+from accel_engine.run.diagnostics import EvaluationReport, InputSpec, Layer, LayerTable, SamplePrediction
 from accel_engine.run.schema import connect
 from accel_engine.text import is_seen
 from tui.fake_engine import FakeEngine
@@ -89,7 +89,7 @@ def make_run(*, ended: bool = True, plan: bool = True) -> FakeEngine:
 
 
 def _sample(engine: FakeEngine, device: str) -> None:
-    parts = (Part(HOSTILE, HOSTILE, 1, 2),)
+    parts = (CountedItem(HOSTILE, HOSTILE, 1, 2),)
     names = ("processes", "instances", "throttling")
     readings = {
         **{name: Reading.missing(HOSTILE, HOSTILE) for name in ("utilization", "memory_used", "power", HOSTILE)},
@@ -102,10 +102,10 @@ def _sample(engine: FakeEngine, device: str) -> None:
 def _look_inside(engine: FakeEngine) -> None:
     counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
     names = (HOSTILE, f"b{HOSTILE}")
-    worst = (Judged(0, 1, 0, 0.9, 0.1),)
-    engine.writer.keep(Examined(7, names, counts, worst, pictures, HOSTILE), 150)
+    worst = (SamplePrediction(0, 1, 0, 0.9, 0.1),)
+    engine.writer.keep(EvaluationReport(7, names, counts, worst, pictures, HOSTILE), 150)
     engine.writer.keep(LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0)
-    engine.writer.keep(Intake((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
+    engine.writer.keep(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
 
 
 def _label(directory: Path, *, plan: bool) -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.plan import Plan
-from accel_engine.run.making import create_worker
+from accel_engine.run.creation import create_worker
 from accel_engine.run.schema import connect
 from tui.fake_engine import FakeEngine
 

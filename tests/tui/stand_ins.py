@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+from accel_engine.devices.reading import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.launch import Description, EngineState
 from accel_engine.plan import Plan
 from accel_tui.app import AccelApp
@@ -17,7 +17,7 @@ GIB = 1 << 30
 
 MACHINE = Inventory(
     (Device("cpu:0", "cpu", "AMD EPYC 7B13", 16 * GIB, 4),),
-    (Absence("gpu", "no NVIDIA driver"), Absence("tpu", "no TPU chip")),
+    (UnavailableKind("gpu", "no NVIDIA driver"), UnavailableKind("tpu", "no TPU chip")),
 )
 
 READINGS = {

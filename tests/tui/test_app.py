@@ -14,19 +14,19 @@ from accel_engine.events import Outcome
 from accel_engine.launch import Installation
 from accel_engine.plan import Plan
 from accel_tui import app as app_module
-from accel_tui.look.theme import DARK, LIGHT
-from accel_tui.screens.ask import AskScreen
-from accel_tui.screens.inside import InsideScreen
-from accel_tui.screens.plan import PlanScreen
-from accel_tui.screens.run import RunScreen
-from accel_tui.screens.runs import RunsScreen
+from accel_tui.appearance.theme import DARK, LIGHT
+from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ async def test_there_is_one_screen_of_a_kind(ended: Path) -> None:
             app.show_run(ended)
             await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
             app.show_run(ended)
-        assert [type(screen) for screen in app.screen_stack] == [PlanScreen, RunsScreen, RunScreen]
+        assert [type(screen) for screen in app.screen_stack] == [NewRunScreen, RunsScreen, RunScreen]
         app.show_plan()
-        assert [type(screen) for screen in app.screen_stack] == [PlanScreen]
+        assert [type(screen) for screen in app.screen_stack] == [NewRunScreen]
 
 
 async def test_garbage_is_collected_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ async def asked(key: str) -> AsyncIterator[tuple[StubApp, Pilot[None], Path]]:
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "training")
         await pilot.press(key)
-        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        await until(pilot, lambda: isinstance(app.screen, QuestionScreen), "the question")
         yield app, pilot, engine.directory
     engine.close()
 
@@ -123,13 +123,13 @@ async def asked(key: str) -> AsyncIterator[tuple[StubApp, Pilot[None], Path]]:
 async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
     async with asked("ctrl+c") as (app, pilot, directory):
         await pilot.press("ctrl+c")
-        assert isinstance(app.screen, AskScreen)
+        assert isinstance(app.screen, QuestionScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         app.show_inside(directory)
-        await until(pilot, lambda: isinstance(app.screen, InsideScreen), "the inside")
+        await until(pilot, lambda: isinstance(app.screen, DiagnosticsScreen), "the inside")
         await pilot.press("ctrl+c")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen), "the question")
+        await until(pilot, lambda: isinstance(app.screen, QuestionScreen), "the question")
         assert not app._exit
         assert not app._notifications
 

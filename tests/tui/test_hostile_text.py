@@ -7,7 +7,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from accel_engine.devices.reading import Absence, Device, Inventory
+from accel_engine.devices.reading import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
 from accel_engine.launch import Description, EngineState
 from accel_tui import messages
@@ -19,7 +19,7 @@ from tui.stand_ins import StubApp, StubEngine, shows, text_of, until
 
 MACHINE = Inventory(
     (Device("cpu:0", "cpu", HOSTILE, 1 << 30, 4), Device("gpu:0", "gpu", HOSTILE, 1 << 30)),
-    (Absence("tpu", HOSTILE),),
+    (UnavailableKind("tpu", HOSTILE),),
 )
 
 WALKS = {

@@ -13,20 +13,20 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.run import RunReader, RunWriter, Update
-from accel_engine.run.home import LOCK
+from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize
-from accel_engine.run.making import create_recorded
+from accel_engine.run.paths import LOCK
 from accel_tui.cli import main
-from accel_tui.cli.wording import worded
+from accel_tui.cli.event_text import worded
 from accel_tui.plan.starting import resume
-from accel_tui.run.fold import fold
+from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
-from accel_tui.screens.run import RunScreen
-from accel_tui.widgets.pieces import plain
-from accel_tui.widgets.run.facts import RunFacts
-from accel_tui.widgets.run.outcome import RunOutcome
+from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.run.phase_line import progress
-from accel_tui.widgets.runs.detail import RunDetail
+from accel_tui.widgets.run.run_details import RunDetails
+from accel_tui.widgets.run.run_outcome import RunOutcome
+from accel_tui.widgets.runs.selected_run import SelectedRun
+from accel_tui.widgets.styled_text import plain
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 
@@ -83,7 +83,7 @@ def state(directory: Path) -> RunState:
 
 
 def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
-    facts = RunFacts().words(state).plain
+    facts = RunDetails().words(state).plain
     assert "python train.py --fast" in facts
     assert "None" not in facts
     assert "classes" not in facts
@@ -118,7 +118,7 @@ async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume
     screen = RunScreen(directory)
     screen.set_reactive(RunScreen.state, state)
     assert not screen.check_action("take_up", ())
-    detail, outcome = RunDetail(), RunOutcome()
+    detail, outcome = SelectedRun(), RunOutcome()
     detail.tell(summarize(directory))
     told = (str(detail.content), outcome.words(state).plain, capfd.readouterr().err)
     for words in told:

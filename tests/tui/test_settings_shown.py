@@ -8,20 +8,20 @@ import pytest
 from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui.app import AccelApp
-from accel_tui.settings import settings as user
-from accel_tui.settings.settings import Settings, Source
+from accel_tui.settings import user_settings as user
+from accel_tui.settings.user_settings import Settings, SettingSource
 from accel_tui.terminal.canvas import Canvas
-from accel_tui.terminal.painting import pieces
+from accel_tui.terminal.incremental_app import pieces
+from accel_tui.widgets.custom_keys import custom_keys
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.plan.plan_form import PlanForm
-from accel_tui.widgets.rebound import rebound
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, StubEngine, StubSampler, shows, until
 
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     return
 
 
@@ -72,7 +72,7 @@ async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
 
 
 async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:
-    source = Source(Path("s.toml"), {"keys.run.puase": 3, "keys.run.stop": 4})
+    source = SettingSource(Path("s.toml"), {"keys.run.puase": 3, "keys.run.stop": 4})
     app = SettledApp(Settings(keys={"run.puase": "f9", "run.stop": "p"}, source=source))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.refusal, "the refusal")
@@ -98,7 +98,7 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    app = SettledApp(Settings(source=Source(tmp_path / "file" / "settings.toml")))
+    app = SettledApp(Settings(source=SettingSource(tmp_path / "file" / "settings.toml")))
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await shows(pilot, "Start")
         app.keep_theme()
@@ -130,5 +130,5 @@ async def test_keys_are_said_beside_what_they_do_as_they_are_settled() -> None:
         await shows(pilot, "Start")
         app.show_run(engine.directory)
         await shows(pilot, "f8 cursor", "L log")
-        assert rebound(app.screen.query_one(LogView)) == {"search": "^f"}
+        assert custom_keys(app.screen.query_one(LogView)) == {"search": "^f"}
     engine.close()

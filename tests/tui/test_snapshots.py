@@ -24,10 +24,10 @@ from accel_engine import launch
 from accel_engine.events import Outcome
 from accel_engine.launch import Installation
 from accel_engine.plan import Plan
-from accel_engine.run import making
-from accel_engine.run.inside import Examined, Judged
-from accel_engine.run.labels import retag
-from accel_tui.screens.compare import CompareScreen
+from accel_engine.run import creation
+from accel_engine.run.annotations import set_tags
+from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
+from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
 from tui.fake_engine import FakeEngine
@@ -61,9 +61,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     one, draw = Clock(), random.Random(0)
     monkeypatch.setattr(time, "time", one.time)
     monkeypatch.setattr(socket, "gethostname", lambda: "lab")
-    monkeypatch.setattr(making, "secrets", SimpleNamespace(choice=draw.choice))
+    monkeypatch.setattr(creation, "secrets", SimpleNamespace(choice=draw.choice))
     monkeypatch.setattr(top_bar, "__version__", "0.0.0")
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield one
@@ -95,20 +95,20 @@ def runs(clock: Clock) -> Iterator[dict[str, FakeEngine]]:
         "gentle": trained(clock, Plan(name="gentle", epochs=3, learning_rate=1e-4), outcome=Outcome.FINISHED),
         "live": trained(clock, Plan(name="live", epochs=5, batch_size=32)),
     }
-    retag(made["flat"].directory, ["paper"])
+    set_tags(made["flat"].directory, ["paper"])
     made["live"].writer.keep(_examined(), 300)
     yield made
     for engine in made.values():
         engine.close()
 
 
-def _examined() -> Examined:
+def _examined() -> EvaluationReport:
     counts = np.diag(np.full(10, 34)).astype(np.int64)
     counts[3, 5] += 7
     counts[8, 1] += 2
-    worst = tuple(Judged(row, 3, 5, 0.9 - 0.01 * row, 0.01 * (row + 1)) for row in range(7))
+    worst = tuple(SamplePrediction(row, 3, 5, 0.9 - 0.01 * row, 0.01 * (row + 1)) for row in range(7))
     names = tuple(str(digit) for digit in range(10))
-    return Examined(int(counts.sum()), names, counts, worst, None, "there are no pictures of these")
+    return EvaluationReport(int(counts.sum()), names, counts, worst, None, "there are no pictures of these")
 
 
 @asynccontextmanager

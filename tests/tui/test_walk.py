@@ -8,12 +8,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from accel_engine.run.inside import Examined, Judged, Layer, LayerTable
-from accel_tui.commands import KeyCommands
-from accel_tui.look.theme import ANSI, LIGHT
-from accel_tui.screens.help import KeyRows
-from accel_tui.screens.run import RunScreen
-from accel_tui.settings.settings import Settings
+from accel_engine.run.diagnostics import EvaluationReport, Layer, LayerTable, SamplePrediction
+from accel_tui.appearance.theme import ANSI, LIGHT
+from accel_tui.palette import KeyCommands
+from accel_tui.screens.help_screen import KeyRows
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.settings.user_settings import Settings
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -43,7 +43,9 @@ def engine() -> FakeEngine:
     for _ in range(2):
         engine = FakeEngine().begin().build().train(150)
         counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
-        engine.writer.keep(Examined(7, ("cat", "dog"), counts, (Judged(0, 1, 0, 0.9, 0.1),), pictures), 150)
+        engine.writer.keep(
+            EvaluationReport(7, ("cat", "dog"), counts, (SamplePrediction(0, 1, 0, 0.9, 0.1),), pictures), 150
+        )
         engine.writer.keep(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
         engine.end()
         (engine.directory / "log.txt").write_text("begun\nended\n")

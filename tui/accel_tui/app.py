@@ -22,20 +22,20 @@ from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_line
 from accel_tui import messages
-from accel_tui.commands import KeyCommands
+from accel_tui.appearance.theme import DARK, THEMES, other
 from accel_tui.engines import EngineApp
-from accel_tui.look.theme import DARK, THEMES, other
+from accel_tui.palette import KeyCommands
 from accel_tui.sampling import MakeSampler
-from accel_tui.screens.help import HelpScreen
-from accel_tui.screens.plan import PlanScreen
-from accel_tui.screens.too_small import TooSmallScreen, too_small
-from accel_tui.settings.places import settings_path
-from accel_tui.settings.settings import Settings, SettingsError
-from accel_tui.terminal.announcer import Announcer
-from accel_tui.terminal.leaving import LeavingApp
+from accel_tui.screens.help_screen import HelpScreen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.too_small_screen import TooSmallScreen, too_small
+from accel_tui.settings.paths import settings_path
+from accel_tui.settings.user_settings import Settings, SettingsError
+from accel_tui.terminal.notifications import Notifier
+from accel_tui.terminal.safe_unmount import SafeUnmountApp
 
 if TYPE_CHECKING:
-    from accel_tui.widgets.runs.table import RunsTable
+    from accel_tui.widgets.runs.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
 
@@ -48,7 +48,7 @@ GARBAGE_OBJECTS = 10_000
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(LeavingApp, EngineApp):
+class AccelApp(SafeUnmountApp, EngineApp):
     """The dashboard.
 
     It owns the screens; its base classes have the devices and the engine, which outlive them. Whatever blocks is
@@ -108,14 +108,14 @@ class AccelApp(LeavingApp, EngineApp):
         make_sampler: MakeSampler | None = None,
     ) -> None:
         # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
-        sheets = ("app.tcss", "screens/run.tcss" if open_run else "screens/plan.tcss")
+        sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
         super().__init__(
             [_HERE / sheet for sheet in sheets],
             make_engine=make_engine,
             make_sampler=make_sampler or (lambda tell: Sampler(tell, interval=settings.devices)),
         )
         self.settings = settings
-        self.announcer = Announcer(self.send, settings, os.environ)
+        self.announcer = Notifier(self.send, settings, os.environ)
         self.refusal: SettingsError | None = None
         """Why the program leaves again, where its settings are the reason."""
         self._open_run = open_run
@@ -124,7 +124,7 @@ class AccelApp(LeavingApp, EngineApp):
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
         self.set_keymap(dict(settings.keys))
         if settings.glyphs == "ascii":
-            from accel_tui.look.glyphs import to_ascii
+            from accel_tui.appearance.glyphs import to_ascii
 
             self._canvas.spell = to_ascii
 
@@ -132,7 +132,7 @@ class AccelApp(LeavingApp, EngineApp):
         """The form, or the run that was asked for."""
         if self._open_run is None:
             return self._make_plan_screen()
-        from accel_tui.screens.run import RunScreen  # as below
+        from accel_tui.screens.run_screen import RunScreen  # as below
 
         return self._fitted(RunScreen(self._open_run))
 
@@ -196,7 +196,7 @@ class AccelApp(LeavingApp, EngineApp):
 
     def keep_theme(self) -> None:
         """Write the theme into the user's settings."""
-        from accel_tui.settings.keeping import keep  # seldom wanted
+        from accel_tui.settings.settings_editor import keep  # seldom wanted
 
         file = self.settings.source.path or settings_path()
         try:
@@ -216,22 +216,22 @@ class AccelApp(LeavingApp, EngineApp):
 
     def show_plan(self, plan: Plan | None = None) -> None:
         """Go to the form; fill it in from a plan if one is given. There is at most one screen of each kind."""
-        if not self._go_back_to(PlanScreen):
+        if not self._go_back_to(NewRunScreen):
             # Later, from the app's own message loop: only there can the screen be bound to the app's state.
             self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
-        elif plan is not None and isinstance(self.screen, PlanScreen):
+        elif plan is not None and isinstance(self.screen, NewRunScreen):
             self.screen.load(plan)
 
     def show_runs(self) -> None:
         """Go to the list of runs."""
-        from accel_tui.screens.runs import RunsScreen  # as below
+        from accel_tui.screens.runs_screen import RunsScreen  # as below
 
         if not self._go_back_to(RunsScreen):
             self.push_screen(self._fitted(RunsScreen()))
 
     def show_run(self, directory: Path) -> None:
         """Go to a run."""
-        from accel_tui.screens.run import RunScreen  # as below
+        from accel_tui.screens.run_screen import RunScreen  # as below
 
         self._go_back_to(RunScreen)
         shown = self.screen
@@ -244,15 +244,15 @@ class AccelApp(LeavingApp, EngineApp):
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Lay runs side by side."""
-        from accel_tui.screens.compare import CompareScreen  # as below
+        from accel_tui.screens.compare_screen import CompareScreen  # as below
 
         self.push_screen(self._fitted(CompareScreen(directories)))
 
     def show_inside(self, directory: Path) -> None:
         """Show what a run looks like inside."""
-        from accel_tui.screens.inside import InsideScreen  # as below
+        from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # as below
 
-        self.push_screen(self._fitted(InsideScreen(directory)))
+        self.push_screen(self._fitted(DiagnosticsScreen(directory)))
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Go to a run that was chosen from a list; say why one cannot be read."""
@@ -270,12 +270,12 @@ class AccelApp(LeavingApp, EngineApp):
             screen.add_class(max(point for point in breakpoints if point[0] <= cells)[1])
         return screen
 
-    def _make_plan_screen(self, plan: Plan | None = None) -> PlanScreen:
-        return self._fitted(PlanScreen(plan or self.defaults)).data_bind(
+    def _make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
+        return self._fitted(NewRunScreen(plan or self.defaults)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
             AccelApp.lists_runs,
-            AccelApp.engine_words,
+            AccelApp.engine_status,
             AccelApp.ready_engine,
             AccelApp.is_starting,
             AccelApp.start_problem,
@@ -300,19 +300,19 @@ class AccelApp(LeavingApp, EngineApp):
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_the_rest(self) -> None:
         """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
-        import accel_tui.screens.compare
-        import accel_tui.screens.inside
-        import accel_tui.screens.run
-        import accel_tui.screens.runs
-        import accel_tui.widgets.runs.table  # noqa: F401
+        import accel_tui.screens.compare_screen
+        import accel_tui.screens.diagnostics_screen
+        import accel_tui.screens.run_screen
+        import accel_tui.screens.runs_screen
+        import accel_tui.widgets.runs.runs_table  # noqa: F401
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
         self.post_message(messages.RestImported(self.stylesheet.parse_ahead(sheets)))
         self.stylesheet.know(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
         if self.settings.keys:
-            from accel_tui.settings import nameable
+            from accel_tui.settings import keymap
 
-            if mistakes := nameable.key_mistakes(self.settings):
+            if mistakes := keymap.key_mistakes(self.settings):
                 self.post_message(messages.SettingsRefused(SettingsError(mistakes)))
 
     @on(messages.RestImported)

@@ -13,8 +13,8 @@ from accel_engine.launch import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable
 from accel_tui import messages
+from accel_tui.formatting.engine_status import engine_status
 from accel_tui.sampling import MakeSampler, SamplingApp
-from accel_tui.words.engine_words import engine_words
 
 
 class EngineApp(SamplingApp):
@@ -26,7 +26,7 @@ class EngineApp(SamplingApp):
         make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
     """
 
-    engine_words: reactive[str] = reactive("", repaint=False)
+    engine_status: reactive[str] = reactive("", repaint=False)
     """What the warm engine does, for the user."""
 
     ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
@@ -80,7 +80,7 @@ class EngineApp(SamplingApp):
 
     @on(messages.EngineChanged)
     def _show_engine(self, event: messages.EngineChanged) -> None:
-        self.engine_words = printable(engine_words(self._engine) if self._engine else event.problem)
+        self.engine_status = printable(engine_status(self._engine) if self._engine else event.problem)
         self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
 
     def start_run(self, plan: Plan) -> None:

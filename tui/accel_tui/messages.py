@@ -8,18 +8,18 @@ from textual.message import Message
 
 from accel_engine.devices.reading import Inventory, Sample
 from accel_engine.launch import WarmEngine
-from accel_tui.settings.settings import SettingsError
+from accel_tui.settings.user_settings import SettingsError
 
 
 @dataclass
-class DevicesFound(Message):
+class DevicesDetected(Message):
     """The machine was looked over."""
 
     inventory: Inventory
 
 
 @dataclass
-class DevicesRead(Message):
+class DevicesSampled(Message):
     """Devices were read."""
 
     samples: tuple[Sample, ...]

@@ -11,13 +11,13 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.reading import Inventory, Sample
 from accel_engine.text import printable_fields
 from accel_tui import messages
-from accel_tui.run.meter import Meter, record
-from accel_tui.terminal.painting import PaintingApp
+from accel_tui.run.device_meter import Meter, record
+from accel_tui.terminal.incremental_app import IncrementalApp
 
 MakeSampler = Callable[[Callable[[tuple[Sample, ...]], None]], Sampler]
 
 
-class SamplingApp(PaintingApp):
+class SamplingApp(IncrementalApp):
     """Has the machine's devices found and read in threads of their own.
 
     Args:
@@ -51,21 +51,21 @@ class SamplingApp(PaintingApp):
         self._sampler.start()
         if self._leaving.is_set():
             self._sampler.stop()
-        self.post_message(messages.DevicesFound(self._sampler.inventory))
+        self.post_message(messages.DevicesDetected(self._sampler.inventory))
 
     def _tell(self, samples: tuple[Sample, ...]) -> None:
-        self.post_message(messages.DevicesRead(samples))
+        self.post_message(messages.DevicesSampled(samples))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
     def _find_devices(self, sampler: Sampler) -> None:
-        self.post_message(messages.DevicesFound(sampler.inventory))
+        self.post_message(messages.DevicesDetected(sampler.inventory))
 
-    @on(messages.DevicesFound)
-    def _take_inventory(self, event: messages.DevicesFound) -> None:
+    @on(messages.DevicesDetected)
+    def _take_inventory(self, event: messages.DevicesDetected) -> None:
         self.inventory = printable_fields(event.inventory)
 
-    @on(messages.DevicesRead)
-    def _take_samples(self, event: messages.DevicesRead) -> None:
+    @on(messages.DevicesSampled)
+    def _take_samples(self, event: messages.DevicesSampled) -> None:
         self.meters = record(self.meters, event.samples)
         known = {device.id for device in self.inventory.devices} if self.inventory else set()
         if self._sampler and known and any(sample.device not in known for sample in event.samples):

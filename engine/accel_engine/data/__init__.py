@@ -8,19 +8,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accel_engine.data.entry import DataEntry
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.errors import PlanError
 from accel_engine.registry import suggestion
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
 
-__all__ = ["CATALOGUE", "DataEntry", "find", "load", "parse_size", "survey"]
+__all__ = ["CATALOGUE", "DatasetEntry", "find", "load", "parse_size", "survey"]
 
-CATALOGUE: dict[str, DataEntry] = {
+CATALOGUE: dict[str, DatasetEntry] = {
     entry.name: entry
     for entry in (
-        DataEntry(
+        DatasetEntry(
             "digits",
             "Handwritten digits, 8x8, included, needs no network",
             "digits",
@@ -29,7 +29,7 @@ CATALOGUE: dict[str, DataEntry] = {
             1437,
             360,
         ),
-        DataEntry(
+        DatasetEntry(
             "synthetic",
             "Random images of any shape, for measuring",
             "synthetic",
@@ -38,12 +38,12 @@ CATALOGUE: dict[str, DataEntry] = {
             10_000,
             1_000,
         ),
-        DataEntry("mnist", "Handwritten digits, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
-        DataEntry("fashion_mnist", "Articles of clothing, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
-        DataEntry(
+        DatasetEntry("mnist", "Handwritten digits, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry("fashion_mnist", "Articles of clothing, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry(
             "cifar10", "Colour photographs of 10 things, 32x32", "keras_dataset", (32, 32, 3), 10, 50_000, 10_000
         ),
-        DataEntry(
+        DatasetEntry(
             "cifar100", "Colour photographs of 100 things, 32x32", "keras_dataset", (32, 32, 3), 100, 50_000, 10_000
         ),
     )
@@ -53,7 +53,7 @@ CATALOGUE: dict[str, DataEntry] = {
 _SYNTHETIC = re.compile(r"synthetic(?::(\d+(?:x\d+)*)(?::(\d+)(?::(\d+))?)?)?")
 
 
-def find(spec: str) -> DataEntry:
+def find(spec: str) -> DatasetEntry:
     """Find what a plan's ``data`` refers to, without reading it.
 
     Args:
@@ -73,15 +73,15 @@ def find(spec: str) -> DataEntry:
     if path.suffix == ".npz":
         if not path.is_file():
             raise PlanError("data", spec, "no such file")
-        return DataEntry(path.stem, f"Arrays of {path.name}", "npz", path=path, numbers=None)
+        return DatasetEntry(path.stem, f"Arrays of {path.name}", "npz", path=path, numbers=None)
     if path.is_dir():
-        return DataEntry(path.resolve().name, f"Images of the folder {path}", "folder", path=path)
+        return DatasetEntry(path.resolve().name, f"Images of the folder {path}", "folder", path=path)
     if "/" in spec or path.exists():
         raise PlanError("data", spec, "is neither an .npz file nor a folder of images")
     raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
 
 
-def survey(entry: DataEntry, image_size: str | None) -> DataEntry:
+def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     """Complete what is known of a dataset by looking into the user's file or folder, not reading its examples.
 
     Args:
@@ -123,7 +123,7 @@ def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
     return dataset
 
 
-def _check_size(entry: DataEntry, image_size: str | None) -> None:
+def _check_size(entry: DatasetEntry, image_size: str | None) -> None:
     if image_size is not None and entry.reader != "folder":
         raise PlanError("image_size", image_size, f"is for a folder of images only; data is {entry.name}")
 
@@ -141,7 +141,7 @@ def parse_size(text: str) -> tuple[int, int]:
     return size
 
 
-def _synthetic(spec: str) -> DataEntry:
+def _synthetic(spec: str) -> DatasetEntry:
     match = _SYNTHETIC.fullmatch(spec)
     default = CATALOGUE["synthetic"]
     shape = tuple(map(int, match[1].split("x"))) if match and match[1] else default.shape
@@ -151,4 +151,4 @@ def _synthetic(spec: str) -> DataEntry:
         raise PlanError(
             "data", spec, "must be synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], as in synthetic:224x224x3:1000:512"
         )
-    return DataEntry("synthetic", default.summary, "synthetic", shape, classes, examples, max(1, examples // 10))
+    return DatasetEntry("synthetic", default.summary, "synthetic", shape, classes, examples, max(1, examples // 10))

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Split, split_off
-from accel_engine.data.scaling import Numbers
+from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import DataError
-from accel_engine.models.entry import in_words
+from accel_engine.models.model_entry import shape_text
 
 MOST_CLASSES = 10_000
 """Beyond this, and beyond the number of examples, integer labels are taken to be something else than classes."""
@@ -43,7 +43,7 @@ def from_arrays(
     """
     check_lengths(arrays["x_train"].shape, arrays["y_train"].shape, "x_train", "y_train")
     x, notes = _examples(arrays["x_train"], "x_train")
-    numbers = replace(numbers_of(arrays["x_train"].dtype, arrays["x_train"].shape), declared=images)
+    numbers = replace(value_range(arrays["x_train"].dtype, arrays["x_train"].shape), declared=images)
     y, classes = sparse_labels(arrays["y_train"], "y_train")
     check_classes(classes, "y_train")
     absent = np.setdiff1d(np.arange(classes), y)
@@ -65,13 +65,13 @@ def _validation(arrays: Mapping[str, npt.NDArray[Any]], x_train: npt.NDArray[Any
     x, y = arrays["x_test"], arrays["y_test"]
     check_lengths(x.shape, y.shape, "x_test", "y_test")
     trained = arrays["x_train"]
-    ranges = {(each.dtype.kind == "f", numbers_of(each.dtype, each.shape).largest) for each in (x, trained)}
+    ranges = {(each.dtype.kind == "f", value_range(each.dtype, each.shape).largest) for each in (x, trained)}
     if len(ranges) > 1:
         raise DataError(f"x_train holds {trained.dtype} but x_test {x.dtype}: both must be of one range")
     examples, _ = _examples(x, "x_test")
     if examples.shape[1:] != x_train.shape[1:]:
         raise DataError(
-            f"x_train has examples of {in_words(x_train.shape[1:])} but x_test of {in_words(examples.shape[1:])}"
+            f"x_train has examples of {shape_text(x_train.shape[1:])} but x_test of {shape_text(examples.shape[1:])}"
         )
     labels, found = sparse_labels(y, "y_test")
     if found > classes:
@@ -143,9 +143,9 @@ def _from_one_hot(y: npt.NDArray[Any], name: str) -> npt.NDArray[np.int32]:
     return labels
 
 
-def numbers_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Numbers:
+def value_range(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ValueRange:
     """What is known of the numbers of an array of examples from its type and shape ``(examples, ...)`` alone."""
-    return Numbers.of_array(dtype.name, example_shape(shape))
+    return ValueRange.of_array(dtype.name, example_shape(shape))
 
 
 def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], list[str]]:
@@ -170,7 +170,7 @@ def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], list[st
 
 def _notes_of_range(x: npt.NDArray[Any], name: str) -> list[str]:
     """What is odd about the numbers of examples, where their type and shape decide that they are pixels or not."""
-    numbers = numbers_of(x.dtype, x.shape)
+    numbers = value_range(x.dtype, x.shape)
     high = max(float(x.max()), -float(x.min())) if x.dtype.kind == "f" else int(x.max())
     if numbers.pixels:
         dark = 0 < high < 0.1 * (numbers.largest or 0)

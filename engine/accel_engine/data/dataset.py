@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 
-from accel_engine.data.scaling import Numbers
+from accel_engine.data.pixel_scaling import ValueRange
 
 HELD_SHARE = 0.25
 """Share of the host's free memory that examples may take; beyond it they are read when they are needed."""
@@ -66,7 +66,7 @@ class Dataset:
         classes: Number of classes.
         class_names: One for each class.
         numbers: What is known of the numbers of examples. They are scaled once, if at all, in the training
-            step, so that images lie and travel as bytes; see :mod:`accel_engine.data.scaling`.
+            step, so that images lie and travel as bytes; see :mod:`accel_engine.data.pixel_scaling`.
         notes: What the user should be told.
     """
 
@@ -75,7 +75,7 @@ class Dataset:
     validation: Split | None
     classes: int
     class_names: tuple[str, ...]
-    numbers: Numbers = Numbers()  # noqa: RUF009 (frozen)
+    numbers: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from accel_engine.data.arrays import from_arrays
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.entry import DataEntry
+from accel_engine.data.dataset_entry import DatasetEntry
 
 TRAIN = 1437
 """Digits to train on; the other 360 are for validation."""
@@ -21,7 +21,7 @@ _SHADES = np.rint(np.arange(17) * 255 / 16).astype(np.uint8)
 """The byte of each shade, so that the digits have the range that images of bytes have."""
 
 
-def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     """Read the digits; the split is always the same, so that results can be compared across seeds."""
     del image_size
     with files("accel_engine.data").joinpath("digits.npz").open("rb") as file, np.load(file) as arrays:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
-from accel_engine.data.entry import DataEntry
-from accel_engine.data.folder_tree import Part, grow
-from accel_engine.data.scaling import PIXELS
+from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.folder_tree import SplitFiles, read_splits
+from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError
 
 THREADS = 8
@@ -94,7 +94,7 @@ def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArra
         return pixels
 
 
-def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     """Read a folder of images; held in memory when they fit there, else read as they are needed.
 
     Args:
@@ -105,9 +105,9 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
     Raises:
         DataError: It is no folder with a folder of images per class, or an image cannot be read.
     """
-    tree = grow(entry, image_size)
+    tree = read_splits(entry, image_size)
 
-    def split(part: Part) -> Split:
+    def split(part: SplitFiles) -> Split:
         lazy = ImageFiles(part.files, tree.shape)
         held = fits_in_memory(lazy.nbytes)
         return Split(

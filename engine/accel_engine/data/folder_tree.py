@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from accel_engine.data import parse_size
 from accel_engine.data.dataset import split_off, validation_count
-from accel_engine.data.entry import DataEntry
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.image_header import SUFFIXES, read_header
 from accel_engine.errors import DataError
 
-LOOKED_AT = 64
+HEADERS_READ = 64
 """Images whose headers are read to find the size and the channels of all."""
 
 _TRAIN = ("train", "training")
@@ -24,7 +24,7 @@ _VALIDATION = ("validation", "valid", "val", "test")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SplitFiles:
     """The images of a split.
 
     Attributes:
@@ -35,13 +35,13 @@ class Part:
     files: tuple[Path, ...]
     labels: tuple[int, ...]
 
-    def chosen(self, rows: npt.NDArray[np.intp]) -> "Part":
+    def chosen(self, rows: npt.NDArray[np.intp]) -> "SplitFiles":
         """The images of these rows."""
-        return Part(tuple(self.files[row] for row in rows), tuple(self.labels[row] for row in rows))
+        return SplitFiles(tuple(self.files[row] for row in rows), tuple(self.labels[row] for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ImageFolder:
     """A folder of images by class.
 
     Attributes:
@@ -53,12 +53,12 @@ class Tree:
     """
 
     class_names: tuple[str, ...]
-    train: Part
-    validation: Part | None
+    train: SplitFiles
+    validation: SplitFiles | None
     shape: tuple[int, int, int]
     notes: tuple[str, ...]
 
-    def split(self, seed: int) -> tuple[Part, Part | None]:
+    def split(self, seed: int) -> tuple[SplitFiles, SplitFiles | None]:
         """The images to train on and to validate on."""
         if self.validation is not None:
             return self.train, self.validation
@@ -66,13 +66,13 @@ class Tree:
         return self.train.chosen(chosen), self.train.chosen(apart) if len(apart) else None
 
 
-def survey(entry: DataEntry, image_size: str | None) -> DataEntry:
+def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     """Find shape and counts.
 
     Raises:
         DataError: It is no folder with a folder of images per class.
     """
-    tree = grow(entry, image_size)
+    tree = read_splits(entry, image_size)
     examples = len(tree.train.files)
     if tree.validation is not None:
         validation = len(tree.validation.files)
@@ -88,7 +88,7 @@ def survey(entry: DataEntry, image_size: str | None) -> DataEntry:
     )
 
 
-def grow(entry: DataEntry, image_size: str | None) -> Tree:
+def read_splits(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
     """Look through a folder.
 
     Args:
@@ -114,10 +114,10 @@ def grow(entry: DataEntry, image_size: str | None) -> Tree:
         count, total = validation_count(len(train.files)), len(train.files)
         notes.append(f"{count} of {total} images are split off for validation")
     shape, note = _shape(train.files, image_size)
-    return Tree(names, train, validation, shape, (*notes, *note))
+    return ImageFolder(names, train, validation, shape, (*notes, *note))
 
 
-def _part(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], Part]:
+def _part(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], SplitFiles]:
     """The images below a folder with a folder per class; with known classes, no others may be there."""
     folders = _folders(root)
     layout = "it should have a folder for each class, with images in it"
@@ -138,7 +138,7 @@ def _part(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], Part]:
         labels += [names.index(folder.name)] * len(found)
     if not files:
         raise DataError(f"{root} has no images ({', '.join(SUFFIXES)})")
-    return names, Part(tuple(files), tuple(labels))
+    return names, SplitFiles(tuple(files), tuple(labels))
 
 
 def _folders(root: Path) -> list[Path]:
@@ -159,7 +159,7 @@ def _images(folder: Path) -> list[Path]:
 
 
 def _shape(files: Sequence[Path], image_size: str | None) -> tuple[tuple[int, int, int], list[str]]:
-    headers = [read_header(files[row]) for row in np.linspace(0, len(files) - 1, LOOKED_AT).astype(int)]
+    headers = [read_header(files[row]) for row in np.linspace(0, len(files) - 1, HEADERS_READ).astype(int)]
     channels = max(header.channels for header in headers)
     sizes = Counter((header.height, header.width) for header in headers)
     (height, width), _ = sizes.most_common(1)[0]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from accel_engine.data.arrays import from_arrays
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.entry import DataEntry
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.errors import DataError
 
-PATIENCE = 20.0
+DOWNLOAD_TIMEOUT = 20.0
 """Seconds that the network may be silent."""
 
 _CLASS_NAMES = {
@@ -34,7 +34,7 @@ _CLASS_NAMES = {
 }
 
 
-def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     """Read a dataset from the cache, or download it.
 
     Raises:
@@ -78,7 +78,7 @@ def _alone() -> Iterator[None]:
 def _bounded_wait() -> Iterator[None]:
     """Make a network that swallows packets an error instead of a wait without end."""
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(PATIENCE)
+    socket.setdefaulttimeout(DOWNLOAD_TIMEOUT)
     try:
         yield
     finally:

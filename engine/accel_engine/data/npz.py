@@ -15,11 +15,11 @@ from accel_engine.data.arrays import (
     check_lengths,
     example_shape,
     from_arrays,
-    numbers_of,
     sparse_labels,
+    value_range,
 )
 from accel_engine.data.dataset import Dataset, validation_count
-from accel_engine.data.entry import DataEntry
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.errors import DataError
 
 _NAMES = {
@@ -35,7 +35,7 @@ _MOST_NAMED = 8
 _IN_KERAS_FORM = {"x": "x_train", "y": "y_train"}
 
 
-def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     """Read the arrays.
 
     Args:
@@ -54,7 +54,7 @@ def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
         return replace(dataset, notes=(*dataset.notes, *_unused(file.files, names)))
 
 
-def survey(entry: DataEntry) -> DataEntry:
+def survey(entry: DatasetEntry) -> DatasetEntry:
     """Find shape and counts from the file's headers and its labels, without reading its examples.
 
     Raises:
@@ -80,12 +80,12 @@ def survey(entry: DataEntry) -> DataEntry:
         classes=classes,
         examples=train,
         validation_examples=validation,
-        numbers=numbers_of(dtype, shape),
+        numbers=value_range(dtype, shape),
         notes=unused,
     )
 
 
-def _path(entry: DataEntry) -> Path:
+def _path(entry: DatasetEntry) -> Path:
     assert entry.path is not None  # noqa: S101 (such an entry has one)
     return entry.path
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
-from accel_engine.data.entry import DataEntry
-from accel_engine.data.scaling import PIXELS
+from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.pixel_scaling import PIXELS
 
 BLOCKS = 4
 """Blocks of a prototype along each side."""
@@ -80,7 +80,7 @@ class SyntheticExamples:
         return len(self._own)
 
 
-def read(entry: DataEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     """Make the dataset that an entry describes; held in memory when it fits there, else made as it is needed."""
     del image_size
     shape, classes = entry.shape or (), entry.classes or 0

@@ -1,10 +1,10 @@
 """What hardware is here and how busy it is, without TensorFlow."""
 
-from accel_engine.devices.address import find_by_address
-from accel_engine.devices.reading import Absence, Device, Inventory, Reading, Sample
+from accel_engine.devices.pci_address import find_by_address
+from accel_engine.devices.reading import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.sampler import Sampler
 
-__all__ = ["Absence", "Device", "Inventory", "Reading", "Sample", "Sampler", "detect", "find_by_address"]
+__all__ = ["Device", "Inventory", "Reading", "Sample", "Sampler", "UnavailableKind", "detect", "find_by_address"]
 
 
 def detect() -> Inventory:

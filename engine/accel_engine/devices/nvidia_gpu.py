@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
-from accel_engine.devices.address import normalise
+from accel_engine.devices.nvidia_messages import reason
 from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
-from accel_engine.devices.nvidia_words import reason
+from accel_engine.devices.pci_address import normalise
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
 _ASLEEP = "asleep to save power; reading would wake it"

@@ -7,8 +7,8 @@ from typing import Any
 
 import psutil
 
-from accel_engine.devices.nvidia_words import throttling
-from accel_engine.devices.reading import Part
+from accel_engine.devices.nvidia_messages import throttling
+from accel_engine.devices.reading import CountedItem
 
 SLOW = 5.0
 """Seconds between two looks at what changes by and by."""
@@ -16,7 +16,7 @@ SLOW = 5.0
 RARE = 30.0
 """Seconds between two looks at what hardly changes, or what takes the driver long to tell."""
 
-Answer = float | tuple[Part, ...]
+QueryValue = float | tuple[CountedItem, ...]
 """A number, or the things that are counted."""
 
 
@@ -31,7 +31,7 @@ class Query:
     """
 
     units: tuple[tuple[str, str], ...]
-    ask: Callable[[Any, Any], tuple[Answer, ...]]
+    ask: Callable[[Any, Any], tuple[QueryValue, ...]]
     every: float = 0.0
 
 
@@ -50,7 +50,7 @@ def _utilization(nvml: Any, gpu: Any) -> tuple[float, float]:
     return float(rates.gpu), float(rates.memory)
 
 
-def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[Part, ...]]:
+def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     try:
         bits = nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)
     except nvml.NVMLError_FunctionNotFound:  # drivers before 535 have it under its old name
@@ -58,7 +58,7 @@ def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[Part, ...]]:
     return (throttling(bits),)
 
 
-def _processes(nvml: Any, gpu: Any) -> tuple[tuple[Part, ...]]:
+def _processes(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     """The programs on a GPU and on the instances that it is split into, the largest first."""
     found: dict[int, int | None] = {}
     # By their versions: the plain names raise something else than NVMLError at an old driver.
@@ -67,7 +67,7 @@ def _processes(nvml: Any, gpu: Any) -> tuple[tuple[Part, ...]]:
         with contextlib.suppress(nvml.NVMLError):  # not told of an instance, nor of GPUs that only compute
             running += nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(handle)
         found |= {process.pid: process.usedGpuMemory for process in running}
-    parts = (Part(_program(pid), str(pid), memory=used) for pid, used in found.items())
+    parts = (CountedItem(_program(pid), str(pid), memory=used) for pid, used in found.items())
     return (tuple(sorted(parts, key=lambda part: -(part.memory or 0))),)
 
 
@@ -79,7 +79,7 @@ def _program(pid: int) -> str:
         return "?"
 
 
-def _instances(nvml: Any, gpu: Any) -> tuple[tuple[Part, ...]]:
+def _instances(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     """The instances that a GPU is split into (MIG), with their memory."""
     current, _ = nvml.nvmlDeviceGetMigMode(gpu)
     if current != nvml.NVML_DEVICE_MIG_ENABLE:
@@ -92,13 +92,13 @@ def uuids(nvml: Any, gpu: Any) -> tuple[str, ...]:
     return tuple(text(nvml.nvmlDeviceGetUUID(handle)) for handle in (gpu, *_instance_handles(nvml, gpu)))
 
 
-def _instance(nvml: Any, handle: Any) -> Part:
+def _instance(nvml: Any, handle: Any) -> CountedItem:
     used = total = None
     with contextlib.suppress(nvml.NVMLError):
         used, total = (int(size) for size in memory(nvml, handle))
     # A full name repeats the GPU's: NVIDIA A100-SXM4-40GB MIG 1g.5gb
     name = text(nvml.nvmlDeviceGetName(handle)).rpartition("MIG ")[2]
-    return Part(f"MIG {name}", text(nvml.nvmlDeviceGetUUID(handle)), used, total)
+    return CountedItem(f"MIG {name}", text(nvml.nvmlDeviceGetUUID(handle)), used, total)
 
 
 def _instance_handles(nvml: Any, gpu: Any) -> Iterable[Any]:

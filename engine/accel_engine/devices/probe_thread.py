@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from accel_engine import clock
-from accel_engine.devices.reading import Absence, Inventory, Probe, Reading, Sample
+from accel_engine.devices.reading import Inventory, Probe, Reading, Sample, UnavailableKind
 
 _Answer = TypeVar("_Answer")
 
@@ -97,7 +97,7 @@ class ProbeThread:
         return not self._ending
 
     def _nothing(self, reason: str) -> Inventory:
-        return Inventory((), (Absence(self._probe.kind, reason),))
+        return Inventory((), (UnavailableKind(self._probe.kind, reason),))
 
     def _missing(self, reason: str) -> tuple[Sample, ...]:
         """The readings of the last answer, with a reason instead of every value."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CountedItem:
     """One of the things that a reading counts: a process on a GPU, an instance that it is split into.
 
     Attributes:
@@ -36,7 +36,7 @@ class Reading:
     value: float | None
     unit: str = ""
     reason: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CountedItem, ...] = ()
 
     @classmethod
     def missing(cls, reason: str, unit: str = "") -> "Reading":
@@ -44,7 +44,7 @@ class Reading:
         return cls(None, unit, reason)
 
     @classmethod
-    def counted(cls, parts: tuple[Part, ...]) -> "Reading":
+    def counted(cls, parts: tuple[CountedItem, ...]) -> "Reading":
         """How many there are of something, and which."""
         return cls(float(len(parts)), parts=parts)
 
@@ -73,7 +73,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
+class UnavailableKind:
     """Why there is no device of a kind.
 
     Attributes:
@@ -90,7 +90,7 @@ class Inventory:
     """The devices of this machine, CPU first, and why other kinds are not there."""
 
     devices: tuple[Device, ...]
-    absences: tuple[Absence, ...] = ()
+    absences: tuple[UnavailableKind, ...] = ()
 
     def of_kind(self, kind: str) -> tuple[Device, ...]:
         """The devices of one kind."""

@@ -111,9 +111,9 @@ class Sampler:
 
 def _all_probes(engine: int | None) -> tuple[Probe, ...]:
     # With the libraries that they read by they are slow to import, and only who samples needs them.
-    from accel_engine.devices.host import HostProbe
-    from accel_engine.devices.nvidia import NvidiaProbe
-    from accel_engine.devices.tpu import TpuProbe
+    from accel_engine.devices.host_probe import HostProbe
+    from accel_engine.devices.nvidia_probe import NvidiaProbe
+    from accel_engine.devices.tpu_probe import TpuProbe
 
     return HostProbe(engine=engine), NvidiaProbe(), TpuProbe()
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.devices.address import normalise
-from accel_engine.devices.reading import Device, Part
+from accel_engine.devices.pci_address import normalise
+from accel_engine.devices.reading import CountedItem, Device
 
 GOOGLE = "0x1ae0"
 """Google's PCI vendor id."""
@@ -76,10 +76,10 @@ class Holders:
         complete: Whether there can be no others: some may be hidden from this user.
     """
 
-    by_node: Mapping[str, tuple[Part, ...]]
+    by_node: Mapping[str, tuple[CountedItem, ...]]
     complete: bool
 
-    def of(self, chip: Chip) -> tuple[Part, ...]:
+    def of(self, chip: Chip) -> tuple[CountedItem, ...]:
         """The programs that hold a chip, each once."""
         return tuple(dict.fromkeys(part for node in chip.nodes for part in self.by_node.get(str(node), ())))
 
@@ -113,7 +113,7 @@ def find_holders(root: Path = Path("/")) -> Holders:
     Args:
         root: Of the file system that holds ``proc``.
     """
-    by_node: dict[str, tuple[Part, ...]] = {}
+    by_node: dict[str, tuple[CountedItem, ...]] = {}
     complete = True
     for process in _processes(root / "proc"):
         try:
@@ -125,7 +125,7 @@ def find_holders(root: Path = Path("/")) -> Holders:
             continue
         for node in links:
             if node.startswith((f"{root / 'dev/accel'}", f"{root / 'dev/vfio'}/")):
-                part = Part(_word(process / "comm") or "a program", process.name)
+                part = CountedItem(_word(process / "comm") or "a program", process.name)
                 by_node[node] = (*by_node.get(node, ()), part)
     return Holders(by_node, complete)
 

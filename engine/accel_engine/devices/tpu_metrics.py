@@ -45,7 +45,7 @@ _RECONNECT = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MetricValues:
     """What is known of one metric.
 
     Attributes:
@@ -59,7 +59,7 @@ class Answer:
     served: bool = True
 
 
-_LATE = Answer(reason="the TPU runtime could not be asked in time")
+_LATE = MetricValues(reason="the TPU runtime could not be asked in time")
 
 
 class RuntimeMetrics:
@@ -96,10 +96,10 @@ class RuntimeMetrics:
                 return
             self._services = tuple(_Service(grpc, f"localhost:{word}") for word in words)
 
-    def read(self) -> Mapping[str, Answer]:
+    def read(self) -> Mapping[str, MetricValues]:
         """Ask for every metric; takes :data:`PATIENCE` at most."""
         if self._broken:
-            return dict.fromkeys(METRICS, Answer(reason=self._broken))
+            return dict.fromkeys(METRICS, MetricValues(reason=self._broken))
         deadline = self._clock() + PATIENCE
         # Those that answered are asked first, so that those that do not cannot keep them waiting.
         for service in sorted(self._services, key=lambda service: service.pause):
@@ -142,7 +142,7 @@ class _Service:
             except TimeoutError:
                 self.pause = min(max(1.0, 2 * self.pause), LONGEST_PAUSE)
                 self._silent_until = clock() + self.pause
-                silence = Answer(reason=f"no answer from the TPU runtime at {self._address}")
+                silence = MetricValues(reason=f"no answer from the TPU runtime at {self._address}")
                 self.answers = {name: answer if answer.values else silence for name, answer in self.answers.items()}
                 return
             if not self.answers[name].served:
@@ -155,30 +155,30 @@ class _Service:
     def close(self) -> None:
         self._channel.close()
 
-    def _ask(self, name: str, timeout: float) -> Answer:
+    def _ask(self, name: str, timeout: float) -> MetricValues:
         """Ask for a metric; raises :class:`TimeoutError` where no answer comes in time."""
         try:
             values = decode(self._call(text_field(1, name), timeout=timeout))
         except MalformedError as error:
-            return Answer(reason=f"the answer of {self._address} cannot be read: {error}")
+            return MetricValues(reason=f"the answer of {self._address} cannot be read: {error}")
         except self._grpc.RpcError as error:
             return self._refused(name, error)
         if not values:
-            return Answer(reason="the TPU runtime tells nothing before a program runs on the chip")
-        return Answer(tuple(value for _, value in sorted(values.items())))
+            return MetricValues(reason="the TPU runtime tells nothing before a program runs on the chip")
+        return MetricValues(tuple(value for _, value in sorted(values.items())))
 
-    def _refused(self, name: str, error: Any) -> Answer:
+    def _refused(self, name: str, error: Any) -> MetricValues:
         codes, code, details = self._grpc.StatusCode, error.code(), error.details() or ""
         if code is codes.DEADLINE_EXCEEDED:
             raise TimeoutError
         if code is codes.UNAVAILABLE and "http" not in details.lower():
-            return Answer(reason=f"no program serves TPU readings at {self._address}", served=False)
+            return MetricValues(reason=f"no program serves TPU readings at {self._address}", served=False)
         if code in {codes.UNAVAILABLE, codes.UNIMPLEMENTED}:
-            return Answer(reason=f"what listens at {self._address} is no TPU runtime; set {PORTS_VARIABLE}")
+            return MetricValues(reason=f"what listens at {self._address} is no TPU runtime; set {PORTS_VARIABLE}")
         if code in {codes.NOT_FOUND, codes.INVALID_ARGUMENT}:
-            return Answer(reason=f"the TPU runtime does not know {name}")
+            return MetricValues(reason=f"the TPU runtime does not know {name}")
         said = f": {details.splitlines()[0]}" if details else ""
-        return Answer(reason=f"the TPU runtime at {self._address} says {code.name}{said}")
+        return MetricValues(reason=f"the TPU runtime at {self._address} says {code.name}{said}")
 
 
 @contextlib.contextmanager
@@ -218,7 +218,7 @@ def decode(answer: bytes) -> dict[int, float]:
     return values
 
 
-def _pooled(answers: list[Answer]) -> Answer:
+def _pooled(answers: list[MetricValues]) -> MetricValues:
     """All values there are; else the most telling reason."""
     values = tuple(value for answer in answers for value in answer.values)
-    return Answer(values) if values else max(answers, key=lambda answer: answer.served)
+    return MetricValues(values) if values else max(answers, key=lambda answer: answer.served)

@@ -4,9 +4,9 @@ Every check has a name that stays, so that scripts and bug reports can rely on i
 subject, or a subject and what of it is looked at: ``tensorflow.import``.
 """
 
-from accel_engine.doctor.catalogue import checks
+from accel_engine.doctor.all_checks import checks
 from accel_engine.doctor.check import Check, Finding, Report, Verdict, failed, passed, warned
-from accel_engine.doctor.examination import examine
+from accel_engine.doctor.check_runner import run_checks
 from accel_engine.doctor.machine import Machine
 
-__all__ = ["Check", "Finding", "Machine", "Report", "Verdict", "checks", "examine", "failed", "passed", "warned"]
+__all__ = ["Check", "Finding", "Machine", "Report", "Verdict", "checks", "failed", "passed", "run_checks", "warned"]

@@ -5,7 +5,7 @@ import queue
 import threading
 from dataclasses import dataclass
 
-from accel_engine.devices.nvidia import NvidiaProbe
+from accel_engine.devices.nvidia_probe import NvidiaProbe
 from accel_engine.devices.reading import Device
 
 PATIENCE = 20.0

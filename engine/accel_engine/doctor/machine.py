@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from accel_engine.doctor.driver import Driver, ask_driver
-from accel_engine.doctor.sight import Sight, look
-from accel_engine.run.home import home
+from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
+from accel_engine.run.paths import home
 
 _Answer = TypeVar("_Answer")
 
@@ -67,7 +67,7 @@ class Machine:
     version: Callable[[str], str] = installed_version
     requirements: Callable[[str], Sequence[str]] = requirements_of
     driver: Callable[[], Driver] = field(default_factory=lambda: once(ask_driver))
-    sight: Callable[[], Sight] = field(default_factory=lambda: once(look))
+    sight: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
 
     @property
     def in_container(self) -> bool:

@@ -4,16 +4,8 @@ Every event is frozen and holds no tensor. :func:`to_json` gives its stored form
 a time, :func:`from_rows` read; :func:`to_wire` gives the form that ``accel-tui train --json`` prints.
 """
 
-from accel_engine.events.basis import (
-    DevicesFound,
-    MicroBatchesTried,
-    ModelBuilt,
-    RunStarted,
-    WorkCounted,
-    WorkersMet,
-    XlaTried,
-)
-from accel_engine.events.course import (
+from accel_engine.events.event import Event, Outcome, Phase
+from accel_engine.events.progress_events import (
     CheckpointSaved,
     CommandAnswered,
     EpochEnded,
@@ -23,8 +15,16 @@ from accel_engine.events.course import (
     Validated,
     Warned,
 )
-from accel_engine.events.event import Event, Outcome, Phase
-from accel_engine.events.forms import KINDS, from_json, from_rows, to_json, to_wire
+from accel_engine.events.serialization import KINDS, from_json, from_rows, to_json, to_wire
+from accel_engine.events.setup_events import (
+    DevicesFound,
+    MicroBatchesTried,
+    ModelBuilt,
+    RunStarted,
+    WorkCounted,
+    WorkersMet,
+    XlaTried,
+)
 
 __all__ = [
     "KINDS",

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_wire
-from accel_engine.run.samples import SampleUnpacker
-from accel_engine.run.source import Source, standing
+from accel_engine.run.bulk_reader import BulkReader, standing
+from accel_engine.run.sample_packing import SampleUnpacker
 
 _EVENTS = 1 << 12
 
@@ -31,7 +31,7 @@ class Table:
     parts: Callable[[], Iterator[list[Column]]]
 
 
-def steps(source: Source) -> Table:
+def steps(source: BulkReader) -> Table:
     """A row a step, counted from 0: when it ended, everything recorded of it, and the pace of its dispatch."""
     names = source.series()
     growth = source.growth()
@@ -49,7 +49,7 @@ def steps(source: Source) -> Table:
     return Table({**places, **measured, "steps_per_second": "float32"}, parts)
 
 
-def validation(source: Source) -> Table:
+def validation(source: BulkReader) -> Table:
     """A row a validation that counts still: the steps taken by then, and every metric."""
     rows = points(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
@@ -60,7 +60,7 @@ def validation(source: Source) -> Table:
     return Table({**types, "seconds": "float64"}, lambda: iter([columns] if rows else []))
 
 
-def samples(source: Source) -> Table:
+def samples(source: BulkReader) -> Table:
     """A row a reading of a device: its value with its unit, or why there is none."""
 
     def parts() -> Iterator[list[Column]]:
@@ -76,7 +76,7 @@ def samples(source: Source) -> Table:
     return Table(types, parts)
 
 
-def events(source: Source) -> Table:
+def events(source: BulkReader) -> Table:
     """A row an event, in order: when, what, and all that it says as a JSON object."""
 
     def parts() -> Iterator[list[Column]]:
@@ -91,7 +91,7 @@ def events(source: Source) -> Table:
     return Table({"time": "float64", "event": "str", "details": "str"}, parts)
 
 
-TABLES: dict[str, Callable[[Source], Table]] = {
+TABLES: dict[str, Callable[[BulkReader], Table]] = {
     "steps": steps,
     "validation": validation,
     "samples": samples,
@@ -100,13 +100,13 @@ TABLES: dict[str, Callable[[Source], Table]] = {
 """What of a run can be had as a table."""
 
 
-def points(source: Source) -> list[Validated]:
+def points(source: BulkReader) -> list[Validated]:
     """The validations of the steps that the run has."""
     said = standing(event for _, event in source.events(0, RunStarted, Validated))
     return [event for event in said if isinstance(event, Validated)]
 
 
-def description(source: Source) -> dict[str, Any]:
+def description(source: BulkReader) -> dict[str, Any]:
     """What a run is: its id, name, status, when it was made, and its plan."""
     info = source.info()
     return {
@@ -128,6 +128,6 @@ def _details(event: Event) -> str:
     return json.dumps({name: value for name, value in to_wire(event).items() if name not in ("event", "time")})
 
 
-def _steps_per_epoch(source: Source) -> int:
+def _steps_per_epoch(source: BulkReader) -> int:
     built = [event for _, event in source.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
     return (built[-1].steps_per_epoch or 0) if built else 0

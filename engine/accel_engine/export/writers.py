@@ -12,14 +12,14 @@ import numpy as np
 from accel_engine.errors import UsageError
 from accel_engine.events import to_wire
 from accel_engine.export.tables import TABLES, Column, description, points, texts
-from accel_engine.run.samples import SampleUnpacker
-from accel_engine.run.source import Source
+from accel_engine.run.bulk_reader import BulkReader
+from accel_engine.run.sample_packing import SampleUnpacker
 
 METADATA = b"accel_tui"
 """Under this key a Parquet file keeps what the run is, as a JSON object."""
 
 
-def write_csv(source: Source, table: str, stream: TextIO) -> int:
+def write_csv(source: BulkReader, table: str, stream: TextIO) -> int:
     """Write a table as CSV, with a header; what is not known is empty, what is no number is ``nan`` or ``inf``.
 
     Args:
@@ -40,7 +40,7 @@ def write_csv(source: Source, table: str, stream: TextIO) -> int:
     return rows
 
 
-def write_json(source: Source, stream: TextIO) -> int:
+def write_json(source: BulkReader, stream: TextIO) -> int:
     """Write all that a run holds as one JSON object; null is what is no number.
 
     Args:
@@ -71,7 +71,7 @@ def write_json(source: Source, stream: TextIO) -> int:
     return count
 
 
-def write_parquet(source: Source, table: str, path: Path) -> int:
+def write_parquet(source: BulkReader, table: str, path: Path) -> int:
     """Write a table as Parquet, with what the run is, and its validations, in the metadata.
 
     Args:
@@ -118,7 +118,7 @@ def _write_items(stream: TextIO, name: str, items: Iterable[str]) -> None:
     stream.write("]")
 
 
-def _samples(source: Source) -> Iterable[str]:
+def _samples(source: BulkReader) -> Iterable[str]:
     for _, samples in source.samples(SampleUnpacker()):
         for sample in samples:
             readings = {}

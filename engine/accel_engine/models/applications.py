@@ -6,7 +6,7 @@ images in [0, 1]; the first generation of EfficientNet always scales by itself.
 
 from collections.abc import Mapping
 
-from accel_engine.models.entry import ModelEntry
+from accel_engine.models.model_entry import ModelEntry
 
 
 def _family(

@@ -9,7 +9,7 @@ import keras
 from accel_engine import models, registry
 from accel_engine.errors import ModelError
 from accel_engine.models import ModelEntry, UserModel
-from accel_engine.models.entry import Shape, in_words
+from accel_engine.models.model_entry import Shape, shape_text
 from accel_engine.models.traits import output_units, overrides_train_step
 from accel_engine.models.user_code import call, reason
 
@@ -72,7 +72,7 @@ def _check_input(model: keras.Model, name: str, shape: Shape) -> None:
     taken = tuple(inputs[0].shape[1:])
     # Keras itself drops a last side of 1 that a model does not want.
     if not any(_matches(taken, given) for given in (shape, shape[:-1] if shape[-1:] == (1,) else shape)):
-        raise ModelError(f"model {name} takes {in_words(taken)}; data has {in_words(shape)}")
+        raise ModelError(f"model {name} takes {shape_text(taken)}; data has {shape_text(shape)}")
 
 
 def _matches(taken: tuple[int | None, ...], given: Shape) -> bool:
@@ -87,7 +87,7 @@ def _build_weights(model: keras.Model, name: str, shape: Shape) -> None:
             model(example)
         model.compute_output_spec(example)
     except Exception as error:
-        raise ModelError(f"model {name} cannot take examples of {in_words(shape)}: {reason(error)}") from error
+        raise ModelError(f"model {name} cannot take examples of {shape_text(shape)}: {reason(error)}") from error
 
 
 def _check_output(model: keras.Model, name: str, shape: Shape, classes: int) -> None:

@@ -1,6 +1,6 @@
 """The engine process: ``python -m accel_engine.process [--run | --predict | --revalidate] [DIRECTORY]``.
 
-With ``--predict`` and ``--revalidate`` it answers one :class:`accel_engine.asking.Question`. With none it is
+With ``--predict`` and ``--revalidate`` it answers one :class:`accel_engine.model_query.ModelQuery`. With none it is
 warm: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON object a
 line, and waits to be handed a run.
 """
@@ -14,13 +14,13 @@ from typing import cast
 
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
-from accel_engine.process import asked, environment
-from accel_engine.process.conductor import Conductor
-from accel_engine.process.importing import TensorFlow
+from accel_engine.process import environment, query_server
+from accel_engine.process.batch_scheduling import set_batch_scheduling
 from accel_engine.process.pipes import become, pipes
-from accel_engine.process.precedence import give_way
+from accel_engine.process.supervisor import EngineSupervisor
+from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm import WarmServer
-from accel_engine.run.home import LOG
+from accel_engine.run.paths import LOG
 
 
 def main() -> int:
@@ -32,27 +32,27 @@ def main() -> int:
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    give_way()  # before there are threads, which take after it
+    set_batch_scheduling()  # before there are threads, which take after it
     # What the user's model prints shall be in the log when it is said, even if the process is killed.
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
-    tensorflow = TensorFlow()
+    tensorflow = TensorFlowImport()
     if arguments.predict:
-        return asked.answer(asked.predict, arguments.predict, tensorflow)
+        return query_server.answer(query_server.predict, arguments.predict, tensorflow)
     if arguments.revalidate:
-        return asked.answer(asked.revalidate, arguments.revalidate, tensorflow)
+        return query_server.answer(query_server.revalidate, arguments.revalidate, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:
             return 0
     try:
-        outcome = Conductor(directory, tensorflow).conduct()
+        outcome = EngineSupervisor(directory, tensorflow).conduct()
     except AccelError as error:
         print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
         return 1
     return 1 if outcome is Outcome.FAILED else 0
 
 
-def _wait_for_run(tensorflow: TensorFlow) -> Path | None:
+def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
     """Serve the dashboard until it hands over a run, then let go of it."""
     requests, replies = pipes()
     server = WarmServer(tensorflow, replies)

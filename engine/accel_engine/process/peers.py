@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from accel_engine import strategies
-from accel_engine.cluster import LOCAL, Cluster
+from accel_engine.cluster_spec import LOCAL, ClusterSpec
 from accel_engine.launch import start
 from accel_engine.plan import Plan
-from accel_engine.run.making import create_worker
+from accel_engine.run.creation import create_worker
 
 JOIN_SECONDS = 180.0
 """How long the others may take to come, unless ``ACCEL_TUI_JOIN_SECONDS`` says otherwise."""
@@ -92,7 +92,7 @@ class LocalWorkers:
             held.close()
 
 
-def environment(cluster: Cluster) -> dict[str, str]:
+def environment(cluster: ClusterSpec) -> dict[str, str]:
     """What tells a process of this machine which part of a cluster it is."""
     return {"TF_CONFIG": cluster.to_tf_config()} | ({LOCAL: "1"} if cluster.local else {})
 
@@ -113,7 +113,7 @@ class PeerWatch:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterSpec,
         on_change: Callable[[str], None],
         on_loss: Callable[[str], None] = lambda _: None,
         join_seconds: float | None = None,
@@ -173,7 +173,7 @@ class PeerWatch:
     def _look(self) -> None:
         for name, address in self._peers.items():
             now = time.monotonic()
-            accepts, answers = _knock(address)
+            accepts, answers = _probe(address)
             if accepts:
                 self._came.add(name)
                 self._seen[name] = now
@@ -201,12 +201,12 @@ class PeerWatch:
             self.problem = said
 
 
-def _local_cluster(addresses: tuple[str, ...], *, coordinated: bool) -> Cluster:
+def _local_cluster(addresses: tuple[str, ...], *, coordinated: bool) -> ClusterSpec:
     """The processes of a plan on this machine, as its chief sees them: the one that asks."""
     if not coordinated:
-        return Cluster(addresses, local=True)
+        return ClusterSpec(addresses, local=True)
     coordinator, server, *workers = addresses
-    return Cluster(tuple(workers), (server,), role="chief", coordinator=coordinator, local=True)
+    return ClusterSpec(tuple(workers), (server,), role="chief", coordinator=coordinator, local=True)
 
 
 def _join_seconds() -> float:
@@ -215,7 +215,7 @@ def _join_seconds() -> float:
     return JOIN_SECONDS
 
 
-def _knock(address: str) -> tuple[bool, bool]:
+def _probe(address: str) -> tuple[bool, bool]:
     """Whether somebody takes connections there, as a process does by the system alone, and says a word by itself."""
     host, _, port = address.rpartition(":")
     accepts = answers = False

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from accel_engine.errors import AccelError
-from accel_engine.launch import installation, versions
+from accel_engine.launch import find_installation, versions
 from accel_engine.models import ModelEntry, find
 from accel_engine.plan import Plan
-from accel_engine.process.importing import TensorFlow
+from accel_engine.process.tensorflow_import import TensorFlowImport
 
 
 class WarmServer:
@@ -31,10 +31,10 @@ class WarmServer:
             TensorFlow's devices were touched; a fresh one has to take its place.
     """
 
-    def __init__(self, tensorflow: TensorFlow, replies: TextIO) -> None:
+    def __init__(self, tensorflow: TensorFlowImport, replies: TextIO) -> None:
         self._tensorflow = tensorflow
         self._replies = replies
-        self._claims = installation().distribution == "tensorflow-tpu"
+        self._claims = find_installation().distribution == "tensorflow-tpu"
         self._asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._serving = True
@@ -82,7 +82,7 @@ class WarmServer:
         try:
             plan = Plan.from_mapping(values)
             self._tensorflow.wait()
-            from accel_engine.training.describe import describe
+            from accel_engine.training.model_size import describe
 
             return describe(plan)
         except AccelError as error:
@@ -94,7 +94,7 @@ class WarmServer:
     def _is_spent(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
             return False  # nothing was built
-        from accel_engine.training.describe import is_untouched
+        from accel_engine.training.model_size import is_untouched
 
         try:
             own = not isinstance(find(values["model"]), ModelEntry)

@@ -14,7 +14,7 @@ from typing import Any
 import keras
 
 from accel_engine.events import Outcome
-from accel_engine.recording.guarding import describe
+from accel_engine.recording.error_guard import describe
 
 
 class FitCall:

@@ -7,9 +7,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from accel_engine.recording.guarding import known
-from accel_engine.recording.recovery import Values
-from accel_engine.recording.schedules import Schedule
+from accel_engine.recording.error_guard import value_or_none
+from accel_engine.recording.rate_schedule import RateSchedule
+from accel_engine.recording.running_means import Values
 from accel_engine.run.schema import LEARNING_RATE, series_name
 
 FIRST_READS = 10
@@ -52,7 +52,7 @@ class LearningRates:
             step: The batch's first step, counted from the last look.
         """
         for followed in self._followed.values():
-            known(followed.read, step)
+            value_or_none(followed.read, step)
         self.due = self._changing
 
     def take(self, model: Any, steps: int) -> dict[str, Rates]:
@@ -66,7 +66,7 @@ class LearningRates:
         found: dict[str, Rates] = {}
         for name, optimizer in _optimizers(model).items():
             if followed := self._followed.get(name):
-                rates = known(followed.take, optimizer, steps)
+                rates = value_or_none(followed.take, optimizer, steps)
                 if rates is not None:
                     found[self._named(name)] = rates
         self.due = self.due or self._changing
@@ -92,7 +92,7 @@ class LearningRates:
 
     def _find(self, model: Any) -> None:
         for name, optimizer in _optimizers(model).items():
-            if name not in self._followed and (followed := known(_Followed, optimizer)):
+            if name not in self._followed and (followed := value_or_none(_Followed, optimizer)):
                 self._followed[name] = followed
 
 
@@ -109,8 +109,8 @@ class _Followed:
         self._is_new = True
         self._used = False
         self._iterations = _iterations(optimizer)
-        self._schedule: Schedule | None = None
-        self._last = known(_rate, optimizer) if not _schedule_of(optimizer) else None
+        self._schedule: RateSchedule | None = None
+        self._last = value_or_none(_rate, optimizer) if not _schedule_of(optimizer) else None
         self._reads: list[tuple[int, float]] = []
 
     def read(self, step: int) -> None:
@@ -135,7 +135,7 @@ class _Followed:
         if schedule := _schedule_of(optimizer):
             self.changes = False
             if self._schedule is None or self._schedule.schedule is not schedule:
-                self._schedule = Schedule(schedule)
+                self._schedule = RateSchedule(schedule)
             compute, dtype = self._schedule.rates, self._iterations.dtype
             numbers = before + np.arange(steps) * updates // steps
             return lambda: compute(numbers.astype(dtype))
@@ -162,13 +162,13 @@ def optimizers_in_use(model: Any) -> Mapping[str, Any]:
     A model that has others may have one more that is never used, since ``compile`` makes one if it is given none.
     """
     found = _optimizers(model)
-    used = {name: optimizer for name, optimizer in found.items() if (known(_iterations, optimizer) or 0) > 0}
+    used = {name: optimizer for name, optimizer in found.items() if (value_or_none(_iterations, optimizer) or 0) > 0}
     return used or {name: optimizer for name, optimizer in found.items() if optimizer.built}
 
 
 def _optimizers(model: Any) -> dict[str, Any]:
     """Each optimizer once, by its first attribute; where it is the one that the model was compiled with, by that."""
-    attributes = known(lambda: list(vars(model).items())) or []
+    attributes = value_or_none(lambda: list(vars(model).items())) or []
     found: dict[str, Any] = {}
     for name, each in sorted(attributes, key=lambda attribute: attribute[0] != "optimizer"):
         if isinstance(each, keras.optimizers.Optimizer):

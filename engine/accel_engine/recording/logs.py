@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.recording.recovery import Values
+from accel_engine.recording.running_means import Values
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series import SeriesNames
+from accel_engine.run.series_names import SeriesNames
 
 VALIDATION = "val_"
 """What Keras puts before what validation measured."""

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 
 from accel_engine.errors import RunError
-from accel_engine.recording import describing, fit_calls, script
-from accel_engine.recording.fit import Fit
-from accel_engine.recording.guarding import describe, guarded, warn
-from accel_engine.run.making import create_recorded
+from accel_engine.recording import fit_calls, model_description, script
+from accel_engine.recording.error_guard import describe, guarded, warn
+from accel_engine.recording.fit_session import FitSession
+from accel_engine.run.creation import create_recorded
 
 fit_calls.observe()
 
@@ -27,7 +27,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     A series that is called as Keras calls it (``loss``) has what each batch measured; ``mean_loss`` is the mean of the
     batches of an execution (``steps_per_execution``), and ``running_loss`` is Keras' mean since the epoch began, where
     Keras gives no more: of metrics that are no means, where batches do not all count the same, and in very long
-    epochs (see :mod:`accel_engine.recording.recovery`). ``learning_rate`` is the rate of each step (see
+    epochs (see :mod:`accel_engine.recording.running_means`). ``learning_rate`` is the rate of each step (see
     :mod:`accel_engine.recording.learning_rates`): where a callback changes it within an epoch, or at the end of one of
     unknown length, it is missing for the steps since the recorder last looked, half a second ago at most. Values that
     are not known are missing.
@@ -43,8 +43,8 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         super().__init__()
         self.directory: Path | None = None
         self._name = name
-        self._fit: Fit | None = None
-        self._recorded: Fit | None = None
+        self._fit: FitSession | None = None
+        self._recorded: FitSession | None = None
         self._call: fit_calls.FitCall | None = None
 
     @guarded
@@ -61,12 +61,12 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         epochs = params.get("epochs") or 1
         values = {
             "name": self._name,
-            "model": describing.name(model),
+            "model": model_description.name(model),
             "data": script.name(),
-            "strategy": describing.strategy(model),
+            "strategy": model_description.strategy(model),
             "epochs": epochs,
         }
-        self._fit = Fit(
+        self._fit = FitSession(
             lambda: self.model,
             lambda: self._make(values),
             values,

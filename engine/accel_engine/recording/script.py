@@ -19,7 +19,7 @@ def command() -> str:
     return shlex.join(sys.orig_argv)
 
 
-class Watch:
+class ScriptWatch:
     """Sees when ``fit`` was left without a word, since an exception passes callbacks by.
 
     It is made in a callback that ``fit`` calls. It keeps frames, and so what ``fit`` was given, from being freed.

@@ -4,11 +4,11 @@ A run is a directory: ``run.db`` (see :mod:`accel_engine.run.schema`), ``log.txt
 and, once trained, ``model.keras``.
 """
 
+from accel_engine.run.annotations import Annotations
 from accel_engine.run.commands import Command, request
-from accel_engine.run.home import home, runs_directory
-from accel_engine.run.labels import Labels
+from accel_engine.run.creation import create, reopen
 from accel_engine.run.listing import RunList, RunSummary, find, list_runs
-from accel_engine.run.making import create, reopen
+from accel_engine.run.paths import home, runs_directory
 from accel_engine.run.reader import RunReader
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
@@ -17,9 +17,9 @@ from accel_engine.run.writer import RunWriter
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Annotations",
     "Chunk",
     "Command",
-    "Labels",
     "RunInfo",
     "RunList",
     "RunReader",

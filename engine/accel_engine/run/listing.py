@@ -15,10 +15,10 @@ from pathlib import Path
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
-from accel_engine.run.home import runs_directory
-from accel_engine.run.parts import Membership, read_membership
+from accel_engine.run.paths import runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
+from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line
 
 _Stamp = tuple[int, int, int, int]  # when a run's database and what is to go into it were written, and their sizes

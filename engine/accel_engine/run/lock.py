@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from accel_engine.errors import RunError
-from accel_engine.run.home import LOCK
+from accel_engine.run.paths import LOCK
 
 # macOS has locks of these names, too, whose struct flock is another.
 _SET: int | None = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None

@@ -14,7 +14,7 @@ WATCH_SECONDS = 3 * HEARTBEAT_SECONDS
 """How long a run that another machine has written is watched for a heartbeat, before it is taken from there."""
 
 
-def taken(info: RunInfo) -> RunError:
+def already_training_error(info: RunInfo) -> RunError:
     """The error that says which process has a run."""
     who = f"by process {info.pid} " if info.pid is not None else ""
     return RunError(f"run {info.id} is being trained {who}already")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
 from accel_engine.events import KINDS, Event, from_rows
-from accel_engine.run.samples import SampleUnpacker
+from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import FIXED_CHUNK_COLUMNS, connect
 from accel_engine.run.status import RunInfo, read_info
 from accel_engine.run.update import Update, chunk_of
 
 if TYPE_CHECKING:  # NumPy takes long to import, and to list runs or to ask something of one takes none
-    from accel_engine.run.summary import Stretch
+    from accel_engine.run.downsampled_steps import StepRange
 
 RECENT_CHUNKS = 64
 """How many of the latest chunks are read one by one even where most of a run is read in buckets."""
@@ -120,7 +120,7 @@ class RunReader:
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
-    def stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "Stretch":
+    def stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "StepRange":
         """Read the steps from ``first`` to before ``last`` in buckets, within milliseconds however long the run.
 
         Args:
@@ -139,7 +139,7 @@ class RunReader:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
     def samples(self, after: int, most: int) -> list[tuple[int, float, str, str]]:
-        """Read samples as they are in the file, for a :class:`~accel_engine.run.samples.SampleUnpacker`.
+        """Read samples as they are in the file, for a :class:`~accel_engine.run.sample_packing.SampleUnpacker`.
 
         Args:
             after: The number of the last one that is known; 0 to begin with the first.
@@ -196,7 +196,7 @@ class RunReader:
         )
         return tuple(column[0] for column in cursor.description[len(FIXED_CHUNK_COLUMNS) :]), cursor.fetchall()
 
-    def _many_chunks(self) -> "tuple[int, Stretch | None]":
+    def _many_chunks(self) -> "tuple[int, StepRange | None]":
         """Where there are many new steps: the last chunk that is not of the latest, and all up to it in buckets."""
         if self._most_buckets is None:
             return 0, None
@@ -210,10 +210,10 @@ class RunReader:
             width *= 2
         return row[0], self._stretch(0, row[1], width)
 
-    def _stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "Stretch":
-        from accel_engine.run import summary  # see above
+    def _stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "StepRange":
+        from accel_engine.run import downsampled_steps  # see above
 
-        return summary.read(self._connection, first, last, width, wanted)
+        return downsampled_steps.read(self._connection, first, last, width, wanted)
 
 
 def _events_of(rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:

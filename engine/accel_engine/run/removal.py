@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.home import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.ownership import refuse_written_elsewhere
-from accel_engine.run.parts import parts_of
+from accel_engine.run.paths import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.schema import DATABASE, connect, transaction
 from accel_engine.run.status import read_info
+from accel_engine.run.worker_runs import worker_runs_of
 
 _TRIES = 10  # of removing a directory that somebody adds files to
 
@@ -94,7 +94,7 @@ def _remove_directory(directory: Path) -> None:
 def _runs_within(directory: Path) -> Iterator[Path]:
     """The run, and those of its other workers that are in its own directory."""
     yield directory
-    for part in parts_of(directory).values():
+    for part in worker_runs_of(directory).values():
         if not part.is_symlink() and (part / DATABASE).is_file():
             yield part
 

@@ -76,7 +76,7 @@ CREATE TRIGGER IF NOT EXISTS chunk_cut AFTER UPDATE OF count ON chunk
 BEGIN {_STALE.format(step="(NEW.first_step + NEW.count)")}END
 """,
 )
-"""Statements that make what :mod:`accel_engine.run.summary` needs, where it is not there yet.
+"""Statements that make what :mod:`accel_engine.run.downsampled_steps` needs, where it is not there yet.
 
 The triggers keep it true when a program that knows nothing of it takes the run up.
 """
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS inside (
     body BLOB NOT NULL
 )
 """
-"""Makes the table of :mod:`accel_engine.run.inside`, where it is not there yet."""
+"""Makes the table of :mod:`accel_engine.run.diagnostics`, where it is not there yet."""
 
 LEARNING_RATE = "learning_rate"
 """The series of the learning rate that each step's update used."""

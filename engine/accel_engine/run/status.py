@@ -16,7 +16,7 @@ from accel_engine.errors import UsageError
 from accel_engine.events import Phase
 from accel_engine.plan import Plan
 from accel_engine.run import lock
-from accel_engine.run.labels import Labels, labels_of
+from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 
 HEARTBEAT_SECONDS = 1.0
@@ -77,7 +77,7 @@ class RunInfo:
     host: str
     pid: int | None
     status: Status
-    labels: Labels = field(default_factory=Labels)
+    labels: Annotations = field(default_factory=Annotations)
     script: str = ""
     clock_offset: float | None = None
 
@@ -111,7 +111,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         host=str(meta.get("host", "")),
         pid=int(pid) if pid is not None else None,
         status=_status(connection, directory, meta),
-        labels=labels_of(meta),
+        labels=read_annotations(meta),
         script=script,
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )

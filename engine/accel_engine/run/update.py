@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # NumPy takes long to import, and to list runs or to ask some
     import numpy as np
     import numpy.typing as npt
 
-    from accel_engine.run.summary import Stretch
+    from accel_engine.run.downsampled_steps import StepRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Update:
     events: tuple[Event, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     samples: tuple[Sample, ...] = ()
-    stretch: "Stretch | None" = None
+    stretch: "StepRange | None" = None
     more: bool = False
 
     def __bool__(self) -> bool:

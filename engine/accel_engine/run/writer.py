@@ -14,11 +14,11 @@ from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.run.commands import Command
+from accel_engine.run.creation import put, refuse_commands
 from accel_engine.run.lock import WriterLock
-from accel_engine.run.making import put, refuse_commands
-from accel_engine.run.ownership import taken
+from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
-from accel_engine.run.samples import SamplePacker
+from accel_engine.run.sample_packing import SamplePacker
 from accel_engine.run.schema import (
     INSIDE,
     SCHEMA_VERSION,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
     import numpy as np
     import numpy.typing as npt
 
-    from accel_engine.run.inside import Seen
+    from accel_engine.run.diagnostics import DiagnosticsItem
 
 PATIENCE_SECONDS = 60.0
 """How long an engine waits while somebody else holds the database locked, or for the one before it to end."""
@@ -89,7 +89,7 @@ class RunWriter:
             except BlockingIOError:
                 info = read_info(self._connection, self.directory)
                 if info.status is not Status.STARTING or time.monotonic() > deadline:
-                    raise taken(info) from None
+                    raise already_training_error(info) from None
             time.sleep(0.01)
 
     def _take_up(self, started: RunStarted | None) -> None:
@@ -97,7 +97,7 @@ class RunWriter:
             info = read_info(self._connection, self.directory)
             waits = info.status is Status.STARTING
             if waits and info.pid not in (None, os.getpid()):
-                raise taken(info)  # it is handed to another process, which has not begun yet
+                raise already_training_error(info)  # it is handed to another process, which has not begun yet
             if not waits:  # else that was done when it was reopened, and what was asked since is for this engine
                 refuse_commands(self._connection)
             for statement in (*SUMMARY, INSIDE):
@@ -136,7 +136,7 @@ class RunWriter:
         """
         import numpy as np  # see above
 
-        from accel_engine.run import summary
+        from accel_engine.run import downsampled_steps
 
         packed = {name: np.asarray(values, dtype="<f4") for name, values in series.items()}
         count = len(next(iter(packed.values())))
@@ -155,7 +155,7 @@ class RunWriter:
                 with transaction(self._connection):
                     self._forget(first_step)
                     self._connection.execute(insert, row)
-                    summary.extend(self._connection, last)
+                    downsampled_steps.extend(self._connection, last)
             self._step = last
 
     def samples(self, samples: Sequence[Sample]) -> None:
@@ -167,11 +167,11 @@ class RunWriter:
                 self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
             self._packer = packer
 
-    def keep(self, seen: "Seen", step: int) -> None:
+    def keep(self, seen: "DiagnosticsItem", step: int) -> None:
         """Keep what the run looks like inside after so many steps, in place of what was kept of the kind before."""
-        from accel_engine.run import inside  # see above
+        from accel_engine.run import diagnostics  # see above
 
-        row = (inside.name_of(seen), clock.now(), step, *inside.pack(seen))
+        row = (diagnostics.name_of(seen), clock.now(), step, *diagnostics.pack(seen))
         with self._lock:
             self._connection.execute(INSIDE)
             self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)

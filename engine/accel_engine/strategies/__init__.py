@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accel_engine import installed
-from accel_engine.cluster import Cluster
+from accel_engine import installation
+from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.devices.reading import Device
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.registry import suggestion
-from accel_engine.strategies.tpu_address import Way
+from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 if TYPE_CHECKING:
     from accel_engine.plan import Plan
 
-__all__ = ["CATALOGUE", "Layout", "StrategyEntry", "find", "lay_out", "misfit"]
+__all__ = ["CATALOGUE", "Placement", "StrategyEntry", "find", "incompatibility", "resolve_placement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def find(name: str) -> StrategyEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Placement:
     """What a plan trains on.
 
     Attributes:
@@ -149,7 +149,9 @@ class Layout:
         return self.workers * len(self.devices) * self.cores or None
 
 
-def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str] = os.environ) -> Layout:
+def resolve_placement(
+    plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str] = os.environ
+) -> Placement:
     """Decide what a plan trains on: its devices or, without any, all accelerators of the best kind, else the CPU.
 
     Args:
@@ -181,14 +183,14 @@ def lay_out(plan: "Plan", devices: Sequence[Device], environment: Mapping[str, s
             "xla", plan.xla, f"must be auto or off under {entry.name}: the weights are not where it computes"
         )
     workers = _workers(entry, plan, environment)
-    return Layout(chosen, 1 if entry.coordinated else workers)
+    return Placement(chosen, 1 if entry.coordinated else workers)
 
 
-def misfit(strategy: str, plan: "Plan", devices: Sequence[Device]) -> str:
+def incompatibility(strategy: str, plan: "Plan", devices: Sequence[Device]) -> str:
     """Say why a strategy does not fit a plan and a machine; nothing when it does."""
     tpu = plan.tpu if find(strategy).kind == "tpu" else ""
     try:
-        lay_out(plan.replace(strategy=strategy, devices=(), tpu=tpu), devices)
+        resolve_placement(plan.replace(strategy=strategy, devices=(), tpu=tpu), devices)
     except PlanError as error:
         return error.allowed
     except UsageError as error:
@@ -226,7 +228,7 @@ def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tu
 
 def _only_asks(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
     """Whether this process hands steps out or keeps weights, so that it needs none of the plan's devices."""
-    cluster = Cluster.find(environment) if entry.coordinated else None
+    cluster = ClusterSpec.find(environment) if entry.coordinated else None
     return cluster is not None and cluster.coordinated and cluster.role != "worker"
 
 
@@ -248,7 +250,7 @@ def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]
     if len(chosen) % count:
         there = f"{len(chosen)} GPU{'s' * (len(chosen) > 1)}"
         raise PlanError("local_workers", count, f"must share {there} out evenly, or train on --devices cpu:0")
-    cluster = Cluster.find(environment)
+    cluster = ClusterSpec.find(environment)
     each = len(chosen) // count
     first = each * cluster.index if cluster else 0
     return chosen[first : first + each]
@@ -256,7 +258,7 @@ def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]
 
 def _lay_out_tpu(
     entry: StrategyEntry, plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str]
-) -> Layout:
+) -> Placement:
     for field, wrong, allowed in (
         ("devices", plan.devices, "must be empty: a TPU is used as a whole"),
         ("xla", plan.xla == "off", "must be auto or on: a TPU runs only what XLA has compiled"),
@@ -265,21 +267,21 @@ def _lay_out_tpu(
         if wrong:
             raise PlanError(field, getattr(plan, field), allowed)
     try:
-        way = Way.find(plan.tpu, environment)
+        way = TpuEndpoint.find(plan.tpu, environment)
     except UsageError as error:
         if plan.tpu:
             raise PlanError("tpu", plan.tpu, str(error)) from error
         raise
     if way is not None and not way.local:
-        return Layout((), elsewhere=way.target)
+        return Placement((), elsewhere=way.target)
     chips = [device for device in devices if device.kind == "tpu"]
     if way is None and not chips:
         raise PlanError("strategy", entry.name, f"needs {entry.needs}")
-    here = installed.installation()
+    here = installation.find_installation()
     if here.distribution and here.distribution != "tensorflow-tpu":
         cause = f"{here.distribution} {here.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
-    return Layout(tuple(chip.id for chip in chips), cores=runtime_devices(chips[0]) if chips else 1)
+    return Placement(tuple(chip.id for chip in chips), cores=runtime_devices(chips[0]) if chips else 1)
 
 
 def _workers(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str]) -> int:
@@ -288,7 +290,7 @@ def _workers(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str])
             many = ", ".join(other.name for other in CATALOGUE.values() if other.processes)
             raise PlanError("local_workers", plan.local_workers, f"must be 0 unless the strategy is one of {many}")
         return 1
-    cluster = Cluster.find(environment)
+    cluster = ClusterSpec.find(environment)
     if cluster is not None and plan.local_workers and not cluster.local:
         raise PlanError(
             "local_workers", plan.local_workers, f"must be 0 where {cluster.source} describes the workers already"

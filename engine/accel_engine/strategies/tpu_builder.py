@@ -9,27 +9,27 @@ from accel_engine import strategies
 from accel_engine.errors import AccelError
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
-from accel_engine.strategies.tpu_address import LOCAL, Way
-from accel_engine.strategies.tpu_trouble import explain
+from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
+from accel_engine.strategies.tpu_errors import explain
 
 CONNECT_SECONDS = 120.0
 """How long connecting may take; a slice of many hosts takes the longest, and that a fraction of this."""
 
 
-def way_of(plan: Plan) -> Way | None:
+def endpoint_of(plan: Plan) -> TpuEndpoint | None:
     """The way to a plan's TPU; ``None`` under every other strategy."""
     if strategies.find(plan.strategy).kind != "tpu":
         return None
-    return Way.find(plan.tpu, os.environ) or Way(LOCAL, "its chips on the PCI bus")
+    return TpuEndpoint.find(plan.tpu, os.environ) or TpuEndpoint(LOCAL, "its chips on the PCI bus")
 
 
 def address_of(plan: Plan) -> str:
     """Where a plan's TPU is, if not in this machine; empty otherwise."""
-    way = way_of(plan)
+    way = endpoint_of(plan)
     return way.target if way and not way.local else ""
 
 
-def connect(way: Way) -> tuple[str, ...]:
+def connect(way: TpuEndpoint) -> tuple[str, ...]:
     """Connect to a TPU and start its system, before anything else is done with TensorFlow.
 
     Returns:
@@ -57,7 +57,7 @@ def connect(way: Way) -> tuple[str, ...]:
 def tpu(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
     """A copy of the model on every core of the TPU that was connected to."""
     del devices
-    way = way_of(plan)
+    way = endpoint_of(plan)
     return tf.distribute.TPUStrategy(_resolver(way.target if way else LOCAL))
 
 

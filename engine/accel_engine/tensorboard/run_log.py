@@ -8,9 +8,9 @@ import numpy as np
 
 from accel_engine.devices.reading import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
-from accel_engine.run.samples import SampleUnpacker
+from accel_engine.run.bulk_reader import BulkReader, StepBatch, standing
+from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.source import Piece, Source, standing
 from accel_engine.tensorboard.event_file import EventFile, remove
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
@@ -33,7 +33,7 @@ class RunLog:
         OSError: It cannot be written; so does every method.
     """
 
-    def __init__(self, source: Source, directory: Path) -> None:
+    def __init__(self, source: BulkReader, directory: Path) -> None:
         self._source = source
         self._directory = directory
         self._files: dict[str, EventFile] = {}
@@ -73,7 +73,7 @@ class RunLog:
             self._files[part] = EventFile(self._directory / part)
         return self._files[part]
 
-    def _add_steps(self, piece: Piece) -> None:
+    def _add_steps(self, piece: StepBatch) -> None:
         file = self._file(TRAIN)
         for name, values in piece.series.items():
             if name == LEARNING_RATE:
@@ -85,7 +85,7 @@ class RunLog:
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
         file.add(RATE_TAG, piece.times[changed], piece.steps[changed], rates[changed].astype(np.float32))
 
-    def _add_learning_rates(self, piece: Piece) -> None:
+    def _add_learning_rates(self, piece: StepBatch) -> None:
         """Write the rate of every step; at steps of an older program, only where it changed."""
         rates = piece.series.get(LEARNING_RATE, np.full(len(piece.steps), np.nan))
         known = np.isfinite(rates)

@@ -10,27 +10,27 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine import data, models, registry, strategies
-from accel_engine.cluster import Cluster
+from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.scaling import Scaling
+from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.errors import DataError, ModelError, PlanError
-from accel_engine.estimate import Schedule, tpu_advice
-from accel_engine.estimate import schedule as lay_out
+from accel_engine.estimate import StepCounts, tpu_advice
+from accel_engine.estimate import count_steps as lay_out
 from accel_engine.models.build import build
-from accel_engine.models.entry import ModelEntry
+from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.traits import output_units, overrides_train_step, returns_logits
 from accel_engine.plan import Plan
-from accel_engine.run.inside import Inside
+from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series import SeriesNames
+from accel_engine.run.series_names import SeriesNames
 from accel_engine.strategies import tpu_builder
-from accel_engine.training import learning_rate, placement
+from accel_engine.training import device_visibility, optimizer_rate
 from accel_engine.training.feed import Feed, choose_feed
-from accel_engine.training.labels import Labels, choose_loss, labels_for
-from accel_engine.training.layers import changed_layer, walk
+from accel_engine.training.label_encoding import LabelEncoding, choose_loss, labels_for
+from accel_engine.training.layer_table import changed_layer, walk
 from accel_engine.training.micro_batches import is_mean, penalizes_outputs
-from accel_engine.training.offered import OfferedFeed
-from accel_engine.training.scaling import decide_scaling
+from accel_engine.training.run_scaling import decide_scaling
+from accel_engine.training.worker_data import WorkerDataFeed
 
 MEASURED = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
 """What is measured at a step, unless the model has a ``train_step`` of its own."""
@@ -63,13 +63,13 @@ class Assembly:
     dataset: Dataset
     model: keras.Model
     feed: Feed
-    labels: Labels
+    labels: LabelEncoding
     classifies: bool
     own_train_step: bool
     scaling: Scaling
     devices: tuple[str, ...]
-    schedule: Schedule
-    cluster: Cluster | None
+    schedule: StepCounts
+    cluster: ClusterSpec | None
     names: SeriesNames
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
@@ -117,17 +117,17 @@ class Assembly:
     @property
     def optimizer(self) -> keras.Optimizer | None:
         """What takes the steps; ``None`` where a ``train_step`` of the model's own has several optimizers."""
-        return learning_rate.optimizer_of_steps(self.model, own_train_step=self.own_train_step)
+        return optimizer_rate.optimizer_of_steps(self.model, own_train_step=self.own_train_step)
 
     @property
     def learning_rate(self) -> float | None:
         """The learning rate of the next step; ``None`` where it is not known."""
         # float32, so no more digits than it has
-        return None if self.optimizer is None else float(f"{float(learning_rate.read(self.optimizer)):.7g}")
+        return None if self.optimizer is None else float(f"{float(optimizer_rate.read(self.optimizer)):.7g}")
 
 
 def assemble(
-    plan: Plan, devices: tuple[str, ...], device_memory: int | None, trained: Inside | None = None
+    plan: Plan, devices: tuple[str, ...], device_memory: int | None, trained: Diagnostics | None = None
 ) -> Assembly:
     """Read the data, build the model under its strategy, and check that all of it fits together.
 
@@ -162,7 +162,7 @@ def assemble(
             )
     if plan.xla == "on" and schedule.replicas > 1 and devices[0].startswith("CPU"):
         raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs; use auto or off")
-    cluster = Cluster.find(os.environ) if entry.processes else None
+    cluster = ClusterSpec.find(os.environ) if entry.processes else None
     if cluster is not None and cluster.coordinated and len(cluster.workers) > 1:
         notes.append(
             f"{len(cluster.workers)} workers take steps at the same time, each of {schedule.global_batch} examples "
@@ -199,8 +199,8 @@ def assemble(
         model.optimizer.build(model.trainable_variables)
         unseeded = _unseeded()
     if entry.coordinated:
-        devices = tuple(f"{device['kind'].upper()}:0" for device in placement.found_at_workers()[:1]) or devices
-        feed: Feed = OfferedFeed(dataset.train, "training")
+        devices = tuple(f"{device['kind'].upper()}:0" for device in device_visibility.found_at_workers()[:1]) or devices
+        feed: Feed = WorkerDataFeed(dataset.train, "training")
     else:
         feed = choose_feed(strategy, dataset.train, device_memory)
     return Assembly(
@@ -271,7 +271,7 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     return notes
 
 
-def _check_layers(model: keras.Model, plan: Plan, trained: Inside | None) -> list[str]:
+def _check_layers(model: keras.Model, plan: Plan, trained: Diagnostics | None) -> list[str]:
     """Refuse or note that a run goes on with another model than it was trained with."""
     change = changed_layer(model, trained.layers if trained else None)
     if change and isinstance(models.find(plan.model), ModelEntry):

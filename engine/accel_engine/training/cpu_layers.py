@@ -8,8 +8,8 @@ import keras
 
 from accel_engine.training import batch_norm, convolution
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.calls import replaced
-from accel_engine.training.layers import walk
+from accel_engine.training.layer_call_override import replaced
+from accel_engine.training.layer_table import walk
 
 
 @contextmanager

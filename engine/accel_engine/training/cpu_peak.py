@@ -9,8 +9,8 @@ import time
 
 import tensorflow as tf
 
-from accel_engine.devices.host import processors
-from accel_engine.training.kept import keep, recall
+from accel_engine.devices.host_probe import processors
+from accel_engine.training.tuning_cache import keep, recall
 
 SECONDS = 0.3
 """How long measuring takes, about."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from accel_engine.training.offered import reads_examples
+from accel_engine.training.worker_data import reads_examples
 
 _CALLS = {
     **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), ("f",)),

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
-from accel_engine.devices.host import processors
+from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.training import cpu_layers, layers, learning_rate
+from accel_engine.training import cpu_layers, layer_table, optimizer_rate
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.gradients import global_norm
 from accel_engine.training.micro_batches import Learn, in_parts
@@ -36,7 +36,7 @@ MAXIMUM_STEPS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ExecutionMode:
     """How steps are taken.
 
     Attributes:
@@ -88,7 +88,7 @@ class Loop:
         agree: Brings all workers to one number of steps for the next chunk.
     """
 
-    def __init__(self, assembly: Assembly, way: Way, *, agree: Callable[[int], int] = int) -> None:
+    def __init__(self, assembly: Assembly, way: ExecutionMode, *, agree: Callable[[int], int] = int) -> None:
         self.way = way
         self._agree = agree
         self._assembly = assembly
@@ -100,7 +100,7 @@ class Loop:
         self._names: tuple[str, ...] = ()
         step, optimizer = _step(assembly, way.parts), assembly.optimizer
         # Only a train_step of the user's could set another rate in the middle of a chunk.
-        constant = optimizer is not None and learning_rate.is_constant(optimizer) and not assembly.own_train_step
+        constant = optimizer is not None and optimizer_rate.is_constant(optimizer) and not assembly.own_train_step
         self._constant_rate_of = optimizer if constant else None
         if optimizer is not None and not constant:
             step = _with_rate(step, optimizer)
@@ -169,13 +169,13 @@ class Loop:
 
         nothing = tf.TensorArray(tf.float32, size=count)
         # Marked outside: what takes the place of a layer's own call is that layer's, too.
-        with cpu_layers.faster(self._assembly, xla=self.way.xla), layers.marked(self._assembly.model):
+        with cpu_layers.faster(self._assembly, xla=self.way.xla), layer_table.marked(self._assembly.model):
             _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), nothing))
         series = measured.stack()
         if self._constant_rate_of is None:
             return series
         self._names = (*self._names, LEARNING_RATE)
-        rate = learning_rate.read(self._constant_rate_of)  # once a chunk: at each step it would cost time
+        rate = optimizer_rate.read(self._constant_rate_of)  # once a chunk: at each step it would cost time
         return tf.concat([series, tf.fill([count, 1], rate)], axis=1)
 
     def _replica_step(self, *arguments: Any) -> tf.Tensor:
@@ -229,7 +229,7 @@ def _with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
     """A step that also gives the learning rate that its update used, unless it gives one itself."""
 
     def step_with_rate(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        rate = learning_rate.read(optimizer)  # before the update, which increments the iterations of a schedule
+        rate = optimizer_rate.read(optimizer)  # before the update, which increments the iterations of a schedule
         logs = step(x, y)
         return {**logs, LEARNING_RATE: logs.get(LEARNING_RATE, rate)}
 

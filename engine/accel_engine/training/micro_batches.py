@@ -13,8 +13,8 @@ import keras
 import tensorflow as tf
 
 from accel_engine.training.flops import loop_name
-from accel_engine.training.labels import Loss, only
-from accel_engine.training.layers import walk
+from accel_engine.training.label_encoding import Loss, only
+from accel_engine.training.layer_table import walk
 
 LARGEST, SMALLEST = 48, 8
 """Examples of a part on a CPU at most, so that their activations stay in the caches; and at least, for parts to pay."""

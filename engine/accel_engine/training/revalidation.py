@@ -14,14 +14,14 @@ from accel_engine import data
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.models.traits import overrides_train_step
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, inside
-from accel_engine.run.home import latest_checkpoint
-from accel_engine.run.inside import Examined
+from accel_engine.run import RunReader, RunWriter, diagnostics
+from accel_engine.run.diagnostics import EvaluationReport
 from accel_engine.run.lock import WriterLock
+from accel_engine.run.paths import latest_checkpoint
 from accel_engine.run.status import RunInfo
-from accel_engine.training.examination import OWN_STEP, Examination, intake_of
-from accel_engine.training.restored import restored
-from accel_engine.training.scaling import scale_of_data
+from accel_engine.training.evaluation_report import OWN_STEP, EvaluationReportBuilder, intake_of
+from accel_engine.training.restored_model import restored
+from accel_engine.training.run_scaling import scale_of_data
 from accel_engine.training.validation import LARGEST_BATCH
 
 TELL_SECONDS = 0.2
@@ -44,7 +44,7 @@ def revalidate(directory: Path, tell: Callable[[int, int], None]) -> dict[str, A
     info = _ended(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.values)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    split, recorded = dataset.validation, inside.read(directory).intake
+    split, recorded = dataset.validation, diagnostics.read(directory).intake
     intake = intake_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
     if split is None:
         raise DataError(f"{plan.data} has too few examples to set some aside, so there is nothing to validate on")
@@ -56,7 +56,7 @@ def revalidate(directory: Path, tell: Callable[[int, int], None]) -> dict[str, A
         return model.labels.judged(y, model.outputs(x))
 
     judged = tf.function(judge, reduce_retracing=True)
-    examination, told = Examination(intake, split), time.monotonic()
+    examination, told = EvaluationReportBuilder(intake, split), time.monotonic()
     for first in range(0, len(split), LARGEST_BATCH):
         rows = np.arange(first, min(first + LARGEST_BATCH, len(split)), dtype=np.int32)
         x = split.x[rows] if isinstance(split.x, np.ndarray) else split.x.take(rows)
@@ -76,7 +76,7 @@ def _ended(directory: Path) -> RunInfo:
     return info
 
 
-def _keep(directory: Path, found: Examined, step: int) -> None:
+def _keep(directory: Path, found: EvaluationReport, step: int) -> None:
     _ended(directory)  # what its engine found meanwhile is newer
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:

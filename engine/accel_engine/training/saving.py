@@ -5,10 +5,10 @@ import time
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.models.user_code import reason
-from accel_engine.run.home import MODEL
+from accel_engine.run.paths import MODEL
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.checkpoint import Checkpoints
-from accel_engine.training.progress import Progress
+from accel_engine.training.run_reporter import RunReporter
 
 SHARE = 0.05
 """The share of a run's time that checkpoints at the ends of epochs may take; epochs too short for that go without."""
@@ -25,7 +25,7 @@ class Saving:
         RunError: The checkpoint cannot be read, or fits neither the model nor the data.
     """
 
-    def __init__(self, assembly: Assembly, progress: Progress) -> None:
+    def __init__(self, assembly: Assembly, progress: RunReporter) -> None:
         self._assembly = assembly
         self._progress = progress
         self._checkpoints = Checkpoints(assembly, progress.run.directory)

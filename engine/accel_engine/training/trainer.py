@@ -20,31 +20,31 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
-from accel_engine.run import inside
+from accel_engine.run import diagnostics
 from accel_engine.run.writer import RunWriter
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.builders import reduction_over_workers
-from accel_engine.strategies.tpu_trouble import explain
-from accel_engine.training import layers, placement
-from accel_engine.training.allocator import Allocator
+from accel_engine.strategies.tpu_errors import explain
+from accel_engine.training import device_visibility, layer_table
+from accel_engine.training.allocated_memory import Allocator
 from accel_engine.training.assembly import Assembly, assemble
-from accel_engine.training.control import Commands, Mailbox, StopRequested
-from accel_engine.training.coordinated import CoordinatedLoop
-from accel_engine.training.council import Council, SharedCommands
+from accel_engine.training.autotune import AutoTuner
+from accel_engine.training.command_handler import CommandHandler
+from accel_engine.training.command_mailbox import CommandMailbox, CommandSource, StopRequested
+from accel_engine.training.coordinated_loop import CoordinatedLoop
 from accel_engine.training.deadline import Deadline
-from accel_engine.training.diagnosis import diagnose
-from accel_engine.training.examination import intake_of
+from accel_engine.training.error_explanation import explain_error
+from accel_engine.training.evaluation_report import intake_of
 from accel_engine.training.feed import epoch_order, epoch_part
-from accel_engine.training.introduction import introduce
 from accel_engine.training.loop import Loop, Measured
 from accel_engine.training.means import Means
-from accel_engine.training.obeying import Obeying
-from accel_engine.training.progress import Progress
+from accel_engine.training.model_summary import learning_rate_of, summarize
+from accel_engine.training.run_reporter import RunReporter
 from accel_engine.training.saving import Saving
-from accel_engine.training.summary import learning_rate_of, summarize
 from accel_engine.training.utilization import Utilization
 from accel_engine.training.validation import Validation
-from accel_engine.training.ways import Choice
+from accel_engine.training.worker_introduction import introduce
+from accel_engine.training.worker_sync import SharedCommands, WorkerSync
 
 CUT_OFF = (
     tf.errors.UnavailableError,
@@ -71,12 +71,12 @@ class Trainer:
 
     _assembly: Assembly
     _saving: Saving
-    _obeying: Obeying
+    _obeying: CommandHandler
     _loop: Loop
-    _choice: Choice
+    _choice: AutoTuner
     _validation: Validation | None
     _utilization: Utilization | None = None
-    _council: Council | None = None
+    _council: WorkerSync | None = None
 
     allocator: Allocator | None = None
     """What tells how much memory the devices of the run have in use, once they are known."""
@@ -88,7 +88,7 @@ class Trainer:
         self,
         plan: Plan,
         run: RunWriter,
-        mailbox: Mailbox,
+        mailbox: CommandMailbox,
         inventory: Inventory,
         first_step: int = 0,
         began: float | None = None,
@@ -98,7 +98,7 @@ class Trainer:
         self._run = run
         self._mailbox = mailbox
         self._inventory = inventory
-        self._progress = Progress(run, first_step)
+        self._progress = RunReporter(run, first_step)
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
         self._means = Means()
@@ -121,7 +121,7 @@ class Trainer:
         except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure)
             traceback.print_exc()
             self.cut_off = strategies.find(self._plan.strategy).processes and isinstance(error, CUT_OFF)
-            return self.ended(Outcome.FAILED, *diagnose(error, self._plan))
+            return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
@@ -143,12 +143,12 @@ class Trainer:
 
     def _prepare(self) -> None:
         names = self._place()
-        memory = placement.memory(names, self._plan, self._inventory)
-        trained = inside.read(self._run.directory) if self._progress.step else None
+        memory = device_visibility.memory(names, self._plan, self._inventory)
+        trained = diagnostics.read(self._run.directory) if self._progress.step else None
         self._assembly = assembly = assemble(self._plan, names, memory, trained)
         self._meet()
         self._saving = Saving(assembly, self._progress)
-        self._obeying = Obeying(self._commands(), assembly, self._progress, self._saving, self._validate)
+        self._obeying = CommandHandler(self._commands(), assembly, self._progress, self._saving, self._validate)
         self._tell_assembly(names)
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
@@ -158,10 +158,10 @@ class Trainer:
 
     def _place(self) -> tuple[str, ...]:
         """Take the devices of the plan; connecting to a TPU may not take for ever."""
-        way = tpu_builder.way_of(self._plan)
+        way = tpu_builder.endpoint_of(self._plan)
         if way is None:
             self._progress.enter(Phase.BUILDING)
-            return placement.configure(self._plan, self._inventory)
+            return device_visibility.configure(self._plan, self._inventory)
         self._progress.enter(Phase.BUILDING, f"connecting to the TPU: {way.target}")
         limit = tpu_builder.CONNECT_SECONDS
         with self._deadline.within(limit, partial(explain, way, f"no answer within {limit:g} s")):
@@ -172,7 +172,7 @@ class Trainer:
         assembly, cluster = self._assembly, self._assembly.cluster
         if cluster is None or cluster.coordinated:  # who takes steps for a coordinator has no say
             return
-        self._council = Council(assembly.strategy, cluster)
+        self._council = WorkerSync(assembly.strategy, cluster)
         self._progress.step = self._council.least(self._progress.step)
         self._run.truncate(self._progress.step)
         reduction = reduction_over_workers(assembly.devices, self._plan)
@@ -182,7 +182,7 @@ class Trainer:
         """The number that all workers go by: the chief's, where there are several."""
         return self._council.follow(number) if self._council else number
 
-    def _commands(self) -> Commands:
+    def _commands(self) -> CommandSource:
         return SharedCommands(self._mailbox, self._council) if self._council else self._mailbox
 
     def _part(self) -> None:
@@ -224,7 +224,7 @@ class Trainer:
     def _choose_loop(self) -> None:
         """Take the way that the plan asks for, or that an earlier run of the kind found the faster."""
         assembly = self._assembly
-        self._choice = Choice(assembly, self._progress, self._hardware)
+        self._choice = AutoTuner(assembly, self._progress, self._hardware)
         way = self._choice.way
         self._progress.enter(Phase.TRACING, "compiling with XLA" if way.xla else "")
         if assembly.coordinated:
@@ -234,7 +234,7 @@ class Trainer:
         graph = self._loop.trace(self._order(0, self._steps_with(0)))
         self._tell_names()
         self._utilization = Utilization(assembly, self._progress, self._hardware)
-        self._run.keep(layers.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
+        self._run.keep(layer_table.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
         self._choice.tell_remembered()
 
     @property
@@ -301,11 +301,11 @@ class Trainer:
     def _tell_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly
         if assembly.coordinated:
-            devices = placement.found_at_workers()
-            self._hardware = placement.hardware_of_workers(self._plan, self._inventory)
+            devices = device_visibility.found_at_workers()
+            self._hardware = device_visibility.hardware_of_workers(self._plan, self._inventory)
         else:
-            devices = placement.found(names, self._inventory)
-            self._hardware = placement.hardware(devices, self._inventory)
+            devices = device_visibility.found(names, self._inventory)
+            self._hardware = device_visibility.hardware(devices, self._inventory)
         self.allocator = Allocator(devices)
         self._progress.say(
             DevicesFound,

@@ -11,7 +11,7 @@ from accel_engine.events import WorkCounted
 from accel_engine.training import cpu_peak
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.flops import Count, count
-from accel_engine.training.progress import Progress
+from accel_engine.training.run_reporter import RunReporter
 
 SETTLED_SECONDS = 3.0
 """Training before a CPU is measured, beside which that takes little time."""
@@ -29,7 +29,7 @@ class Utilization:
         hardware: What the makers of the devices call them, in the order of the assembly's.
     """
 
-    def __init__(self, assembly: Assembly, progress: Progress, hardware: tuple[str, ...]) -> None:
+    def __init__(self, assembly: Assembly, progress: RunReporter, hardware: tuple[str, ...]) -> None:
         self._assembly = assembly
         self._progress = progress
         self._hardware = hardware

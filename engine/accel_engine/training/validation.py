@@ -14,12 +14,12 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.coordinated import AHEAD
-from accel_engine.training.examination import Examination, intake_of, why_not
+from accel_engine.training.coordinated_loop import AHEAD
+from accel_engine.training.evaluation_report import EvaluationReportBuilder, intake_of, why_not
 from accel_engine.training.feed import Feed, choose_feed
 from accel_engine.training.loop import graph_of, mean_loss, scaled
-from accel_engine.training.offered import OfferedFeed
-from accel_engine.training.workers import Workers
+from accel_engine.training.worker_data import WorkerDataFeed
+from accel_engine.training.worker_pool import WorkerPool
 
 LARGEST_BATCH = 256
 """The most examples that a replica takes at a time, unless it trains on more."""
@@ -55,12 +55,12 @@ class Validation:
         # A TPU would compile for each shape, which takes longer than the examples that count for nothing.
         self._fills_up = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
         if assembly.coordinated:
-            self._feed: Feed = OfferedFeed(split, "validation")
+            self._feed: Feed = WorkerDataFeed(split, "validation")
         else:
             self._feed = choose_feed(assembly.strategy, split, device_memory)
         reason = why_not(assembly)
         self._looks = not reason
-        self.examination = Examination(intake_of(assembly.dataset, assembly.scale), split, reason)
+        self.examination = EvaluationReportBuilder(intake_of(assembly.dataset, assembly.scale), split, reason)
         self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
 
     def run(self, between: Callable[[], None] = lambda: None) -> dict[str, float]:
@@ -122,7 +122,7 @@ class Validation:
             yield self._batch(source, tf.constant(step)).numpy()
 
     def _measured_by_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
-        workers, under_way = Workers(self._assembly.strategy), deque[Any]()
+        workers, under_way = WorkerPool(self._assembly.strategy), deque[Any]()
         # Metrics of the model's own are variables that all workers would add to at the same time.
         most = 1 if self._has_own_metrics else AHEAD * self._assembly.simultaneous_steps
         for rows in order:

@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.data.arrays import from_arrays
 from accel_engine.data.dataset import Dataset, split_off, validation_count
-from accel_engine.data.scaling import Numbers
+from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ def made(x: Any = X, y: Any = Y, **test: Any) -> Dataset:
 def test_bytes_stay_bytes() -> None:
     dataset = made(x_test=X[:8], y_test=Y[:8])
     assert dataset.train.x.dtype == np.uint8
-    assert dataset.numbers == Numbers("uint8", 255, pixels=True, declared=False)
+    assert dataset.numbers == ValueRange("uint8", 255, pixels=True, declared=False)
     assert dataset.shape == (6, 5, 3)
     assert (dataset.classes, dataset.class_names) == (4, ("0", "1", "2", "3"))
     assert dataset.train.y.dtype == np.int32
@@ -50,7 +50,7 @@ def test_bytes_stay_bytes() -> None:
 def test_type_and_shape_alone_say_what_numbers_are(x: Any, held: Any, largest: int | None, pixels: bool) -> None:
     dataset = made(x)
     assert dataset.train.x.dtype == held
-    assert dataset.numbers == Numbers(str(x.dtype), largest, pixels, declared=False)
+    assert dataset.numbers == ValueRange(str(x.dtype), largest, pixels, declared=False)
     np.testing.assert_array_equal(dataset.train.x.reshape(-1), x[split_off(40, 0)[0]].reshape(-1).astype(held))
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.image_header import read_header
-from accel_engine.data.scaling import PIXELS
+from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 
 ENCODERS = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from accel_engine import devices
-from accel_engine.devices import Absence, Device, Inventory, Reading, Sample, Sampler, sampler
+from accel_engine.devices import Device, Inventory, Reading, Sample, Sampler, UnavailableKind, sampler
 from accel_engine.devices.sampler import next_beat
 
 OFTEN = 0.02
@@ -41,7 +41,7 @@ class FakeProbe:
 
 class AbsentProbe(FakeProbe):
     def inventory(self) -> Inventory:
-        return Inventory((), (Absence(self.kind, "none here"),))
+        return Inventory((), (UnavailableKind(self.kind, "none here"),))
 
 
 class BreakingProbe(FakeProbe):
@@ -126,7 +126,7 @@ Make = Callable[..., Sampler]
 def test_the_inventory_has_all_kinds_in_the_probes_order(make: Make) -> None:
     inventory = make(FakeProbe("cpu"), FakeProbe("gpu"), AbsentProbe("tpu")).inventory
     assert [device.id for device in inventory.devices] == ["cpu:0", "gpu:0"]
-    assert inventory.absences == (Absence("tpu", "none here"),)
+    assert inventory.absences == (UnavailableKind("tpu", "none here"),)
 
 
 def test_a_batch_has_a_sample_of_every_device(make: Make, batches: Batches, wait_until: WaitUntil) -> None:
@@ -193,7 +193,7 @@ def test_a_driver_that_hangs_while_looked_for_is_absent_until_it_answers(
     wait_until(lambda: batches.latest("cpu:0"), "the other probe's samples")
     assert batches.latest("gpu:0") is None
     assert one.inventory == Inventory(
-        (Device("cpu:0", "cpu", "a device"),), (Absence("gpu", "its driver does not answer"),)
+        (Device("cpu:0", "cpu", "a device"),), (UnavailableKind("gpu", "its driver does not answer"),)
     )
     stalled.released.set()
     wait_until(lambda: batches.latest("gpu:0"), "the driver that woke up")

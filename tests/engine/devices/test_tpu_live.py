@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices import Device, Inventory, Reading, Sample, Sampler, tpu_metrics
-from accel_engine.devices.tpu import TpuProbe
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED
+from accel_engine.devices.tpu_probe import TpuProbe
 from tpu_runtime.machine import add, hold, node
 from tpu_runtime.stand_in import GIB, Runtime, kept
 
@@ -35,7 +35,7 @@ def runtime() -> Iterator[Runtime]:
 def read(tmp_path: Path, runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[Sample]]]:
     """Read the chips that are there at the first call; every call looks anew at who holds them."""
     monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
-    monkeypatch.setattr("accel_engine.devices.tpu.HOLDERS_EVERY", 0.0)
+    monkeypatch.setattr("accel_engine.devices.tpu_probe.HOLDERS_EVERY", 0.0)
     monkeypatch.setenv("TPU_RUNTIME_METRICS_PORTS", str(runtime.port))
     probe = TpuProbe(tmp_path)
 

@@ -10,7 +10,7 @@ import pytest
 from accel_engine.devices.reading import Device
 from accel_engine.doctor.driver import Driver
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.sight import Sight
+from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 Make = Callable[..., Machine]
 
@@ -39,7 +39,7 @@ def machine(tmp_path: Path) -> Make:
         packages: dict[str, str] | None = None,
         requirements: Sequence[str] = (),
         driver: Driver | None = None,
-        sight: Sight | None = None,
+        sight: TensorFlowDevices | None = None,
         **values: Any,
     ) -> Machine:
         installed = {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"} if packages is None else packages
@@ -57,7 +57,7 @@ def machine(tmp_path: Path) -> Make:
             version=lambda name: installed.get(name, ""),
             requirements=lambda _: requirements,
             driver=lambda: driver or Driver(problem="no NVIDIA driver"),
-            sight=lambda: sight or Sight("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5),
+            sight=lambda: sight or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5),
         )
 
     return make

@@ -23,9 +23,9 @@ from accel_engine.events import (
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import answer
-from accel_engine.run.home import latest_checkpoint
-from accel_engine.run.making import reopen
-from accel_engine.run.parts import parts_of
+from accel_engine.run.creation import reopen
+from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.worker_runs import worker_runs_of
 from engine.process.record import last, read
 
 ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)
@@ -41,7 +41,7 @@ def said(directory: Path, kind: type[Event]) -> list[Event]:
 
 
 def kill(directory: Path, name: str) -> None:
-    with closing(run.RunReader(parts_of(directory)[name])) as reader:
+    with closing(run.RunReader(worker_runs_of(directory)[name])) as reader:
         psutil.Process(reader.info().pid).kill()
 
 
@@ -60,8 +60,8 @@ def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen
     assert (served / "model.keras").is_file()
     (found,) = said(served, DevicesFound)
     assert [device["name"] for device in found.devices] == ["worker 0 CPU:0"]
-    assert list(parts_of(served)) == ["worker 0", "parameter server 0"]
-    for part in parts_of(served).values():
+    assert list(worker_runs_of(served)) == ["worker 0", "parameter server 0"]
+    for part in worker_runs_of(served).values():
         assert last(part).outcome is Outcome.FINISHED
         assert [event.detail for event in said(part, PhaseChanged)][-1].endswith("for the coordinator")
         assert latest_checkpoint(part) == 0
@@ -77,7 +77,7 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
     engines.append(start(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
 
-    for asked, obeyed in ((parts_of(directory)["worker 0"], False), (directory, True)):
+    for asked, obeyed in ((worker_runs_of(directory)["worker 0"], False), (directory, True)):
         number = run.request(asked, "learning_rate", 0.01)
         wait_until(lambda at=asked, number=number: answer(at, number), "an answer")
         # Which is said of a moment after it is given.
@@ -106,6 +106,6 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
     engines[1].kill()  # without a word to those that serve it
     psutil.wait_procs(servers, 30)
     for name in ("worker 0", "parameter server 0"):
-        ended = last(parts_of(directory)[name])
+        ended = last(worker_runs_of(directory)[name])
         assert ended.outcome is Outcome.FINISHED
         assert ended.reason.startswith("training has ended, or coordinator")

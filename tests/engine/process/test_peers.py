@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from accel_engine.cluster import Cluster
+from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.process import peers
 from accel_engine.process.peers import PeerWatch
 
@@ -27,7 +27,7 @@ def listener() -> Iterator[socket.socket]:
 
 
 def watch(listener: socket.socket, said: list[str], **limits: float) -> PeerWatch:
-    cluster = Cluster(("127.0.0.1:1", f"127.0.0.1:{listener.getsockname()[1]}"))
+    cluster = ClusterSpec(("127.0.0.1:1", f"127.0.0.1:{listener.getsockname()[1]}"))
     return PeerWatch(cluster, said.append, **limits)
 
 
@@ -46,7 +46,7 @@ def test_who_has_not_come_yet_is_told_and_then_that_all_are_there(wait_until: Wa
 
 def test_who_never_comes_is_a_problem(listener: socket.socket) -> None:
     listener.close()
-    cluster = Cluster(("127.0.0.1:1", "127.0.0.1:2"))
+    cluster = ClusterSpec(("127.0.0.1:1", "127.0.0.1:2"))
     watching = PeerWatch(cluster, lambda _: None, join_seconds=0.0)
     assert watching.wait_for_problem() == "worker 1 (127.0.0.1:2) did not come within 0 s"
 
@@ -91,7 +91,7 @@ def test_who_says_a_word_does_not_hang(
 
 
 def test_a_host_that_nobody_knows_is_one_that_does_not_come() -> None:
-    cluster = Cluster(("127.0.0.1:1", "no-such-host.invalid:2"))
+    cluster = ClusterSpec(("127.0.0.1:1", "no-such-host.invalid:2"))
     watching = PeerWatch(cluster, lambda _: None, join_seconds=0.0)
     assert "no-such-host.invalid:2" in watching.wait_for_problem()
 
@@ -99,7 +99,7 @@ def test_a_host_that_nobody_knows_is_one_that_does_not_come() -> None:
 def test_a_coordinator_goes_on_while_one_worker_is_there(wait_until: Wait) -> None:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     *workers, server = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    cluster = Cluster(tuple(workers), (server,), role="chief", coordinator="127.0.0.1:1")
+    cluster = ClusterSpec(tuple(workers), (server,), role="chief", coordinator="127.0.0.1:1")
     lost: list[str] = []
     watching = PeerWatch(cluster, lambda _: None, lost.append, lost_seconds=0.05)
     watching.wait_for_all()
@@ -119,7 +119,7 @@ def test_a_coordinator_cannot_go_on_without_a_parameter_server(listener: socket.
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     with socket.create_server(("127.0.0.1", 0)) as worker:
         there = f"127.0.0.1:{worker.getsockname()[1]}"
-        cluster = Cluster((there,), (address,), role="chief", coordinator="127.0.0.1:1")
+        cluster = ClusterSpec((there,), (address,), role="chief", coordinator="127.0.0.1:1")
         watching = PeerWatch(cluster, lambda _: None, lost_seconds=0.05)
         watching.wait_for_all()
         listener.close()

@@ -9,12 +9,12 @@ from accel_engine import run
 from accel_engine.events import Validated
 from accel_engine.launch import start
 from accel_engine.plan import Plan
-from accel_engine.run.source import Source, standing
+from accel_engine.run.bulk_reader import BulkReader, standing
 from tensorboard_loader import scalars
 
 
 def recorded(directory: Path) -> list[tuple[int, float]]:
-    with closing(Source(directory)) as source:
+    with closing(BulkReader(directory)) as source:
         growth = source.growth()
         pieces = list(source.steps(0, growth.last)) if growth else []
     return [
@@ -40,7 +40,7 @@ def test_events_go_on_after_a_death(engines: list["subprocess.Popen[str]"], wait
     steps = recorded(directory)
     assert len(steps) == epochs * 22
     assert scalars(train)["loss"] == steps
-    with closing(Source(directory)) as source:
+    with closing(BulkReader(directory)) as source:
         validations = [
             event for event in standing(event for _, event in source.events()) if isinstance(event, Validated)
         ]

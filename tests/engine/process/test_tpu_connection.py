@@ -9,7 +9,7 @@ from pathlib import Path
 from accel_engine import run
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run.making import hand_over
+from accel_engine.run.creation import hand_over
 
 ENGINE = """
 import sys

@@ -15,8 +15,8 @@ from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChange
 from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import answer
-from accel_engine.run.home import latest_checkpoint
-from accel_engine.run.making import reopen
+from accel_engine.run.creation import reopen
+from accel_engine.run.paths import latest_checkpoint
 from engine.process.record import last, read
 
 ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.recording import scribe
+from accel_engine.recording import recorder_thread
 from accel_engine.run import RunReader
 
 ROWS = 104
@@ -24,8 +24,8 @@ def laid_out(two_cpus: None) -> None:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a run's beginning and end however slow this machine is."""
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 120.0)
-    monkeypatch.setattr(scribe, "END_SECONDS", 120.0)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 120.0)
+    monkeypatch.setattr(recorder_thread, "END_SECONDS", 120.0)
 
 
 def examples() -> tuple[np.ndarray, np.ndarray]:

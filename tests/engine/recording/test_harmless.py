@@ -26,12 +26,12 @@ from accel_engine import RunRecorder
 from accel_engine.devices import Sampler
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
-from accel_engine.recording import fit as fitting
-from accel_engine.recording import obeying, recorder, scribe
+from accel_engine.recording import fit_command_handler, recorder, recorder_thread
+from accel_engine.recording import fit_session as fitting
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run import writer as writing
-from accel_engine.run.making import create_recorded
-from accel_engine.training.control import Mailbox
+from accel_engine.run.creation import create_recorded
+from accel_engine.training.command_mailbox import CommandMailbox
 
 from .conftest import Read, examples, tiny
 
@@ -56,7 +56,7 @@ def functions() -> Iterator[tuple[str, object, str]]:
                 for method, function in vars(value).items():
                     if inspect.isfunction(function) and f"{name}.{method}" not in ESCAPE:
                         yield f"{name}.{method}", value, method
-    for owner in (RunWriter, Sampler, Mailbox):
+    for owner in (RunWriter, Sampler, CommandMailbox):
         for method, function in vars(owner).items():
             if inspect.isfunction(function):
                 yield f"{owner.__name__}.{method}", owner, method
@@ -70,10 +70,10 @@ FUNCTIONS = {label: (owner, name) for label, owner, name in functions()}
 @pytest.fixture(autouse=True)
 def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long, and look at every batch."""
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 0.5)
-    monkeypatch.setattr(scribe, "END_SECONDS", 0.5)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.5)
+    monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(scribe, "_UNFINISHED", set())
+    monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
 
 
 class Trained:
@@ -146,11 +146,11 @@ def test_a_fault_ends_the_recording_with_one_warning_and_a_run_that_says_so(
     wait_until: Callable[..., None],
     method: str,
 ) -> None:
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     if method != "begin":
-        monkeypatch.setattr(fitting.Fit, method, fail)
+        monkeypatch.setattr(fitting.FitSession, method, fail)
     else:
-        monkeypatch.setattr(fitting.Fit, "_enter", fail)
+        monkeypatch.setattr(fitting.FitSession, "_enter", fail)
     mine = RunRecorder()
 
     got, (warned,) = trained.fit(mine)
@@ -188,7 +188,7 @@ def test_an_interrupt_within_the_recorder_reaches_the_user(monkeypatch: pytest.M
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting.Fit, "end_epoch", interrupted)
+    monkeypatch.setattr(fitting.FitSession, "end_epoch", interrupted)
 
     with pytest.raises(KeyboardInterrupt):
         trained.fit(RunRecorder())
@@ -265,7 +265,7 @@ SPOILED = {
 def test_a_file_that_cannot_be_written_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained, home: Path, what: str
 ) -> None:
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     SPOILED[what](home, monkeypatch)
 
     got, (warned,) = trained.fit(RunRecorder())
@@ -290,8 +290,8 @@ def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
 
     for name in ("event", "chunk", "samples", "heartbeat"):
         monkeypatch.setattr(RunWriter, name, filling(getattr(RunWriter, name)))
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
-    monkeypatch.setattr(scribe, "END_SECONDS", 60.0)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
+    monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
 
     got, (warned,) = trained.fit(RunRecorder())
 
@@ -309,7 +309,7 @@ def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
     monkeypatch.setattr(writing, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 60.0)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     locks: list[sqlite3.Connection] = []
     _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
 
@@ -323,8 +323,8 @@ def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
 def test_what_a_locked_database_could_not_take_meanwhile_is_written_once_it_is_free(
     monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(scribe, "BEGIN_SECONDS", 0.01)
-    monkeypatch.setattr(scribe, "END_SECONDS", 0.01)
+    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.01)
+    monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.01)
     locks: list[sqlite3.Connection] = []
     _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
     mine = RunRecorder()
@@ -346,8 +346,8 @@ def test_what_a_locked_database_could_not_take_meanwhile_is_written_once_it_is_f
 def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
-    monkeypatch.setattr("accel_engine.recording.backlog.MOST_ITEMS", 3)
-    monkeypatch.setattr(scribe, "END_SECONDS", 60.0)
+    monkeypatch.setattr("accel_engine.recording.write_queue.MOST_ITEMS", 3)
+    monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
     goes_on, chunk = threading.Event(), RunWriter.chunk
 
     def hang(*arguments: Any) -> None:
@@ -376,7 +376,7 @@ def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
 def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused(
     monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None], how: str
 ) -> None:
-    monkeypatch.setattr(obeying, "UNHEARD_WAITS", 1)
+    monkeypatch.setattr(fit_command_handler, "UNHEARD_WAITS", 1)
     mine, paused, over = RunRecorder(), threading.Event(), threading.Event()
     commands = RunWriter.commands
 
@@ -431,13 +431,13 @@ def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
         goes_on.wait()
         raise RunError("it was let go on")
 
-    class Timed(scribe.queue.SimpleQueue):  # type: ignore[name-defined, misc, type-arg]
+    class Timed(recorder_thread.queue.SimpleQueue):  # type: ignore[name-defined, misc, type-arg]
         def get(self, block: bool = True, timeout: float | None = None) -> Any:
             if threading.current_thread() is threading.main_thread():
                 waited.append(time.monotonic() if timeout is None else timeout)
             return super().get(block, timeout)
 
-    monkeypatch.setattr(scribe.queue, "SimpleQueue", Timed)
+    monkeypatch.setattr(recorder_thread.queue, "SimpleQueue", Timed)
     monkeypatch.setattr(recorder, "create_recorded", hang)
 
     got, warned = trained.fit(RunRecorder())
@@ -450,7 +450,7 @@ def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
 
 def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
     started = RunStarted(time=0.0, run="", name="", plan={}, first_step=0, pid=os.getpid(), host="", versions={})
-    mine = scribe.Scribe(Path, started, Mailbox(), lambda _: None)
+    mine = recorder_thread.RecorderThread(Path, started, CommandMailbox(), lambda _: None)
     mine.writing = True
     mine._process += 1
 
@@ -471,5 +471,5 @@ def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
 
 def test_the_modules_of_the_recorder_are_all_tried() -> None:
     assert {module.__name__.rpartition(".")[2] for module in MODULES} >= {"fit", "scribe", "batches", "learning_rates"}
-    assert sys.modules["accel_engine.recording.fit"] in MODULES
+    assert sys.modules["accel_engine.recording.fit_session"] in MODULES
     assert {"Fit.look", "Scribe.tell", "Batches.take", "LearningRates.take", "RunWriter.begin"} <= FUNCTIONS.keys()

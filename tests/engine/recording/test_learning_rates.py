@@ -11,10 +11,10 @@ import tensorflow as tf
 
 from accel_engine import RunRecorder
 from accel_engine.events import LearningRateChanged, Outcome, RunEnded, Warned
-from accel_engine.recording import fit as fitting
-from accel_engine.recording import schedules
+from accel_engine.recording import fit_session as fitting
+from accel_engine.recording import rate_schedule
 from accel_engine.recording.learning_rates import series_of
-from accel_engine.recording.schedules import Schedule
+from accel_engine.recording.rate_schedule import RateSchedule
 
 from .conftest import Read, examples, tiny
 
@@ -258,9 +258,9 @@ def test_each_way_to_compute_many_rates_gives_those_of_single_steps(monkeypatch:
 
     schedule: Any = Schedules.ExponentialDecay(0.1, 10, 0.9) if way == "as it is" else Halves()
     if way == "one by one":
-        monkeypatch.setattr(schedules, "_vectorized", refuse)
-        monkeypatch.setattr(schedules, "SINGLE_SECONDS", 60.0)
-    many = Schedule(schedule)
+        monkeypatch.setattr(rate_schedule, "_vectorized", refuse)
+        monkeypatch.setattr(rate_schedule, "SINGLE_SECONDS", 60.0)
+    many = RateSchedule(schedule)
 
     for first in (0, 7, 100):
         numbers = np.arange(first, first + 30 + first)
@@ -273,10 +273,10 @@ def test_what_there_is_no_time_for_is_missing(monkeypatch: pytest.MonkeyPatch) -
             raise TypeError("one only")
         return keras.ops.cast(step, "float32")
 
-    monkeypatch.setattr(schedules, "_vectorized", lambda *_: slow)
-    monkeypatch.setattr(schedules, "SINGLE_SECONDS", 1e-9)
+    monkeypatch.setattr(rate_schedule, "_vectorized", lambda *_: slow)
+    monkeypatch.setattr(rate_schedule, "SINGLE_SECONDS", 1e-9)
 
-    rates = Schedule(slow).rates(np.arange(50, dtype=np.int32))
+    rates = RateSchedule(slow).rates(np.arange(50, dtype=np.int32))
 
     assert np.isfinite(rates).tolist() == [True] + [False] * 49
 
@@ -285,7 +285,7 @@ def test_a_vectorized_schedule_that_gives_other_rates_is_not_used(monkeypatch: p
     def collapses(step: Any) -> Any:
         return keras.ops.max(keras.ops.cast(step, "float32")) + 0.0 * keras.ops.cast(step, "float32")
 
-    rates = Schedule(collapses).rates(np.arange(20))
+    rates = RateSchedule(collapses).rates(np.arange(20))
 
     np.testing.assert_array_equal(rates[np.isfinite(rates)], np.arange(20.0)[np.isfinite(rates)])
 

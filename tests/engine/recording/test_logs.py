@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from accel_engine import RunRecorder
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated, Warned
-from accel_engine.recording import fit as fitting
+from accel_engine.recording import fit_session as fitting
 from accel_engine.recording.logs import columns, numbers, of_training, of_validation
-from accel_engine.run.series import SeriesNames
+from accel_engine.run.series_names import SeriesNames
 
 from .conftest import Read, examples, tiny
 

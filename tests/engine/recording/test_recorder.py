@@ -28,13 +28,13 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.recording import describing, recovery
-from accel_engine.recording import fit as fitting
-from accel_engine.recording.fit import Fit
-from accel_engine.recording.scribe import Scribe
+from accel_engine.recording import fit_session as fitting
+from accel_engine.recording import model_description, running_means
+from accel_engine.recording.fit_session import FitSession
+from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run.commands import answer
-from accel_engine.run.parts import resumable
+from accel_engine.run.worker_runs import resumable
 
 from .conftest import Read, examples, tiny
 
@@ -144,9 +144,9 @@ def test_metrics_that_are_no_means_and_weights_that_differ_are_told_as_running_m
 
 
 def test_of_a_long_epoch_the_running_mean_is_recorded_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accel_engine.recording.batches.PRECISE_BATCHES", 5)
+    monkeypatch.setattr("accel_engine.recording.batch_series.PRECISE_BATCHES", 5)
     monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
-    assert recovery.PRECISE_BATCHES == 1 << 16
+    assert running_means.PRECISE_BATCHES == 1 << 16
     recorder = RunRecorder()
 
     train(tiny(), recorder)
@@ -157,7 +157,7 @@ def test_of_a_long_epoch_the_running_mean_is_recorded_from_the_beginning(monkeyp
 
 
 def test_late_in_an_epoch_of_unknown_length_values_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accel_engine.recording.batches.PRECISE_BATCHES", 5)
+    monkeypatch.setattr("accel_engine.recording.batch_series.PRECISE_BATCHES", 5)
     monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
     unknown = tf.data.Dataset.from_tensor_slices(examples()).batch(8).filter(lambda *_: True)
     recorder = RunRecorder()
@@ -292,7 +292,7 @@ def test_steps_that_were_told_before_an_interrupt_are_counted(monkeypatch: pytes
     recorder, model = RunRecorder(), tiny()
 
     with monkeypatch.context() as patch:
-        patch.setattr(describing, "built", Raise(KeyboardInterrupt()).now)
+        patch.setattr(model_description, "built", Raise(KeyboardInterrupt()).now)
         with pytest.raises(KeyboardInterrupt):
             train(model, recorder)
     train(model, recorder)
@@ -306,11 +306,11 @@ def test_steps_that_were_told_before_an_interrupt_are_counted(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("cls", "method", "at", "steps"),
     [
-        (Fit, "begin", "after", 0),
-        (Scribe, "begin", "before", None),
-        (Fit, "end_epoch", "before", 13),
-        (Scribe, "finish", "before", 13),
-        (Scribe, "finish", "after", 13),
+        (FitSession, "begin", "after", 0),
+        (RecorderThread, "begin", "before", None),
+        (FitSession, "end_epoch", "before", 13),
+        (RecorderThread, "finish", "before", 13),
+        (RecorderThread, "finish", "after", 13),
     ],
 )
 def test_an_interrupt_leaves_no_run_that_does_not_end(

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from accel_engine import RunRecorder
 from accel_engine.events import ModelBuilt, Outcome, RunEnded
-from accel_engine.recording import describing
-from accel_engine.recording import fit as fitting
+from accel_engine.recording import fit_session as fitting
+from accel_engine.recording import model_description
 
 from .conftest import Read, examples
 
@@ -173,16 +173,16 @@ def test_a_mean_that_a_step_tells_by_another_name_is_not_taken_for_what_a_batch_
 
 
 def test_what_a_model_does_not_tell_is_unknown() -> None:
-    built = describing.built(object(), epochs=1, steps=None, batch=None, series=())
+    built = model_description.built(object(), epochs=1, steps=None, batch=None, series=())
 
     assert (built.parameters, built.trainable, built.layers, built.xla) == (None, None, None, None)
     assert (built.optimizer, built.precision, built.input_shape) == ("", "", None)
-    assert (describing.name(object()), describing.strategy(object())) == ("object", "default")
+    assert (model_description.name(object()), model_description.strategy(object())) == ("object", "default")
 
 
 def test_the_parameters_of_a_model_that_is_not_built_are_unknown() -> None:
     model = keras.Sequential([keras.layers.Dense(3)])
-    assert describing.built(model, epochs=1, steps=None, batch=None, series=()).parameters is None
+    assert model_description.built(model, epochs=1, steps=None, batch=None, series=()).parameters is None
 
     model.build((None, 4))
-    assert describing.built(model, epochs=1, steps=None, batch=None, series=()).parameters == 15
+    assert model_description.built(model, epochs=1, steps=None, batch=None, series=()).parameters == 15

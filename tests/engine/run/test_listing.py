@@ -10,7 +10,7 @@ from accel_engine.errors import UsageError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
-from accel_engine.run.labels import rename
+from accel_engine.run.annotations import rename
 from accel_engine.run.schema import DATABASE, connect
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import lock
-from accel_engine.run.home import LOCK
 from accel_engine.run.lock import WriterLock, is_held
+from accel_engine.run.paths import LOCK
 
 HOLDER = """
 import os, signal, subprocess, sys

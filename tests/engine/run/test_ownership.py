@@ -13,8 +13,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, request
-from accel_engine.run.home import LOCK
-from accel_engine.run.making import hand_over, reopen
+from accel_engine.run.creation import hand_over, reopen
+from accel_engine.run.paths import LOCK
 from accel_engine.run.removal import remove
 from accel_engine.run.schema import connect
 

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs, removal
-from accel_engine.run.making import create_worker
+from accel_engine.run.creation import create_worker
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.run.schema import DATABASE, connect, initialize
 

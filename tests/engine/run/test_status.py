@@ -16,7 +16,7 @@ from accel_engine.clock import boot_seconds
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs
-from accel_engine.run.making import hand_over
+from accel_engine.run.creation import hand_over
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.schema import connect
 from accel_engine.run.status import START_SECONDS

@@ -20,7 +20,7 @@ from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
 from accel_engine.run.commands import answer
-from accel_engine.run.making import hand_over, reopen
+from accel_engine.run.creation import hand_over, reopen
 from accel_engine.run.schema import DATABASE, connect
 
 

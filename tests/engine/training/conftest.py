@@ -13,10 +13,10 @@ from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.commands import Command
-from accel_engine.run.home import latest_checkpoint
-from accel_engine.run.making import reopen
-from accel_engine.training import loop, placement
-from accel_engine.training.control import Mailbox
+from accel_engine.run.creation import reopen
+from accel_engine.run.paths import latest_checkpoint
+from accel_engine.training import device_visibility, loop
+from accel_engine.training.command_mailbox import CommandMailbox
 from accel_engine.training.trainer import Trainer
 
 RANDOM = """
@@ -49,7 +49,7 @@ def laid_out(two_cpus: None) -> None:
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the logical CPUs as they are: TensorFlow lets a process lay them out only once."""
     monkeypatch.setattr(
-        placement, "configure", lambda plan, _: tuple(f"CPU:{index}" for index in range(plan.virtual_cpus))
+        device_visibility, "configure", lambda plan, _: tuple(f"CPU:{index}" for index in range(plan.virtual_cpus))
     )
 
 
@@ -117,7 +117,7 @@ class Gym:
         writer = RunWriter(directory)
         writer.truncate(first)
         writer.begin()
-        mailbox = Mailbox()
+        mailbox = CommandMailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
         ended = Trainer(plan, writer, mailbox, MACHINE, first).train()
         writer.event(ended)
@@ -131,7 +131,7 @@ class Gym:
 
     def _ask(
         self,
-        mailbox: Mailbox,
+        mailbox: CommandMailbox,
         at: dict[int, list[tuple[Any, ...]]],
         when: dict[Phase, list[tuple[Any, ...]]],
         writer: RunWriter,

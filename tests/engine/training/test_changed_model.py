@@ -11,9 +11,9 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.models import CATALOGUE
 from accel_engine.plan import Plan
-from accel_engine.run.inside import read
+from accel_engine.run.diagnostics import read
 from accel_engine.run.schema import connect
-from accel_engine.training.prediction import predict
+from accel_engine.training.inference import predict
 from accel_engine.training.revalidation import revalidate
 
 from .conftest import Gym

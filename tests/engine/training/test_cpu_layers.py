@@ -11,8 +11,8 @@ from accel_engine.training import batch_norm, convolution
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.flops import count
-from accel_engine.training.layers import tabulate
-from accel_engine.training.loop import Loop, Way
+from accel_engine.training.layer_table import tabulate
+from accel_engine.training.loop import ExecutionMode, Loop
 from engine.training.layer_steps import apart, kinds, operations
 
 MODELS = """
@@ -60,7 +60,7 @@ def changed(graph: Any) -> bool:
 def test_marks_of_layers_stay_and_calls_are_put_back(models: str) -> None:
     assembly = assemble(Plan(model=f"{models}:convolved", batch_size=64, validation="off"), ("CPU:0",), None)
 
-    graph = Loop(assembly, Way()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
 
     assert changed(graph)
     marks = ["layer.0." in node.name for node in operations(graph) if node.op in ("Conv2D", "FusedBatchNormV3")]
@@ -73,7 +73,7 @@ def test_the_work_of_a_layer_is_its_own_whichever_kernel_does_it() -> None:
     plan = Plan(model="fashion-cnn", data="synthetic:28x28x1:10:128", batch_size=64, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)
 
-    graph = Loop(assembly, Way()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
+    graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
 
     assert apart(graph)
     table = tabulate(assembly.model, count(graph, chunk=True))
@@ -85,7 +85,9 @@ def test_the_work_of_a_layer_is_its_own_whichever_kernel_does_it() -> None:
 def test_steps_that_xla_compiles_or_a_model_brings_are_left_alone(models: str, model: str, xla: bool) -> None:
     assembly = assemble(Plan(model=f"{models}:{model}", batch_size=64, validation="off"), ("CPU:0",), None)
 
-    assert not changed(Loop(assembly, Way(xla)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64)))
+    assert not changed(
+        Loop(assembly, ExecutionMode(xla)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    )
 
 
 @pytest.mark.parametrize("strategy", ["default", "mirrored", "central-storage"])
@@ -98,7 +100,7 @@ def test_what_is_learnt_is_the_same_under_strategies(
 
     def learnt() -> tuple[bool, list[np.ndarray]]:
         assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(replicas)), None)
-        loop, order = Loop(assembly, Way()), epoch_order(0, 0, len(assembly.dataset.train), 5, replicas, 64)
+        loop, order = Loop(assembly, ExecutionMode()), epoch_order(0, 0, len(assembly.dataset.train), 5, replicas, 64)
         graph = loop.trace(order)
         assert sum(measured.count for measured in loop.run(order)) == 5
         return changed(graph), [np.asarray(variable) for variable in assembly.model.variables]

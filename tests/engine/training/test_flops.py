@@ -13,7 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import StreamedFeed, epoch_order
 from accel_engine.training.flops import Count, count
-from accel_engine.training.loop import Loop, Way
+from accel_engine.training.loop import ExecutionMode, Loop
 
 BATCH = 4
 
@@ -139,7 +139,7 @@ def resnet20(side: int, channels: int, classes: int) -> tuple[int, int]:
     return total + 2 * width * classes, first
 
 
-def loop_of(plan: Plan, way: Way, *, streamed: bool = False) -> Count:
+def loop_of(plan: Plan, way: ExecutionMode, *, streamed: bool = False) -> Count:
     assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
     if streamed:
         assembly = replace(assembly, feed=StreamedFeed(assembly.strategy, assembly.dataset.train))
@@ -157,7 +157,7 @@ def test_a_step_of_resnet20_is_three_times_its_forward_pass_less_the_gradient_of
     whole, first = resnet20(32, 3, 10)
 
     assert count(one.graph, chunk=False).flops == whole
-    assert loop_of(plan, Way()).flops == BATCH * (3 * whole - first)
+    assert loop_of(plan, ExecutionMode()).flops == BATCH * (3 * whole - first)
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["resident", "streamed"])
@@ -169,7 +169,7 @@ def test_a_step_is_the_same_work_however_it_is_taken(way: str, streamed: bool) -
     hidden = 64 * 128
     output = 128 * 10
 
-    taken = {"xla": Way(xla=True), "micro-batches": Way(parts=4)}.get(way, Way())
+    taken = {"xla": ExecutionMode(xla=True), "micro-batches": ExecutionMode(parts=4)}.get(way, ExecutionMode())
 
     found = loop_of(plan, taken, streamed=streamed)
 

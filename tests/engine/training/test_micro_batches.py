@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from keras import layers
 
-from accel_engine.devices.host import processors
+from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Outcome
 from accel_engine.plan import Plan
-from accel_engine.training import ways
+from accel_engine.training import autotune
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import epoch_order
-from accel_engine.training.loop import Loop, Way
+from accel_engine.training.loop import ExecutionMode, Loop
 from accel_engine.training.micro_batches import is_mean, parts_worth_trying, same_in_parts
 
 from .conftest import Gym
@@ -117,7 +117,7 @@ def test_parts_that_would_not_be_the_whole_are_refused(gym: Gym, models: str, mo
 def test_parts_that_were_asked_for_spare_memory_one_after_another(asked: int | None, abreast: int) -> None:
     assembly = assemble(PLAN.replace(micro_batches=asked), ("CPU:0",), None)
 
-    graph = Loop(assembly, Way(parts=4)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    graph = Loop(assembly, ExecutionMode(parts=4)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
     (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "turns.4" in node.name]
@@ -177,10 +177,10 @@ def test_which_losses_are_means_over_examples(loss: object, mean: bool) -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try at the first chance, and not for long."""
-    monkeypatch.setattr(ways, "SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr(ways, "WORTHWHILE_SECONDS", 0.0)
-    monkeypatch.setattr(ways, "WORTHWHILE_STEPS", 0)
-    monkeypatch.setattr(ways, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(autotune, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(autotune, "WORTHWHILE_SECONDS", 0.0)
+    monkeypatch.setattr(autotune, "WORTHWHILE_STEPS", 0)
+    monkeypatch.setattr(autotune, "TRIAL_SECONDS", 0.01)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -198,7 +198,7 @@ def test_the_faster_way_is_gone_on_with_and_remembered(
     plan = PLAN.replace(xla="auto")
 
     first = gym.train(plan)
-    monkeypatch.setattr(ways, "WORTHWHILE_SECONDS", 1e9)  # of a trial, not of what is known
+    monkeypatch.setattr(autotune, "WORTHWHILE_SECONDS", 1e9)  # of a trial, not of what is known
     second = gym.train(plan)
 
     event = first.only(MicroBatchesTried)

@@ -13,8 +13,8 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.strategies import tpu_builder
-from accel_engine.strategies.tpu_address import Way
-from accel_engine.training import feed, placement
+from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+from accel_engine.training import device_visibility, feed
 
 from .conftest import Gym
 
@@ -66,7 +66,7 @@ def tpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTpu]:
     monkeypatch.setattr(tf.distribute, "TPUStrategy", fake.strategy)
     monkeypatch.setattr(tf.config, "list_logical_devices", fake.devices)
     monkeypatch.setattr(tf.config, "set_visible_devices", lambda *_: None)  # TensorFlow is in use here
-    monkeypatch.setattr(Way, "silence", lambda _: "")
+    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "")
     tpu_builder._resolver.cache_clear()
     yield fake
     tpu_builder._resolver.cache_clear()
@@ -174,7 +174,7 @@ def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exc
 def test_an_address_is_tried_before_tensorflow_waits_for_it(
     gym: Gym, tpu: FakeTpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Way, "silence", lambda _: "nothing listens")
+    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "nothing listens")
     ended = gym.train(PLAN.replace(tpu="10.0.0.2")).ended
     assert ended.reason == "not connected to a TPU (at grpc://10.0.0.2:8470, named by --tpu): nothing listens"
     assert tpu.asked == []
@@ -182,7 +182,7 @@ def test_an_address_is_tried_before_tensorflow_waits_for_it(
 
 def test_cores_of_this_machine_are_its_chips_in_their_order() -> None:
     here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
-    cores = placement.found(("TPU:0", "TPU:1"), here)
+    cores = device_visibility.found(("TPU:0", "TPU:1"), here)
     assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
-    assert [core["device"] for core in placement.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
-    assert placement.memory(("TPU:0",), Plan(), here) == 0
+    assert [core["device"] for core in device_visibility.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
+    assert device_visibility.memory(("TPU:0",), Plan(), here) == 0

@@ -8,8 +8,8 @@ import pytest
 from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import RunEnded, WorkCounted
 from accel_engine.plan import Plan
-from accel_engine.run.home import home
-from accel_engine.training import cpu_peak, placement, utilization
+from accel_engine.run.paths import home
+from accel_engine.training import cpu_peak, device_visibility, utilization
 from accel_engine.training.flops import Count
 from accel_engine.training.utilization import Utilization
 
@@ -172,7 +172,7 @@ def test_devices_are_called_as_the_hardware_or_else_tensorflow_calls_them() -> N
         for words, device in (("", "gpu:0"), (described, ""), ("", ""))
     )
 
-    assert placement.hardware(devices, inventory) == ("NVIDIA H200", "Tesla T4", "")
+    assert device_visibility.hardware(devices, inventory) == ("NVIDIA H200", "Tesla T4", "")
 
 
 def test_an_old_run_s_end_has_neither() -> None:

@@ -138,7 +138,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     """Start stand-ins instead of engines."""
     stand_in = Engines()
     monkeypatch.setattr(launch, "start", stand_in.start)
-    monkeypatch.setattr(launch, "installation", lambda: launch.Installation("tensorflow", "2"))
+    monkeypatch.setattr(launch, "find_installation", lambda: launch.Installation("tensorflow", "2"))
     monkeypatch.setattr("accel_tui.cli.train.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),)))
     return stand_in
 

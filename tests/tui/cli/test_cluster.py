@@ -3,7 +3,7 @@ import shlex
 
 import pytest
 
-from accel_engine.cluster import Cluster
+from accel_engine.cluster_spec import ClusterSpec
 from accel_tui.cli import cluster as command
 
 
@@ -16,7 +16,7 @@ def test_every_machine_gets_its_command(run_command):
     for index, line in enumerate((lines[1], lines[3])):
         config, *words = shlex.split(line)
         name, _, value = config.partition("=")
-        assert Cluster.find({name: value}) == Cluster(("gpu1:12345", "gpu2:12345"), index=index)
+        assert ClusterSpec.find({name: value}) == ClusterSpec(("gpu1:12345", "gpu2:12345"), index=index)
         assert words == ["accel-tui", "train", "--strategy", "multi-worker", "--model", "mlp", "--epochs", "3"]
 
 
@@ -25,8 +25,8 @@ def test_who_keeps_weights_and_who_hands_steps_out_get_theirs_too(run_command):
     assert result.status == 0
     lines = [line for line in result.lines if line]
     assert lines[::2] == ["# coordinator, on a", "# worker 0, on b", "# worker 1, on c", "# parameter server 0, on a"]
-    found = [Cluster.find({"TF_CONFIG": shlex.split(line)[0].removeprefix("TF_CONFIG=")}) for line in lines[1::2]]
-    assert tuple(found) == Cluster(("b:1", "c:1"), ("a:2",), coordinator="a:1").parts
+    found = [ClusterSpec.find({"TF_CONFIG": shlex.split(line)[0].removeprefix("TF_CONFIG=")}) for line in lines[1::2]]
+    assert tuple(found) == ClusterSpec(("b:1", "c:1"), ("a:2",), coordinator="a:1").parts
     assert all("--strategy parameter-server --model mlp" in line for line in lines[1::2])
 
 

@@ -14,7 +14,7 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import Outcome
 from accel_engine.run import Status
 from accel_tui.cli import demo
-from accel_tui.plan.demonstration import WINDOW
+from accel_tui.plan.demo_stages import WINDOW
 from tui.cli.conftest import Engine
 from tui.fake_engine import FakeEngine
 
@@ -71,7 +71,7 @@ class Engines:
 def engines(monkeypatch):
     stand_in = Engines()
     monkeypatch.setattr(launch, "start", stand_in.start)
-    monkeypatch.setattr(launch, "installation", lambda: launch.Installation("tensorflow", "2"))
+    monkeypatch.setattr(launch, "find_installation", lambda: launch.Installation("tensorflow", "2"))
     monkeypatch.setattr("accel_tui.cli.demo.detect", lambda: Inventory((Device("cpu:0", "cpu", "A CPU", cores=2),)))
     monkeypatch.setattr(demo, "WARM_UP", 0.0)
     monkeypatch.setattr(demo, "INTERVAL", 0.01)
@@ -155,7 +155,9 @@ def test_no_further_way_is_begun_when_the_time_is_over(run_command, monkeypatch)
 
 
 def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):
-    monkeypatch.setattr(launch, "installation", lambda: launch.Installation(problem="no TensorFlow: pip install it"))
+    monkeypatch.setattr(
+        launch, "find_installation", lambda: launch.Installation(problem="no TensorFlow: pip install it")
+    )
     assert "pip install it" in run_command("demo").err
     assert run.list_runs() == []
 

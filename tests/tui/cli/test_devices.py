@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from accel_engine.devices.reading import Absence, Device, Inventory, Part, Reading, Sample
+from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
 from accel_tui.cli.devices import _fitted
 
 GIB = 2**30
@@ -14,7 +14,7 @@ INVENTORY = Inventory(
         Device("cpu:0", "cpu", "A processor", memory=16 * GIB, cores=8),
         Device("gpu:0", "gpu", "A graphics card", memory=24 * GIB, address="0000:3b:00.0"),
     ),
-    (Absence("tpu", "no TPU chip on the PCI bus"),),
+    (UnavailableKind("tpu", "no TPU chip on the PCI bus"),),
 )
 
 
@@ -139,9 +139,9 @@ def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command
 
 def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     parts = {
-        "throttling": (Part("too hot"), Part("power limit")),
-        "instances": (Part("MIG 3g.40gb", "MIG-1", 3 * GIB, 40 * GIB),),
-        "processes": (Part("python", "4242", 61 * GIB), Part("?", "7")),
+        "throttling": (CountedItem("too hot"), CountedItem("power limit")),
+        "instances": (CountedItem("MIG 3g.40gb", "MIG-1", 3 * GIB, 40 * GIB),),
+        "processes": (CountedItem("python", "4242", 61 * GIB), CountedItem("?", "7")),
     }
     gpu = {
         "utilization": Reading(87.0, "%"),
@@ -192,8 +192,8 @@ def test_a_device_that_is_slow_to_answer_is_waited_for_a_little(run_command, mon
 def test_a_program_on_many_devices_is_one_line(run_command, monkeypatch):
     readings = {
         "utilization": Reading(50.0, "%"),
-        "throttling": Reading.counted((Part("too hot"),)),
-        "processes": Reading.counted((Part("python", "4242", 61 * GIB),)),
+        "throttling": Reading.counted((CountedItem("too hot"),)),
+        "processes": Reading.counted((CountedItem("python", "4242", 61 * GIB),)),
     }
     read = tuple(Sample(0.0, f"gpu:{index}", readings) for index in range(3))
     monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Absence, Device, Inventory, Part, Reading, Sample
+from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.doctor import Check, failed, passed, warned
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader
@@ -26,13 +26,13 @@ from tui.hostile import HOSTILE, make_run, obeyed
 
 Run = Callable[[str], Outcomes]
 
-INVENTORY = Inventory((Device("cpu:0", "cpu", HOSTILE, 1 << 30, 2),), (Absence("gpu", HOSTILE),))
+INVENTORY = Inventory((Device("cpu:0", "cpu", HOSTILE, 1 << 30, 2),), (UnavailableKind("gpu", HOSTILE),))
 
 READINGS = {
     "utilization": Reading.missing(HOSTILE, "%"),
     "power": Reading(1.0, HOSTILE),
-    "processes": Reading.counted((Part(HOSTILE, HOSTILE, 1),)),
-    "throttling": Reading.counted((Part(HOSTILE),)),
+    "processes": Reading.counted((CountedItem(HOSTILE, HOSTILE, 1),)),
+    "throttling": Reading.counted((CountedItem(HOSTILE),)),
 }
 
 
@@ -243,7 +243,7 @@ def test_a_terminal_is_shown_a_table_for_programs_cleaned(
 
 
 def completed(typed: str) -> list[Any]:
-    from accel_tui.cli.completing import attach
+    from accel_tui.cli.completion_sources import attach
     from accel_tui.cli.watch import watch
 
     (parameter,) = (each for each in watch.params if each.name == "run")

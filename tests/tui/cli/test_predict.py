@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.prediction import Choice, Prediction, Predictions
+from accel_engine.prediction import ClassProbability, Prediction, Predictions
 
-GOOD = Prediction("a.png", (Choice("cat", 0.75), Choice("dog", 0.25)), ("9x9 pixels were brought to 8x8",))
+GOOD = Prediction(
+    "a.png", (ClassProbability("cat", 0.75), ClassProbability("dog", 0.25)), ("9x9 pixels were brought to 8x8",)
+)
 BAD = Prediction("b.png", problem="cannot decode the image b.png: no image")
 
 

@@ -7,12 +7,12 @@ import pytest
 from accel_engine import clock
 from accel_engine.events import MicroBatchesTried, Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
 from accel_engine.run import RunReader, Update
+from accel_tui.cli.choose_view import view_for
+from accel_tui.cli.event_text import number, worded
+from accel_tui.cli.json_lines import JsonLines
 from accel_tui.cli.progress import Bar, Log, progress
-from accel_tui.cli.views import view_for
-from accel_tui.cli.wire import JsonLines
-from accel_tui.cli.wording import number, worded
-from accel_tui.run.pace import Pace
 from accel_tui.run.state import RunState
+from accel_tui.run.step_rate import StepRate
 
 
 class Stream(io.StringIO):
@@ -240,7 +240,7 @@ def test_the_view_is_what_fits(monkeypatch):
 def test_the_use_of_the_devices_is_said_where_there_is_room():
     state = RunState(
         phase=PhaseChanged(time=0.0, phase=Phase.TRAINING),
-        pace=Pace(recent=((100, 10.0),)),
+        pace=StepRate(recent=((100, 10.0),)),
         work=WorkCounted(time=1.0, flops=2e9, peak=80e9),
     )
     assert progress(state) == "epoch 1  10.0/s  25% of peak"

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from accel_tui.cli import serve, serving
+from accel_tui.cli import serve, web_server
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from accel_tui.cli import serve, serving
 )
 def test_who_could_reach_it_is_said_unless_only_this_machine_could(run_command, monkeypatch, host, near):
     served = []
-    monkeypatch.setattr(serving, "serve", lambda host, port, tell: served.append((host, port)))
+    monkeypatch.setattr(web_server, "serve", lambda host, port, tell: served.append((host, port)))
     monkeypatch.setattr("getpass.getuser", lambda: "somebody")
     told = run_command(f"serve --host {host} --port 8123")
     assert (told.status, served) == (0, [(host, 8123)])

@@ -9,8 +9,8 @@ from accel_engine import preflight
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui.cli import main
-from accel_tui.settings import nameable, settings
-from accel_tui.settings.settings import Settings
+from accel_tui.settings import keymap, user_settings
+from accel_tui.settings.user_settings import Settings
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_path_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_first_file_changes_nothing_and_can_be_uncommented(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings", "init"]) == 0
     assert capsys.readouterr().out == f"{file}\n"
-    assert settings.load() == Settings()
+    assert user_settings.load() == Settings()
     uncommented = [
         line.removeprefix("# ") if " = " in line and not line.startswith("# Settings") else line
         for line in file.read_text().splitlines()
@@ -38,7 +38,7 @@ def test_a_first_file_changes_nothing_and_can_be_uncommented(file: Path, capsys:
     file.write_text("\n".join(uncommented))
     values = tomllib.loads(file.read_text())
     assert values["keys"] == {
-        key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in nameable.keys().values()
+        key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in keymap.keys().values()
     }
     assert values["plan"] == {
         name: "auto" if value is None else list(value) if isinstance(value, tuple) else value

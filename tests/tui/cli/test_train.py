@@ -105,7 +105,7 @@ def test_a_wrong_plan_is_told_before_there_is_a_run(engines, run_command, words,
 
 
 def test_without_tensorflow_it_says_how_to_get_it(engines, run_command, monkeypatch):
-    monkeypatch.setattr(launch, "installation", lambda: launch.Installation(problem="pip install it"))
+    monkeypatch.setattr(launch, "find_installation", lambda: launch.Installation(problem="pip install it"))
     result = run_command("train")
     assert (result.status, result.out, result.err) == (1, "", "accel-tui: pip install it\n")
     assert not list_runs()

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from accel_engine.events import Outcome, WorkersMet
-from accel_tui.cli.wording import means
+from accel_tui.cli.event_text import means
 
 
 @pytest.fixture

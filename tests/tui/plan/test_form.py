@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.data import DataEntry
+from accel_engine.data import DatasetEntry
 from accel_engine.devices.reading import Device
 from accel_engine.plan import SPECS, Plan
-from accel_engine.strategies import Layout
+from accel_engine.strategies import Placement
 from accel_tui.plan import form
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
@@ -50,8 +50,8 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "or virtual CPUs 2" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "not here" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
-    assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).layout == Layout(("cpu:0", "cpu:1"))
-    assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).layout == Layout(("gpu:0", "gpu:1"))
+    assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).layout == Placement(("cpu:0", "cpu:1"))
+    assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).layout == Placement(("gpu:0", "gpu:1"))
 
 
 def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
@@ -138,7 +138,7 @@ def test_remarks_say_what_was_chosen() -> None:
     assert "takes images of at least 8x8" in form.remark("model", filled)
     assert "8x8x1, 10 classes, 1,437 examples" in form.remark("data", filled)
     assert form.remark("epochs", filled) == ""
-    assert form.about(DataEntry("mine", "", "npz")) == ""
+    assert form.about(DatasetEntry("mine", "", "npz")) == ""
 
 
 def test_an_empty_field_says_what_that_means() -> None:

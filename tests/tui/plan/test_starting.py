@@ -17,7 +17,7 @@ from tui.stand_ins import StubApp, StubEngine, shows, until
 def cold(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The runs that a cold engine was started on."""
     started: list[Path] = []
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     monkeypatch.setattr(launch, "start", started.append)
     return started
 

@@ -3,7 +3,7 @@
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 from accel_engine.events import DevicesFound
 from accel_engine.run import Update
-from accel_tui.run.fold import fold
+from accel_tui.run.fold_events import fold
 from accel_tui.run.hardware import inventory_of
 from accel_tui.run.state import RunState
 

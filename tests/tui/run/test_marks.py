@@ -15,7 +15,7 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Update
-from accel_tui.run.fold import fold
+from accel_tui.run.fold_events import fold
 from accel_tui.run.marks import MOST, Kind, Track
 from accel_tui.run.state import RunState
 

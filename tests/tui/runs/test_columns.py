@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from accel_engine.run import Labels, RunInfo, RunSummary, Status
-from accel_tui.runs.columns import COLUMNS, TITLES, Order, fitting, ordered, title_of
+from accel_engine.run import Annotations, RunInfo, RunSummary, Status
+from accel_tui.runs.columns import COLUMNS, TITLES, SortOrder, fitting, ordered, title_of
 
 
 def run(name: str, status: Status = Status.FINISHED, created: float = 0.0, **more: Any) -> RunSummary:
     plan = {"model": more.pop("model", "cnn"), "batch_size": more.pop("batch", 32)}
-    info = RunInfo(name, Path(name), None, plan, created, "h", 1, status, more.pop("labels", Labels()))
+    info = RunInfo(name, Path(name), None, plan, created, "h", 1, status, more.pop("labels", Annotations()))
     return RunSummary(name, Path(name), info, **more)
 
 
@@ -24,33 +24,33 @@ UNREADABLE = RunSummary("x", Path("x"), None, problem="damaged")
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        (Order(), "cbax"),
-        (Order("begun", turned=True), "abcx"),
-        (Order("loss"), "bacx"),
-        (Order("loss", turned=True), "abcx"),
-        (Order("accuracy"), "abcx"),
-        (Order("batch"), "cabx"),
-        (Order("model"), "bacx"),
-        (Order("status"), "bacx"),
-        (Order("steps"), "abcx"),
-        (Order("tags"), "cabx"),
+        (SortOrder(), "cbax"),
+        (SortOrder("begun", turned=True), "abcx"),
+        (SortOrder("loss"), "bacx"),
+        (SortOrder("loss", turned=True), "abcx"),
+        (SortOrder("accuracy"), "abcx"),
+        (SortOrder("batch"), "cabx"),
+        (SortOrder("model"), "bacx"),
+        (SortOrder("status"), "bacx"),
+        (SortOrder("steps"), "abcx"),
+        (SortOrder("tags"), "cabx"),
     ],
 )
-def test_runs_are_put_in_order_with_what_has_no_value_last(order: Order, expected: str) -> None:
+def test_runs_are_put_in_order_with_what_has_no_value_last(order: SortOrder, expected: str) -> None:
     runs = (
         run("a", created=1, metrics={"loss": 0.5, "accuracy": 0.9}, steps=30, batch=64, model="mlp"),
         run("b", Status.RUNNING, created=2, metrics={"loss": 0.25}, steps=20, batch=128, model="cnn"),
-        run("c", Status.LOST, created=3, metrics={"loss": math.nan}, model="zebra", labels=Labels(tags=("t",))),
+        run("c", Status.LOST, created=3, metrics={"loss": math.nan}, model="zebra", labels=Annotations(tags=("t",))),
         UNREADABLE,
     )
     assert ids(ordered(runs, order)) == expected
 
 
 def test_a_column_that_gives_the_order_already_turns_it() -> None:
-    order = Order().by("loss")
-    assert (order, order.falling) == (Order("loss"), False)
-    assert (order.by("loss"), order.by("loss").falling) == (Order("loss", turned=True), True)
-    assert Order().falling
+    order = SortOrder().by("loss")
+    assert (order, order.falling) == (SortOrder("loss"), False)
+    assert (order.by("loss"), order.by("loss").falling) == (SortOrder("loss", turned=True), True)
+    assert SortOrder().falling
 
 
 @pytest.mark.parametrize("room", [0, 40, 78, 118, 198, 400])
@@ -63,7 +63,7 @@ def test_only_columns_that_there_is_room_for_are_chosen(room: int) -> None:
 
 def test_a_renamed_run_goes_by_its_name_and_by_what_finds_it() -> None:
     assert title_of(run("k7m2-cnn-digits")) == "k7m2-cnn-digits"
-    assert title_of(run("k7m2-cnn-digits", labels=Labels("the best"))) == "k7m2 the best"
+    assert title_of(run("k7m2-cnn-digits", labels=Annotations("the best"))) == "k7m2 the best"
 
 
 def test_every_column_has_something_to_say_of_a_run_that_cannot_be_read() -> None:

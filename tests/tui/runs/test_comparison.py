@@ -5,16 +5,16 @@ from typing import Any
 
 from accel_engine.events import DevicesFound
 from accel_engine.plan import DEFAULTS
-from accel_engine.run import Labels, RunInfo, RunSummary, Status
+from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.run.curve import Curve
 from accel_tui.run.state import RunState
-from accel_tui.runs.comparison import Side, compare, series_of
+from accel_tui.runs.comparison import ComparedRun, compare, series_of
 from tui.example_events import model_built
 
 
-def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> Side:
-    info = RunInfo(run, Path(run), None, {**plan}, 0.0, "h", 1, Status.FINISHED, Labels())
-    return Side(RunSummary(run, Path(run), info, steps=10, metrics=metrics), state or RunState(info=info))
+def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> ComparedRun:
+    info = RunInfo(run, Path(run), None, {**plan}, 0.0, "h", 1, Status.FINISHED, Annotations())
+    return ComparedRun(RunSummary(run, Path(run), info, steps=10, metrics=metrics), state or RunState(info=info))
 
 
 def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:

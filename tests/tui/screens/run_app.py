@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from accel_engine.devices.reading import Device, Inventory
 from accel_tui.app import AccelApp
-from accel_tui.screens.run import RunScreen
+from accel_tui.screens.run_screen import RunScreen
 
 SMALL, WIDE = (80, 24), (120, 40)
 

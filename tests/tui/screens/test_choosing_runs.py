@@ -13,18 +13,18 @@ from textual.widgets import Input
 
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
-from accel_engine.run import Labels, list_runs
-from accel_engine.run.labels import relabel
+from accel_engine.run import Annotations, list_runs
+from accel_engine.run.annotations import write_annotations
 from accel_engine.run.schema import connect
-from accel_tui.runs.columns import Order
-from accel_tui.screens.ask import AskScreen
-from accel_tui.screens.ask_labels import AskLabelsScreen
-from accel_tui.screens.compare import CompareScreen
-from accel_tui.screens.plan import PlanScreen
-from accel_tui.screens.run import RunScreen
-from accel_tui.screens.runs import RunsScreen
-from accel_tui.widgets.runs import table as runs_table
-from accel_tui.widgets.runs.table import RunsTable
+from accel_tui.runs.columns import SortOrder
+from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.edit_run_screen import EditRunScreen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.widgets.runs import runs_table as runs_table
+from accel_tui.widgets.runs.runs_table import RunsTable
 from tui.fake_engine import FakeEngine, close_all
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -41,13 +41,13 @@ def made() -> Callable[..., Path]:
     """Make a run that ended, newer than those before it."""
     ages = iter(range(1000, 0, -10))
 
-    def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, labels: Labels | None = None) -> Path:
+    def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, labels: Annotations | None = None) -> Path:
         engine = FakeEngine(plan)
         engine.begin().build().train(50)
         if outcome:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
             engine.close()
-        relabel(engine.directory, lambda _: labels or Labels())
+        write_annotations(engine.directory, lambda _: labels or Annotations())
         connection = connect(engine.directory)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
         connection.close()
@@ -73,7 +73,7 @@ async def open_runs(pilot: Pilot[None]) -> None:
 async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> None:
     made(Plan())
     failed = made(Plan(model="mlp"), Outcome.FAILED)
-    tagged = made(Plan(model="mlp"), labels=Labels("my best", "on clean data", ("paper",)))
+    tagged = made(Plan(model="mlp"), labels=Annotations("my best", "on clean data", ("paper",)))
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "3 runs", "my best", "#paper", "on clean data")
@@ -106,7 +106,7 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
         await shows(pilot, "▼begun")
         at = text_of(pilot).splitlines()[2].index("model")
         await pilot.click(RunsTable, offset=Offset(at + 1, 0))
-        assert table(pilot).order == Order("model")
+        assert table(pilot).order == SortOrder("model")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.click(RunsTable, offset=Offset(at + 1, 0))
         await shows(pilot, "model▼")
@@ -157,21 +157,21 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AskLabelsScreen), "the question")
+        await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
         await pilot.press(*"better", "down", *"with care", "down", *"a, b c!")
         await shows(pilot, "is no tag")
         await pilot.press("enter", "backspace", "enter")
         await shows(pilot, "better", "with care", "#a  #b  #c")
-        assert list_runs()[0].info.labels == Labels("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
+        assert list_runs()[0].info.labels == Annotations("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AskLabelsScreen), "the question")
+        await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
         assert [field.value for field in pilot.app.screen.query(Input)] == ["better", "with care", "a b c"]
         await pilot.press("ctrl+u", "escape")
         assert list_runs()[0].info.name == "better"  # type: ignore[union-attr]
 
 
 async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path]) -> None:
-    for labels in (Labels(tags=("old",)), Labels("named", tags=("kept",))):
+    for labels in (Annotations(tags=("old",)), Annotations("named", tags=("kept",))):
         made(Plan(), labels=labels)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
@@ -190,13 +190,13 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("space", "space", "D")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen), "the question")
+        await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
         await shows(pilot, "Delete 2 runs?", "1 trained", "cannot be undone")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         assert len(list_runs()) == 3
         await pilot.press("D")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen), "the question again")
+        await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question again")
         await pilot.press("d")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         await until(pilot, lambda: shown(pilot) == [kept.name], "the run that was kept")
@@ -235,7 +235,7 @@ async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path
         await hides(pilot, "chosen")
         assert isinstance(pilot.app.screen, RunsScreen)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, PlanScreen), "the plan")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the plan")
 
 
 async def test_a_long_list_is_scrolled_with_the_cursor(made: Callable[..., Path]) -> None:

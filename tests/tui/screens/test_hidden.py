@@ -8,20 +8,20 @@ import pytest
 
 from accel_engine import launch
 from accel_engine.launch import Installation
-from accel_tui.screens import run as run_screen
-from accel_tui.screens.run import RunScreen
-from accel_tui.screens.runs import RunsScreen
+from accel_tui.screens import run_screen as run_screen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.run.facts import RunFacts
 from accel_tui.widgets.run.phase_line import PhaseLine
-from accel_tui.widgets.run.text import RunText
+from accel_tui.widgets.run.run_details import RunDetails
+from accel_tui.widgets.run.run_text import RunText
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, hides, shows, until
 
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def test_hidden_details_put_nothing_into_words_and_are_right_when_they_com
 ) -> None:
     async with StubApp(engine.directory).run_test(size=(80, 24)) as pilot:
         await shows(pilot, "step 20/400")
-        with counted(monkeypatch, RunFacts, "words") as calls:
+        with counted(monkeypatch, RunDetails, "words") as calls:
             engine.train(20)
             await shows(pilot, "step 40/400")
             assert calls == []

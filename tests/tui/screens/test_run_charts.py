@@ -12,12 +12,12 @@ from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run.steps import RATE
-from accel_tui.run.window import Window
-from accel_tui.screens.choose_charts import ChooseChartsScreen
-from accel_tui.screens.run import RunScreen
+from accel_tui.run.step_window import StepWindow
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.select_charts_screen import SelectChartsScreen
+from accel_tui.widgets.chart.background import plot_of
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.ground import plot_of
-from accel_tui.widgets.chart.lens import Lens
+from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.charts.chart_bar import ChartBar
 from accel_tui.widgets.charts.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
@@ -199,14 +199,14 @@ async def test_the_wheel_zooms_around_the_mouse_and_scrolls_with_shift(engine: F
         await until(pilot, lambda: charts.window.first == low, "earlier steps")
         for _ in range(6):
             await wheel(pilot, events.MouseScrollDown, loss, at)
-        await until(pilot, lambda: charts.window == Window(), "the whole run")
+        await until(pilot, lambda: charts.window == StepWindow(), "the whole run")
 
 
 async def test_dragging_pulls_the_steps_along(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "step 2,000")
         loss, charts = chart_of(pilot), charts_of(pilot)
-        charts.window = Window(400, 1000)
+        charts.window = StepWindow(400, 1000)
         await pilot.pause()
         await pilot.mouse_down(loss, (x_of(loss, 0.25), 3))
         await pilot.hover(loss, (x_of(loss, 0.5), 3))
@@ -265,7 +265,7 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         engine.chunk(np.arange(2000, 2010), seconds=1.0, at=now + 3)
         await shows(pilot, "utilization % ━━ 80")
         await pilot.press("a")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseChartsScreen), "the list")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SelectChartsScreen), "the list")
         await pilot.press("d")
         await shows(pilot, "2 of 6 charts")
         await until(pilot, lambda: not charts_of(pilot).state.readings, "nothing to be read")
@@ -304,7 +304,10 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
         assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)
         assert rate.series[0].curve.at(2000) == (0.5, 0.5, 0.5)
         await pilot.press("m", "o", "y")
-        assert (rate.lens, chart_of(pilot).lens) == (Lens(log=True), Lens(log=True, smoothing=0.6, clip=True))
+        assert (rate.lens, chart_of(pilot).lens) == (
+            ChartOptions(log=True),
+            ChartOptions(log=True, smoothing=0.6, clip=True),
+        )
         await pilot.press("y", "plus", "plus", "plus", "plus", "plus", "end")
         await until(pilot, lambda: rate.window and rate.series[0].detail.count == 0, "a part that is known exactly")
 
@@ -337,4 +340,4 @@ async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: Fa
         assert on() == set()
         assert "steps 750 to 1,749" in bar.render().plain
         await pilot.click(bar, (bar.render().plain.index("whole"), 0))
-        await until(pilot, lambda: charts.window == Window(), "the whole run")
+        await until(pilot, lambda: charts.window == StepWindow(), "the whole run")

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.events import CheckpointSaved, EpochEnded
 from accel_engine.plan import Plan
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
+from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions
 from accel_tui.widgets.charts.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
@@ -37,21 +37,21 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
         await shows(pilot, "step 2,000")
         charts = pilot.app.screen_stack[-1].query_one(RunCharts)
 
-        async def press(key: str, lens: Lens, *words: str) -> None:
+        async def press(key: str, lens: ChartOptions, *words: str) -> None:
             await pilot.press(key)
             await shows(pilot, *words)
             assert charts.lens == lens
             assert {chart.lens for chart in charts.query(Chart)} == {lens}
 
-        await press("y", Lens(log=True), "loss (log)", "hidden at or below 0")
-        await press("o", Lens(log=True, clip=True), "loss (log, clipped)", "clipped")
-        await press("y", Lens(clip=True), "loss (clipped)", "1 of 2,000 steps hidden above")
+        await press("y", ChartOptions(log=True), "loss (log)", "hidden at or below 0")
+        await press("o", ChartOptions(log=True, clip=True), "loss (log, clipped)", "clipped")
+        await press("y", ChartOptions(clip=True), "loss (clipped)", "1 of 2,000 steps hidden above")
         await press("o", PLAIN, "loss ━━")
         for weight in SMOOTHINGS[1:]:
-            await press("m", Lens(smoothing=weight), f"loss (smoothed {weight:g})", f"m  smoothed {weight:g}")
+            await press("m", ChartOptions(smoothing=weight), f"loss (smoothed {weight:g})", f"m  smoothed {weight:g}")
         await press("m", PLAIN, "loss ━━")
-        await press("x", Lens(x="epoch"), " epoch 0", "by epoch")
-        await press("x", Lens(x="time"), " time 0.0s", "by time")
+        await press("x", ChartOptions(x="epoch"), " epoch 0", "by epoch")
+        await press("x", ChartOptions(x="time"), " time 0.0s", "by time")
         await press("x", PLAIN)
         await hides(pilot, " time 0.0s")
 

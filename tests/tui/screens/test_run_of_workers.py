@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.events import Outcome, Phase
-from accel_engine.run.home import WORKERS
+from accel_engine.run.paths import WORKERS
 from accel_tui.widgets.log import log_view
 from tui.fake_engine import FakeEngine, dead_pid
-from tui.screens.test_run import opened
+from tui.screens.test_run_screen import opened
 from tui.stand_in_workers import PLAN, Worker, meet
 from tui.stand_ins import hides, shows, text_of, until
 

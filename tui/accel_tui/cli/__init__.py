@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from accel_engine.errors import AccelError
+from accel_tui.cli.output import print_line
 from accel_tui.cli.root import root
-from accel_tui.cli.speech import say
 
 __all__ = ["main"]
 
@@ -30,21 +30,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(root.main(arguments, prog_name="accel-tui", standalone_mode=False) or 0)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "accel-tui"
-        say(f"{_lowered(error.format_message())}\nTry '{where} --help'.")
+        print_line(f"{_lowered(error.format_message())}\nTry '{where} --help'.")
         return 2
     except click.ClickException as error:
-        say(_lowered(error.format_message()))
+        print_line(_lowered(error.format_message()))
         return error.exit_code
     except AccelError as error:
-        say(str(error))
+        print_line(str(error))
         return error.exit_status
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (the last stop: nobody at a terminal should meet a traceback)
         if os.environ.get("ACCEL_TUI_DEBUG"):
-            say(traceback.format_exc())
+            print_line(traceback.format_exc())
             return 1
-        say(
+        print_line(
             f"unexpected {type(error).__name__}: {error}\n"
             "This is a mistake in accel-tui. Please report it in the project's issue tracker, "
             "with what the same command shows under ACCEL_TUI_DEBUG=1."

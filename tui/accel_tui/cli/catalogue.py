@@ -12,7 +12,7 @@ from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
 from accel_engine.plan import Plan
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 from accel_tui.cli.table import table
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
@@ -74,7 +74,7 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
     """List the strategies that --strategy can name, and which fit this machine."""
     here = hardware.detect().devices
     plan = Plan(virtual_cpus=virtual_cpus)
-    misfits = {name: distributions.misfit(name, plan, here) for name in distributions.CATALOGUE}
+    misfits = {name: distributions.incompatibility(name, plan, here) for name in distributions.CATALOGUE}
     entries = distributions.CATALOGUE.values()
     if as_json:
         _print_json(

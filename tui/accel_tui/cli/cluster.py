@@ -4,11 +4,11 @@ import os
 
 import click
 
-from accel_engine.cluster import Cluster
+from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.text import shell_command
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 from accel_tui.cli.train import train
 
 EPILOG = """\b
@@ -80,7 +80,7 @@ def cluster(
     strategy = "parameter-server" if servers else "multi-worker"
     words = ["--strategy", strategy, *arguments]
     _check(words, strategy)
-    parts = Cluster(workers, servers, coordinator="".join(coordinator)).parts
+    parts = ClusterSpec(workers, servers, coordinator="".join(coordinator)).parts
     places = {"coordinator" if part.role == "chief" else part.place: part for part in parts}
     if here is not None:
         if here not in places:

@@ -11,12 +11,12 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
 from accel_tui.run.curve import CAPACITY
-from accel_tui.run.fold import fold
+from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
-from accel_tui.runs.comparison import Comparison, Row, Side
+from accel_tui.runs.comparison import ComparedRow, ComparedRun, Comparison
 from accel_tui.runs.comparison import compare as lay_out
 
 EPILOG = """\b
@@ -51,15 +51,15 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     write(f"\n{found.words}")
 
 
-def _side(directory: Path) -> Side:
+def _side(directory: Path) -> ComparedRun:
     run = summarize(directory)
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
     with closing(RunReader(directory, most_samples=0, most_buckets=CAPACITY, past_phases=False)) as reader:
-        return Side(run, fold(RunState(info=run.info), reader.poll()))
+        return ComparedRun(run, fold(RunState(info=run.info), reader.poll()))
 
 
-def _line(row: Row) -> tuple[str, ...]:
+def _line(row: ComparedRow) -> tuple[str, ...]:
     return (row.label, *(text + " *" * (place in row.best) for place, text in enumerate(row.texts)))
 
 

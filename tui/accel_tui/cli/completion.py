@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 
 PROGRAM = "accel-tui"
 

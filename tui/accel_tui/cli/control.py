@@ -12,7 +12,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find, request
 from accel_engine.run.commands import answer
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""

@@ -15,8 +15,8 @@ from typing import TextIO
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.text import printable
-from accel_tui.cli.speech import say
-from accel_tui.terminal.first_frame import FirstFrame
+from accel_tui.cli.output import print_line
+from accel_tui.terminal.saved_frame import SavedFrame
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
 """Leaves the alternate screen, shows the cursor, and ends mouse, focus, paste and key reports."""
@@ -52,20 +52,20 @@ def open_dashboard(run: Path | None = None) -> int:
 
     last_words = io.StringIO()
     with contextlib.nullcontext() if _is_served() else _terminal_kept():
-        frame = FirstFrame() if run is None and _is_on_terminal() else None
+        frame = SavedFrame() if run is None and _is_on_terminal() else None
         if frame:
             frame.show()
         status = _run(run, frame, last_words)
     return _farewell(status, last_words.getvalue())
 
 
-def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
+def _run(run: Path | None, frame: SavedFrame | None, last_words: TextIO) -> int:
     # All of this is slow to import, and comes after the frame that may be shown already.
     import asyncio
 
-    from accel_tui.look.colours import obey
-    from accel_tui.look.glyphs import resolve
-    from accel_tui.settings.settings import SettingsError, load
+    from accel_tui.appearance.colours import obey
+    from accel_tui.appearance.glyphs import resolve
+    from accel_tui.settings.user_settings import SettingsError, load
 
     # Before Textual is imported, which reads the environment then.
     settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
@@ -74,8 +74,8 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
     from textual.scrollbar import ScrollBarRender
 
     from accel_tui.app import AccelApp
-    from accel_tui.settings.nameable import theme_mistakes
-    from accel_tui.terminal.keeping_driver import KeepingDriver, LastingDriver
+    from accel_tui.settings.keymap import theme_mistakes
+    from accel_tui.terminal.driver import DisconnectSafeDriver, SavedFrameDriver
 
     if mistakes := theme_mistakes(settings):
         raise SettingsError(mistakes)
@@ -86,7 +86,7 @@ def _run(run: Path | None, frame: FirstFrame | None, last_words: TextIO) -> int:
         if frame:
             app.keep_first_frame = frame.keep
         if not _is_served():
-            app.driver_class = KeepingDriver if frame and frame.is_shown else LastingDriver
+            app.driver_class = SavedFrameDriver if frame and frame.is_shown else DisconnectSafeDriver
         app.error_console = Console(file=last_words, width=100, markup=False, highlight=False)
         for number in (signal.SIGTERM, signal.SIGHUP):
             runner.get_loop().add_signal_handler(number, app.exit)
@@ -102,7 +102,7 @@ def _farewell(status: int, words: str) -> int:
     if status == 0 or os.environ.get("ACCEL_TUI_DEBUG"):
         sys.stderr.write(printable(words))
         return status
-    from accel_engine.run.home import home  # with all that runs are made of, slow to import
+    from accel_engine.run.paths import home  # with all that runs are made of, slow to import
 
     message = "the dashboard crashed; runs go on without it"
     with contextlib.suppress(OSError, AccelError):
@@ -111,7 +111,7 @@ def _farewell(status: int, words: str) -> int:
         report.touch(mode=0o600)
         report.write_text(words, encoding="utf-8")
         message += f"\nPlease report it in the project's issue tracker, with {report}"
-    say(message)
+    print_line(message)
     return status
 
 

@@ -22,14 +22,14 @@ from accel_engine.devices.reading import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request
-from accel_engine.run.labels import retag
+from accel_engine.run.annotations import set_tags
+from accel_tui.appearance.glyphs import has_unicode
+from accel_tui.cli.event_text import number
+from accel_tui.cli.output import write
 from accel_tui.cli.progress import Bar, Line
-from accel_tui.cli.speech import write
-from accel_tui.cli.wording import number
-from accel_tui.look.glyphs import has_unicode
-from accel_tui.plan import demonstration
-from accel_tui.plan.demonstration import TAG, WARM_UP, Act, Agreement, Result
-from accel_tui.words import figures
+from accel_tui.formatting import figures
+from accel_tui.plan import demo_stages
+from accel_tui.plan.demo_stages import TAG, WARM_UP, Agreement, DemoResult, DemoStage
 
 EPILOG = """\b
 Examples:
@@ -72,14 +72,14 @@ def demo(seconds: float, as_json: bool) -> int:
     engines; then bars show how many steps a second each of them took, without the warm-up. Ctrl-C ends it at any time
     and shows what is done. The runs are kept, with the tag demo.
     """
-    if problem := launch.installation().problem:
+    if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
     devices = detect().devices
-    acts = demonstration.acts(devices)
+    acts = demo_stages.acts(devices)
     show = _nothing if as_json else write
     for line in _announcement(devices, acts, seconds):
         show(line)
-    results: list[Result] = []
+    results: list[DemoResult] = []
     stage_of = _stages(sys.stdout) if not as_json and sys.stdout.isatty() else None
     deadline = time.monotonic() + seconds
     with _interruptible() as interrupted:
@@ -110,21 +110,23 @@ class _Watch:
     chunks: list[Chunk] = field(default_factory=list)
     ended: RunEnded | None = None
 
-    def result(self, act: Act, run: str, status: Status) -> Result:
-        rate, seconds = demonstration.rate(self.chunks)
+    def result(self, act: DemoStage, run: str, status: Status) -> DemoResult:
+        rate, seconds = demo_stages.rate(self.chunks)
         accuracies = [float(value) for chunk in self.chunks for value in chunk.series.get("accuracy", ())]
         problem = ""
         if status in (Status.FAILED, Status.LOST):
             rate, problem = None, f"failed: {self.ended.reason}" if self.ended else "its engine died"
         elif rate is None:
             problem = "took no step in time" if not self.chunks else "was not measured: too short"
-        return Result(act, run, rate, seconds, accuracies, problem)
+        return DemoResult(act, run, rate, seconds, accuracies, problem)
 
 
-def _perform(act: Act, share: float, least: float, stage: "_Stage | None", interrupted: threading.Event) -> Result:
+def _perform(
+    act: DemoStage, share: float, least: float, stage: "_Stage | None", interrupted: threading.Event
+) -> DemoResult:
     """Train an act for its share of the time, but for ``least`` seconds after its warm-up unless it is interrupted."""
     directory = create(act.plan)
-    retag(directory, [TAG])
+    set_tags(directory, [TAG])
     watch, began = _Watch(), time.monotonic()
     with closing(RunReader(directory)) as reader, _running(act, directory):
         first, asked = 0.0, 0.0
@@ -152,7 +154,7 @@ def _perform(act: Act, share: float, least: float, stage: "_Stage | None", inter
 
 
 @contextmanager
-def _running(act: Act, directory: Any) -> Iterator[None]:
+def _running(act: DemoStage, directory: Any) -> Iterator[None]:
     """An engine that trains, and that is gone afterwards, so that the next has the devices to itself."""
     engine = launch.start(directory, act.environment)
     try:
@@ -217,7 +219,7 @@ def _nothing(_: str) -> None:
     """Say nothing."""
 
 
-def _announcement(devices: Sequence[Device], acts: Sequence[Act], seconds: float) -> Iterator[str]:
+def _announcement(devices: Sequence[Device], acts: Sequence[DemoStage], seconds: float) -> Iterator[str]:
     plan = acts[0].plan
     yield textwrap.fill(
         f"{plan.model} learns {plan.data.partition(':')[0]} images, {plan.batch_size} a step, in {len(acts)} ways, one "
@@ -238,14 +240,14 @@ def _width() -> int:
     return min(shutil.get_terminal_size((80, 24)).columns, 120)
 
 
-def _said(result: Result) -> str:
+def _said(result: DemoResult) -> str:
     if result.rate is None:
         return result.problem
     run = result.run.partition("-")[0]  # which names it as well, and leaves the line as short as a terminal
     return f"{result.rate:,.1f} steps/s over {result.seconds:.1f} s (run {run})"
 
 
-def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterator[str]:
+def _ending(acts: Sequence[DemoStage], results: Sequence[DemoResult], why: str) -> Iterator[str]:
     """The bars, what they mean, and why some are missing where they are."""
     if not any(result.rate for result in results):
         yield "\nNothing was measured."
@@ -254,7 +256,7 @@ def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterato
     full = "\u2588" if has_unicode(os.environ, sys.stdout.encoding or "") else "#"
     yield ""
     width = _width()
-    yield from demonstration.bars(results, width, full)
+    yield from demo_stages.bars(results, width, full)
     words = (
         f"Steps a second of the same model on the same data, {first.act.plan.batch_size} examples a step over all "
         f"devices, as measured here and now; the first {WARM_UP:g} s of training are left out. "
@@ -263,7 +265,7 @@ def _ending(acts: Sequence[Act], results: Sequence[Result], why: str) -> Iterato
     yield f"\n{textwrap.fill(words, width)}"
     if len(results) < len(acts):
         yield textwrap.fill(f"Not measured: {', '.join(act.title for act in acts[len(results) :])} ({why}).", width)
-    found = demonstration.agreement(results)
+    found = demo_stages.agreement(results)
     if found is None:
         yield "There are too few steps to compare what was learned."
     else:
@@ -277,12 +279,12 @@ def _agreed(found: Agreement) -> str:
     if found.accuracies[low] == found.accuracies[high]:
         return f"{lead} {found.accuracies[low]:.3f} for all."
     span = f"{found.accuracies[low]:.3f} ({low}) to {found.accuracies[high]:.3f} ({high})"
-    return f"{lead} {span}: {'the same' if found.alike else 'not the same'} within {demonstration.ALIKE}."
+    return f"{lead} {span}: {'the same' if found.alike else 'not the same'} within {demo_stages.ALIKE}."
 
 
-def _wire(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def _wire(results: Sequence[DemoResult]) -> Iterator[dict[str, Any]]:
     base = next((result.rate for result in results if result.rate), None)
-    found = demonstration.agreement(results)
+    found = demo_stages.agreement(results)
     for result in results:
         yield {
             "act": result.act.title,

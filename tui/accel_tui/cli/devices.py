@@ -13,10 +13,10 @@ from typing import Any
 import click
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Device, Inventory, Part, Reading, Sample
-from accel_tui.cli.speech import write
+from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample
+from accel_tui.cli.output import write
 from accel_tui.cli.table import table
-from accel_tui.words import units
+from accel_tui.formatting import units
 
 EPILOG = """\b
 Examples:
@@ -216,11 +216,11 @@ def _known(reading: Reading | None) -> bool:
     return reading is not None and reading.value is not None
 
 
-def _parts(known: Mapping[str, Reading], name: str) -> tuple[Part, ...]:
+def _parts(known: Mapping[str, Reading], name: str) -> tuple[CountedItem, ...]:
     return known[name].parts if name in known else ()
 
 
-def _part_memory(part: Part) -> str:
+def _part_memory(part: CountedItem) -> str:
     used = "-" if part.memory is None else units.size(part.memory)
     return used if part.total is None else f"{used} / {units.size(part.total)}"
 

@@ -10,14 +10,14 @@ from dataclasses import asdict
 
 import click
 
-from accel_engine.doctor import Check, Report, Verdict, checks, examine
+from accel_engine.doctor import Check, Report, Verdict, checks, run_checks
 from accel_engine.errors import UsageError
 from accel_engine.registry import suggestion
 from accel_engine.text import printable_fields
+from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 from accel_tui.cli.table import NARROWEST
-from accel_tui.look.glyphs import has_unicode
 
 EPILOG = """\b
 Examples:
@@ -56,7 +56,7 @@ def doctor(names: Sequence[str], as_json: bool) -> int:
     chosen = _choose(names, (*checks(), *terminal_checks.checks()))
     show = _Json() if as_json else _Text([check.name for check in chosen])
     verdicts: Counter[Verdict] = Counter()
-    for report in show.all(examine(chosen)):
+    for report in show.all(run_checks(chosen)):
         verdicts[report.finding.verdict] += 1
     return int(verdicts[Verdict.FAIL] > 0)
 

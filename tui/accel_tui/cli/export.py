@@ -12,7 +12,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 
 EPILOG = """\b
 Forms:
@@ -89,19 +89,19 @@ def _check(path: Path, *, is_directory: bool, force: bool) -> None:
 
 
 def _write_to(path: Path, form: str, table: str, directory: Path) -> None:
-    from accel_engine.run.source import Source  # imports NumPy, which --help does without
+    from accel_engine.run.bulk_reader import BulkReader  # imports NumPy, which --help does without
 
     if form == "tensorboard":
         from accel_engine.tensorboard.run_log import RunLog
 
-        with closing(Source(directory)) as source, closing(RunLog(source, path)) as log:
+        with closing(BulkReader(directory)) as source, closing(RunLog(source, path)) as log:
             log.extend()
         return
     with _replacing(path) as written:
         if form == "parquet":
             from accel_engine.export.writers import write_parquet
 
-            with closing(Source(directory)) as source:
+            with closing(BulkReader(directory)) as source:
                 write_parquet(source, table, written)
             return
         with written.open("w", encoding="utf-8", newline="") as stream:
@@ -110,9 +110,9 @@ def _write_to(path: Path, form: str, table: str, directory: Path) -> None:
 
 def _write(form: str, table: str, directory: Path, stream: TextIO) -> None:
     from accel_engine.export.writers import write_csv, write_json
-    from accel_engine.run.source import Source
+    from accel_engine.run.bulk_reader import BulkReader
 
-    with closing(Source(directory)) as source:
+    with closing(BulkReader(directory)) as source:
         write_json(source, stream) if form == "json" else write_csv(source, table, stream)
     stream.flush()
 

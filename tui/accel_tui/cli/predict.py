@@ -10,7 +10,7 @@ from accel_engine.errors import UsageError
 from accel_engine.prediction import Prediction
 from accel_engine.prediction import predict as ask
 from accel_engine.run import find
-from accel_tui.cli.speech import say, write
+from accel_tui.cli.output import print_line, write
 from accel_tui.cli.table import table
 
 EPILOG = """\b
@@ -49,7 +49,7 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
             write("\n".join(["", *noted]))
     for prediction in said.images:
         if prediction.problem:
-            say(prediction.problem)
+            print_line(prediction.problem)
     return int(len(told) < len(said.images))
 
 

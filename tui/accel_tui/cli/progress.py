@@ -11,12 +11,12 @@ from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.text import printable_line
+from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.durations import duration
-from accel_tui.cli.wording import epoch_of, means, worded
-from accel_tui.look.glyphs import has_unicode
-from accel_tui.run.fold import fold
+from accel_tui.cli.event_text import epoch_of, means, worded
+from accel_tui.formatting import figures, units
+from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
-from accel_tui.words import figures, units
 
 EVERY = 5.0
 """Seconds between two lines on the progress of an epoch."""

@@ -7,8 +7,8 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
 from accel_engine.run.removal import contents, remove
-from accel_tui.cli.speech import say, write
-from accel_tui.words import units
+from accel_tui.cli.output import print_line, write
+from accel_tui.formatting import units
 
 EPILOG = """\b
 Examples:
@@ -49,6 +49,6 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
         try:
             remove(directory)
         except RunError as error:
-            say(str(error))
+            print_line(str(error))
             status = 1
     return status

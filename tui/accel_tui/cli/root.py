@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accel_engine.registry import load, suggestion
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,9 +21,9 @@ COMMANDS = {
     "runs": ("accel_tui.cli.runs:runs", "List the runs."),
     "export": ("accel_tui.cli.export:export", "Write a run as CSV, JSON, Parquet or TensorBoard events."),
     "compare": ("accel_tui.cli.compare:compare", "Lay runs side by side: what differs, and what came of them."),
-    "rename": ("accel_tui.cli.labels:rename", "Give a run another name."),
-    "note": ("accel_tui.cli.labels:note", "Note something of a run."),
-    "tag": ("accel_tui.cli.labels:tag", "Tag runs to find them by."),
+    "rename": ("accel_tui.cli.annotate:rename", "Give a run another name."),
+    "note": ("accel_tui.cli.annotate:note", "Note something of a run."),
+    "tag": ("accel_tui.cli.annotate:tag", "Tag runs to find them by."),
     "rm": ("accel_tui.cli.rm:rm", "Delete runs."),
     "stop": ("accel_tui.cli.control:stop", "End a run and keep its work."),
     "pause": ("accel_tui.cli.control:pause", "Let a run wait."),
@@ -95,7 +95,7 @@ Runs are in ACCEL_TUI_HOME, or the platform's directory for user data; the docto
 """
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """The commands by name; their modules are imported one at a time, so that ``--help`` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
@@ -111,7 +111,7 @@ class Commands(click.Group):
         for told in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
             told.epilog = _whole(told.epilog or "")
         if COMPLETE in os.environ:
-            from accel_tui.cli.completing import attach
+            from accel_tui.cli.completion_sources import attach
 
             for parameter in command.params:
                 attach(parameter)
@@ -170,7 +170,7 @@ def _tell_versions(context: click.Context, _: click.Parameter, wanted: bool) -> 
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EPILOG,

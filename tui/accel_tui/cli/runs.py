@@ -10,11 +10,11 @@ import click
 
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_tui.cli.durations import ago, duration
-from accel_tui.cli.speech import write
+from accel_tui.cli.event_text import number
+from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
-from accel_tui.cli.wording import number
-from accel_tui.runs.columns import TITLES, Order, ordered, title_of
-from accel_tui.runs.filter import fits, parse
+from accel_tui.runs.columns import TITLES, SortOrder, ordered, title_of
+from accel_tui.runs.run_filter import fits, parse
 
 EPILOG = """\b
 Examples:
@@ -48,7 +48,7 @@ def runs(words: str, column: str, reverse: bool, as_json: bool) -> None:
     """
     everything = list_runs()
     terms = parse(words)
-    found = ordered((run for run in everything if fits(run, terms)), Order(COLUMNS[column], turned=reverse))
+    found = ordered((run for run in everything if fits(run, terms)), SortOrder(COLUMNS[column], turned=reverse))
     if as_json:
         for run in found:
             write(json.dumps(_wire(run)))

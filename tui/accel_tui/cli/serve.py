@@ -7,7 +7,7 @@ import ipaddress
 import click
 
 from accel_engine.errors import UsageError
-from accel_tui.cli.speech import say, write
+from accel_tui.cli.output import print_line, write
 
 EPILOG = """\b
 Examples:
@@ -51,14 +51,14 @@ def serve(host: str, port: int) -> int:
             "to serve browsers needs textual-serve, which is not installed: pip install 'accel-tui[serve]'"
         )
     if not is_loopback(host):
-        say(
+        print_line(
             f"warning: every machine that can reach {_spoken(host)} can ask for the dashboard. Whoever has its\n"
             f"secret address, or overhears it, can start programs as {getpass.getuser()}: nothing is encrypted.\n"
             f"Safer: accel-tui serve on 127.0.0.1, and ssh -L {port}:127.0.0.1:{port} from where the browser is."
         )
-    from accel_tui.cli import serving  # imports a web server, which no other command needs
+    from accel_tui.cli import web_server  # imports a web server, which no other command needs
 
-    serving.serve(host, port, lambda url: write(f"open {url}\nCtrl-C ends it."))
+    web_server.serve(host, port, lambda url: write(f"open {url}\nCtrl-C ends it."))
     return 0
 
 

@@ -8,14 +8,14 @@ import click
 import tomli_w
 
 from accel_engine.errors import UsageError
+from accel_engine.field_spec import AUTO
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
-from accel_engine.spec import AUTO
-from accel_tui.cli.speech import write
+from accel_tui.cli.output import write
 from accel_tui.cli.table import table
-from accel_tui.settings import places
-from accel_tui.settings import settings as user
-from accel_tui.settings.settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
+from accel_tui.settings import paths
+from accel_tui.settings import user_settings as user
+from accel_tui.settings.user_settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
 
 EPILOG = """\b
 Examples:
@@ -55,7 +55,7 @@ def settings() -> None:
 @settings.command("path")
 def path_() -> None:
     """Print where the file is, or would be."""
-    write(places.settings_path())
+    write(paths.settings_path())
 
 
 @settings.command()
@@ -76,13 +76,13 @@ def check() -> None:
 @settings.command()
 def init() -> None:
     """Write a file with all defaults, as comments, where there is none."""
-    from accel_tui.settings import nameable
+    from accel_tui.settings import keymap
 
-    place = places.settings_path()
+    place = paths.settings_path()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("x", encoding="utf-8") as file:
-            file.write(template(nameable.keys()))
+            file.write(template(keymap.keys()))
     except FileExistsError:
         raise UsageError(f"{place} is there already, and stays as it is") from None
     except OSError as error:
@@ -94,7 +94,7 @@ def template(keys: "dict[str, Any]") -> str:
     """A settings file with all defaults, as comments.
 
     Args:
-        keys: What keys do, as :func:`accel_tui.settings.nameable.keys` gives it.
+        keys: What keys do, as :func:`accel_tui.settings.keymap.keys` gives it.
     """
     groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "keys": []}
     defaults = Settings()
@@ -133,23 +133,23 @@ def _checked() -> Settings:
     Raises:
         SettingsError: Something in the file is wrong.
     """
-    from accel_tui.settings import nameable  # imports all screens
+    from accel_tui.settings import keymap  # imports all screens
 
-    chosen, mistakes = user.read(places.settings_path())
-    if mistakes := [*mistakes, *nameable.theme_mistakes(chosen), *nameable.key_mistakes(chosen)]:
+    chosen, mistakes = user.read(paths.settings_path())
+    if mistakes := [*mistakes, *keymap.theme_mistakes(chosen), *keymap.key_mistakes(chosen)]:
         raise SettingsError(mistakes)
     return chosen
 
 
 def _rows(chosen: Settings) -> Iterator[tuple[str, str, str]]:
-    from accel_tui.settings import nameable
+    from accel_tui.settings import keymap
 
     for name in SETTINGS:
         yield name, _toml(getattr(chosen, ATTRIBUTES[name])), _origin(chosen, name)
     for name in PLAN_SPECS:
         value = chosen.plan.get(name, PLAN_DEFAULTS[name])
         yield f"plan.{name}", _toml(value), _origin(chosen, f"plan.{name}")
-    for key in nameable.keys().values():
+    for key in keymap.keys().values():
         yield f"keys.{key.id}", chosen.keys.get(key.id, ",".join(key.keys)), _origin(chosen, f"keys.{key.id}")
 
 

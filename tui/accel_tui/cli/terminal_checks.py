@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from accel_engine.doctor import Check, Finding, passed, warned
-from accel_tui.look.colours import count
-from accel_tui.look.glyphs import has_unicode
+from accel_tui.appearance.colours import count
+from accel_tui.appearance.glyphs import has_unicode
 
 COMFORTABLE = (80, 24)
 """Columns and rows from which on every screen has room for its panels."""
@@ -117,7 +117,7 @@ def kind(terminal: Terminal) -> Finding:
 
 def size(terminal: Terminal) -> Finding:
     """Whether the dashboard has room."""
-    from accel_tui.screens.too_small import SMALLEST  # with Textual, which is slow to import
+    from accel_tui.screens.too_small_screen import SMALLEST  # with Textual, which is slow to import
 
     if not terminal.interactive:
         return passed("not looked at: no terminal")

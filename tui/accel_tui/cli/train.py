@@ -11,16 +11,16 @@ import click
 from accel_engine import launch, preflight
 from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
+from accel_engine.field_spec import AUTO, FieldSpec
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.run import RunReader, create, find
-from accel_engine.run.making import reopen
-from accel_engine.run.parts import resumable
-from accel_engine.spec import AUTO, Spec
-from accel_tui.cli.following import follow
+from accel_engine.run.creation import reopen
+from accel_engine.run.worker_runs import resumable
+from accel_tui.cli.choose_view import view_for
+from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.speech import say, write
-from accel_tui.cli.views import view_for
-from accel_tui.settings.settings import load
+from accel_tui.cli.output import print_line, write
+from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
 Examples:
@@ -56,7 +56,7 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
     return AUTO if value is None else value
 
 
-def _option(name: str, spec: Spec) -> click.Option:
+def _option(name: str, spec: FieldSpec) -> click.Option:
     """A field of the plan as an option of the command."""
     details = [] if DEFAULTS[name] in (None, "", ()) else [f"default: {DEFAULTS[name]}"]
     metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
@@ -105,7 +105,7 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
         written = read_values(plan_file) if plan_file else {}
         directory, plan = None, Plan.from_mapping({**load().plan, **written, **given})
     preflight.check(plan, detect().devices)
-    if problem := launch.installation().problem:
+    if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
     if directory is None:
         directory = create(plan)
@@ -129,7 +129,7 @@ def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
                 engine.wait(LEAVING_SECONDS)  # the next command of a script should find its accelerator free
             return status
     except BrokenPipeError:
-        say(f"the output was closed; training goes on in the background: accel-tui watch {directory.name}")
+        print_line(f"the output was closed; training goes on in the background: accel-tui watch {directory.name}")
         raise
 
 

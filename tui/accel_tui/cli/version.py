@@ -4,7 +4,7 @@ import platform
 
 from accel_engine import __version__
 from accel_engine.doctor.machine import installed_version
-from accel_engine.doctor.tensorflow import installed
+from accel_engine.doctor.tensorflow_checks import installed
 from accel_tui.cli.terminal_checks import Terminal
 
 

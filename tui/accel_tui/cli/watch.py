@@ -6,9 +6,9 @@ from contextlib import closing
 import click
 
 from accel_engine.run import RunReader, find
+from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.dashboard import has_terminal, open_dashboard
-from accel_tui.cli.following import follow
-from accel_tui.cli.views import view_for
+from accel_tui.cli.follow_run import follow
 
 EPILOG = """\b
 Examples:

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from accel_engine import data, estimate, models, strategies
-from accel_engine.data import DataEntry
-from accel_engine.data.scaling import choose_scaling
+from accel_engine.data import DatasetEntry
+from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.devices.reading import Device
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.estimate import Schedule
+from accel_engine.estimate import StepCounts
+from accel_engine.field_spec import AUTO
 from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
-from accel_engine.spec import AUTO
-from accel_engine.strategies import Layout
+from accel_engine.strategies import Placement
+from accel_tui.formatting import field_labels, units
 from accel_tui.plan.relevance import relevant, sensible
-from accel_tui.words import fields, units
 
 WHAT = ("model", "data", "image_size", "scale", "name")
 WHERE = (
@@ -57,7 +57,7 @@ _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FieldChoice:
     """Something that a field can be set to.
 
     Attributes:
@@ -72,7 +72,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FormResult:
     """A form as it is filled in.
 
     Attributes:
@@ -85,9 +85,9 @@ class Filled:
 
     plan: Plan
     errors: Mapping[str, str]
-    layout: Layout | None
-    entry: DataEntry
-    schedule: Schedule | None = None
+    layout: Placement | None
+    entry: DatasetEntry
+    schedule: StepCounts | None = None
 
 
 def doc(name: str) -> str:
@@ -103,8 +103,8 @@ def text_of(value: Any) -> str:
 
 
 def fill(
-    texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DataEntry | None = None
-) -> Filled:
+    texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DatasetEntry | None = None
+) -> FormResult:
     """Read all fields that mean something; every one that is wrong says why.
 
     Args:
@@ -122,9 +122,9 @@ def fill(
     schedule = None
     try:
         if devices is not None:
-            layout = strategies.lay_out(plan, devices)
+            layout = strategies.resolve_placement(plan, devices)
         if layout is not None and layout.replicas is not None and entry.examples is not None:
-            schedule = estimate.schedule(plan, entry.examples, layout.replicas)
+            schedule = estimate.count_steps(plan, entry.examples, layout.replicas)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
     except UsageError as error:
@@ -137,12 +137,12 @@ def fill(
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return Filled(plan, {name: on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
+    return FormResult(plan, {name: on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
 
 
 def on_screen(reason: str) -> str:
     """A reason that names fields as the form does, where it names the command's options: ``--virtual-cpus 2``."""
-    return _FLAG.sub(lambda flag: fields.label(flag[1].replace("-", "_")), reason)
+    return _FLAG.sub(lambda flag: field_labels.label(flag[1].replace("-", "_")), reason)
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
@@ -167,7 +167,7 @@ def offers(name: str) -> bool:
     return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices")
 
 
-def choices(name: str, filled: Filled, devices: Sequence[Device] = ()) -> tuple[Choice, ...]:
+def choices(name: str, filled: FormResult, devices: Sequence[Device] = ()) -> tuple[FieldChoice, ...]:
     """What is offered for a field; nothing for one that takes any number or text.
 
     Args:
@@ -179,17 +179,19 @@ def choices(name: str, filled: Filled, devices: Sequence[Device] = ()) -> tuple[
         case "model":
             return tuple(_model(entry, filled.entry) for entry in models.CATALOGUE.values())
         case "data":
-            return tuple(Choice(entry.name, f"{entry.summary}: {about(entry)}") for entry in data.CATALOGUE.values())
+            return tuple(
+                FieldChoice(entry.name, f"{entry.summary}: {about(entry)}") for entry in data.CATALOGUE.values()
+            )
         case "strategy":
             return tuple(_strategy(entry, filled.plan, devices) for entry in strategies.CATALOGUE.values())
         case "devices":
             return _devices(filled.plan, devices)
         case "reduction":
-            return tuple(Choice(value) for value in strategies.find(filled.plan.strategy).reductions)
-    return tuple(Choice(value) for value in SPECS[name].choices)
+            return tuple(FieldChoice(value) for value in strategies.find(filled.plan.strategy).reductions)
+    return tuple(FieldChoice(value) for value in SPECS[name].choices)
 
 
-def about(entry: DataEntry) -> str:
+def about(entry: DatasetEntry) -> str:
     """Shape, classes and examples of a dataset, as far as they are known."""
     parts = [
         units.shape(entry.shape) if entry.shape is not None else "",
@@ -199,7 +201,7 @@ def about(entry: DataEntry) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def remark(name: str, filled: Filled) -> str:
+def remark(name: str, filled: FormResult) -> str:
     """What a field's present value is, in a line, where that needs saying."""
     match name:
         case "model":
@@ -214,39 +216,39 @@ def remark(name: str, filled: Filled) -> str:
     return ""
 
 
-def empty(name: str, filled: Filled) -> str:
+def empty(name: str, filled: FormResult) -> str:
     """What a field stands for when it is left empty."""
     layout = filled.layout if name == "devices" and not filled.plan.devices else None
     chosen = layout.elsewhere or ",".join(layout.devices) if layout else ""
-    return f"auto: {chosen}" if chosen else fields.empty(name)
+    return f"auto: {chosen}" if chosen else field_labels.empty(name)
 
 
-def _model(entry: ModelEntry, chosen: DataEntry) -> Choice:
+def _model(entry: ModelEntry, chosen: DatasetEntry) -> FieldChoice:
     reason = entry.mismatch(chosen.shape) if chosen.shape is not None else ""
-    return Choice(entry.name, reason or entry.summary, not reason)
+    return FieldChoice(entry.name, reason or entry.summary, not reason)
 
 
-def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> Choice:
+def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> FieldChoice:
     if not devices:
-        return Choice(entry.name, entry.summary)
+        return FieldChoice(entry.name, entry.summary)
     # Which devices it may use, how it sums and in which numbers it computes is for the user to decide after the
     # strategy; only what is there counts.
     chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
-    lacks = strategies.misfit(entry.name, chosen, devices)
+    lacks = strategies.incompatibility(entry.name, chosen, devices)
     remedies = {name: value for name, value in _REMEDIES.items() if relevant(name, chosen, devices)}
-    reason = strategies.misfit(entry.name, chosen.replace(**remedies), devices) if lacks else ""
-    return Choice(entry.name, on_screen(reason or lacks) or entry.summary, not reason)
+    reason = strategies.incompatibility(entry.name, chosen.replace(**remedies), devices) if lacks else ""
+    return FieldChoice(entry.name, on_screen(reason or lacks) or entry.summary, not reason)
 
 
-def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[Choice, ...]:
+def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[FieldChoice, ...]:
     known = {device.id: device.name for device in devices if device.kind != "cpu"}
     host = next((device.name for device in devices if device.kind == "cpu"), "")
     for index in range(plan.virtual_cpus):
         known[f"cpu:{index}"] = host if plan.virtual_cpus == 1 else f"one of {plan.virtual_cpus} parts of {host}"
     gpus = [device.id for device in devices if device.kind == "gpu"]
-    several = (Choice(",".join(gpus), "all GPUs"),) if len(gpus) > 1 else ()
+    several = (FieldChoice(",".join(gpus), "all GPUs"),) if len(gpus) > 1 else ()
     return (
-        Choice("", "all that the strategy can use"),
+        FieldChoice("", "all that the strategy can use"),
         *several,
-        *(Choice(device, note) for device, note in known.items()),
+        *(FieldChoice(device, note) for device, note in known.items()),
     )

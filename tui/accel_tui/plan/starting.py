@@ -10,8 +10,8 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import USABLE, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
-from accel_engine.run.making import reopen
-from accel_engine.run.parts import resumable
+from accel_engine.run.creation import reopen
+from accel_engine.run.worker_runs import resumable
 
 RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """How a run stands that can be resumed: it ended before its plan did."""
@@ -65,7 +65,7 @@ def resume(directory: Path, engine: WarmEngine | None) -> Path:
 
 def _need_engine() -> None:
     """Refuse before there is a run that nobody would train."""
-    if problem := launch.installation().problem:
+    if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
 
 

@@ -4,10 +4,10 @@ import time
 from collections.abc import Mapping
 
 from accel_engine.run import RunReader, Update
-from accel_engine.run.samples import SampleUnpacker
+from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.text import printable
 from accel_tui.run.curve import Curve
-from accel_tui.run.held import Trace
+from accel_tui.run.forward_fill import HeldCurve
 
 READINGS = ("utilization", "memory_used", "temperature", "power")
 """The readings that there can be curves of: in %, in GiB, in degrees Celsius, in W."""
@@ -31,7 +31,7 @@ class DeviceCurvesReader:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._unpacker = SampleUnpacker(frozenset(READINGS))
-        self._traces: dict[tuple[str, str], Trace] = {}
+        self._traces: dict[tuple[str, str], HeldCurve] = {}
         self._last = 0
         self._behind = True
         self._names: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ class DeviceCurvesReader:
                     found.setdefault((name, printable(device)), []).append((at, value))
             self._last = number
         for key, values in found.items():
-            self._traces.setdefault(key, Trace()).extend(*zip(*values, strict=True))
+            self._traces.setdefault(key, HeldCurve()).extend(*zip(*values, strict=True))
         return len(rows) == MOST_ROWS
 
     def _curves(self, names: frozenset[str], ended: Curve) -> DeviceCurves:

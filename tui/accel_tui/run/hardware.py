@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from accel_engine.devices.reading import Device, Inventory
-from accel_tui.run.meter import Meter
+from accel_tui.run.device_meter import Meter
 from accel_tui.run.state import RunState
 
 

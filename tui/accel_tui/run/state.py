@@ -21,12 +21,12 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.series import MEAN_PREFIXES
+from accel_engine.run.series_names import MEAN_PREFIXES
 from accel_tui.run.curve import Curve
 from accel_tui.run.device_curves import DeviceCurves
+from accel_tui.run.device_meter import Meter
 from accel_tui.run.marks import Kind, Marks, Track
-from accel_tui.run.meter import Meter
-from accel_tui.run.pace import Pace
+from accel_tui.run.step_rate import StepRate
 
 Notice = Warned | CommandAnswered
 Points = tuple[tuple[int, float], ...]
@@ -99,7 +99,7 @@ class RunState:
     notices: tuple[Notice, ...] = ()
     noticed: int = 0
     meters: Mapping[str, Meter] = field(default_factory=dict)
-    pace: Pace = field(default_factory=Pace)
+    pace: StepRate = field(default_factory=StepRate)
     worked: float | None = None
     heard: float = 0.0
     met: WorkersMet | None = None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from accel_engine.run import RunSummary, Status
-from accel_tui.words import figures, names, units
+from accel_tui.formatting import figures, names, units
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.STARTING: ("◌", "accent"),
@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortOrder:
     """The order of a list.
 
     Attributes:
@@ -63,12 +63,12 @@ class Order:
         """Whether the highest comes first."""
         return _column(self.column).falling is not self.turned
 
-    def by(self, column: str) -> "Order":
+    def by(self, column: str) -> "SortOrder":
         """By this column; turned, if it was by this column already."""
-        return replace(self, turned=not self.turned) if column == self.column else Order(column)
+        return replace(self, turned=not self.turned) if column == self.column else SortOrder(column)
 
 
-def ordered(runs: Iterable[RunSummary], order: Order) -> tuple[RunSummary, ...]:
+def ordered(runs: Iterable[RunSummary], order: SortOrder) -> tuple[RunSummary, ...]:
     """Put runs in order; those of equal rank stay as they were, and those without any come last."""
     rank = _column(order.column).rank
     ranks = [(rank(run), run) for run in runs]

@@ -9,8 +9,8 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.schema import LEARNING_RATE
+from accel_tui.formatting import field_labels, figures, names
 from accel_tui.run.state import RunState
-from accel_tui.words import fields, figures, names
 
 MOST = 8
 """The most runs that are compared: as many as can be told apart in a chart."""
@@ -25,7 +25,7 @@ _TITLES = frozenset({"name"})  # are said above the columns
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedRun:
     """One of the runs that are compared.
 
     Attributes:
@@ -68,7 +68,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedRow:
     """One thing that is told of every run.
 
     Attributes:
@@ -96,21 +96,21 @@ class Comparison:
         defaults: How many fields are the default in all.
     """
 
-    sides: tuple[Side, ...]
-    results: tuple[Row, ...]
-    plan: tuple[Row, ...]
+    sides: tuple[ComparedRun, ...]
+    results: tuple[ComparedRow, ...]
+    plan: tuple[ComparedRow, ...]
     equal: Mapping[str, Any]
     defaults: int
 
     @property
     def words(self) -> str:
         """What is equal, in a line."""
-        told = ", ".join(f"{fields.label(name)} {_value(name, value)}" for name, value in self.equal.items())
+        told = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
         rest = f"{self.defaults} fields are at their defaults in all"
         return f"Equal: {told}; {rest}." if told else f"{rest[0].upper()}{rest[1:]}."
 
 
-def compare(sides: Sequence[Side]) -> Comparison:
+def compare(sides: Sequence[ComparedRun]) -> Comparison:
     """Lay runs side by side."""
     plans = [side.plan for side in sides]
     wanted = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
@@ -121,12 +121,14 @@ def compare(sides: Sequence[Side]) -> Comparison:
     alike = {name: values.pop() for name, values in known.items() if len(values) == 1}
     equal = {name: value for name, value in alike.items() if value != usual[name]}
     differing = [
-        Row(fields.label(name), values, _values(name, values)) for name, values in columns.items() if name not in alike
+        ComparedRow(field_labels.label(name), values, _values(name, values))
+        for name, values in columns.items()
+        if name not in alike
     ]
     return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(alike) - len(equal))
 
 
-def series_of(sides: Sequence[Side]) -> list[str]:
+def series_of(sides: Sequence[ComparedRun]) -> list[str]:
     """What was measured of all runs: at steps, in the order in which the runs name it, then in validations only."""
     told = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
     found = [name for side in sides for name in side.state.curves]
@@ -134,7 +136,7 @@ def series_of(sides: Sequence[Side]) -> list[str]:
     return [name for name in dict.fromkeys([*told, *found, *tried]) if name != LEARNING_RATE] or ["loss"]
 
 
-def _results(sides: Sequence[Side]) -> Iterable[Row]:
+def _results(sides: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     yield _row("status", [str(side.run.status or "unreadable") for side in sides], str)
     yield _row("steps", [side.run.steps for side in sides], "{:,}".format)
     metrics = [side.run.metrics or {} for side in sides]
@@ -149,14 +151,16 @@ def _results(sides: Sequence[Side]) -> Iterable[Row]:
     yield _row("devices", [side.devices or None for side in sides], str)
 
 
-def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> Row:
+def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:
     """A row; with ``highest``, whether the highest value is the best, or the lowest."""
     texts = tuple(NOTHING if value is None else text(value) for value in values)
     known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
     if highest is None or len(set(known)) < 2:
-        return Row(label, tuple(values), texts)
+        return ComparedRow(label, tuple(values), texts)
     best = max(known) if highest else min(known)
-    return Row(label, tuple(values), texts, frozenset(place for place, value in enumerate(values) if value == best))
+    return ComparedRow(
+        label, tuple(values), texts, frozenset(place for place, value in enumerate(values) if value == best)
+    )
 
 
 def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:
@@ -169,7 +173,7 @@ def _value(field: str, value: Any) -> str:
     if value is _UNTOLD or value == "":
         return NOTHING
     if value in (None, ()):
-        return fields.empty(field) or NOTHING
+        return field_labels.empty(field) or NOTHING
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if isinstance(value, float):

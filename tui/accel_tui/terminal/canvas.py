@@ -34,7 +34,7 @@ _LONGEST_JUMP = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pen:
+class _CellStyle:
     """A style, as a terminal takes it. There is one of each, so that they are compared by identity.
 
     Attributes:
@@ -57,13 +57,13 @@ class _Pen:
         object.__setattr__(self, "cells", _Cells(self))
 
 
-_Cell = tuple[str, _Pen]  # a wide character stands in its first cell; the text of the second is empty
+_Cell = tuple[str, _CellStyle]  # a wide character stands in its first cell; the text of the second is empty
 
 
 class _Cells(dict[str, _Cell]):
     """The cells of a pen: one of each, so that thousands of them in a frame are not made, and compared by identity."""
 
-    def __init__(self, pen: _Pen) -> None:
+    def __init__(self, pen: _CellStyle) -> None:
         super().__init__()
         self._pen = pen
 
@@ -80,8 +80,8 @@ class Canvas:
         self.spell: Callable[[str], str] | None = None
         """Writes text in the characters that the terminal has, with as many cells; ``None`` where it has all."""
         self._rows: dict[int, list[_Cell | None]] = {}
-        self._pens: dict[Style | None, _Pen] = {}
-        self._known: dict[tuple[str, str], _Pen] = {}
+        self._pens: dict[Style | None, _CellStyle] = {}
+        self._known: dict[tuple[str, str], _CellStyle] = {}
 
     def forget(self) -> None:
         """Know nothing of the terminal any more: it was cleared, resized, or written on by another."""
@@ -130,7 +130,7 @@ class Canvas:
                 _add_uneven(cells, text, pen)
         return cells
 
-    def _pen(self, style: Style | None, console: Console) -> _Pen:
+    def _pen(self, style: Style | None, console: Console) -> _CellStyle:
         if len(self._pens) > 5000:  # styles carry what was under the mouse, too: there is no end of them
             self._pens.clear()
         # Textual knows best how it renders a style; a NUL is in none.
@@ -140,25 +140,25 @@ class Canvas:
         self._pens[style] = self._known[before, after]
         return self._pens[style]
 
-    def _parse(self, before: str, after: str) -> _Pen:
+    def _parse(self, before: str, after: str) -> _CellStyle:
         if (before, after) == ("", ""):
             return _DEFAULT
         codes = _SGR.fullmatch(before)
         if codes is None or after != _RESET:
-            return _Pen(around=(before, after))
+            return _CellStyle(around=(before, after))
         attributes, colours = _split(codes[1].split(";"))
         colour, background = colours.get(True, ""), colours.get(False, "")
         if not _UNSEEN.issuperset(attributes):
-            return _Pen(attributes, colour, background)
+            return _CellStyle(attributes, colour, background)
         if not attributes and not colour:
-            return _Pen(background=background)
+            return _CellStyle(background=background)
         # Through the same door, so that all that share a background share the pen of blanks.
         key = (f"\x1b[{background}m", _RESET) if background else ("", "")
-        blank = self._known.setdefault(key, _Pen(background=background) if background else _DEFAULT)
-        return _Pen(attributes, colour, background, blank=blank)
+        blank = self._known.setdefault(key, _CellStyle(background=background) if background else _DEFAULT)
+        return _CellStyle(attributes, colour, background, blank=blank)
 
 
-_DEFAULT = _Pen()
+_DEFAULT = _CellStyle()
 _TEXT, _PEN = itemgetter(0), itemgetter(1)
 
 
@@ -229,7 +229,7 @@ def _paint_changes(brush: _Brush, y: int, x: int, old: list[_Cell | None], new: 
             painted = last
 
 
-def _add_uneven(cells: list[_Cell], text: str, pen: _Pen) -> None:
+def _add_uneven(cells: list[_Cell], text: str, pen: _CellStyle) -> None:
     for character in text:
         width = cell_len(character)
         if not is_seen(character):  # the last place where that can be seen to: the terminal would obey it
@@ -266,7 +266,7 @@ def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:
 
 
 @lru_cache(maxsize=1024)
-def _change(old: _Pen, new: _Pen) -> str:
+def _change(old: _CellStyle, new: _CellStyle) -> str:
     """What puts one pen on in place of another."""
     if new.around:
         return _RESET if old is not _DEFAULT else ""

@@ -13,13 +13,13 @@ from accel_tui.run.curve import Curve
 from accel_tui.run.marks import Kind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.background import plot_of
 from accel_tui.widgets.chart.chart import LATEST, Chart
+from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw import render
-from accel_tui.widgets.chart.ground import plot_of
-from accel_tui.widgets.chart.lens import PLAIN, SMOOTHINGS, Lens
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.chart.view import View
 from tui.stand_ins import until
 
 
@@ -139,11 +139,11 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
         chart = app.chart
         now = 1e6
         monkeypatch.setattr(chart_module, "time", SimpleNamespace(monotonic=lambda: now))
-        drawn: list[View] = []
+        drawn: list[ChartView] = []
         draw = chart_module.draw
         monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
         chart.draw_seconds = 1000.0  # of a clock that stands still meanwhile
-        a_cell = 10_000 // plot_of(View(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
+        a_cell = 10_000 // plot_of(ChartView(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
         for count, seconds, draws in (
             (5000, 0.0, 1),
             (5000 + a_cell, 0.9, 0),  # too soon
@@ -267,7 +267,11 @@ async def test_another_lens_is_seen_at_once() -> None:
         chart.series = (Series("training", Curve().extend(falling(3000))),)
         await pilot.pause()
         seen = {tuple(on_screen(chart))}
-        lenses = (Lens(log=True), *(Lens(smoothing=weight) for weight in SMOOTHINGS[1:]), Lens(log=True, clip=True))
+        lenses = (
+            ChartOptions(log=True),
+            *(ChartOptions(smoothing=weight) for weight in SMOOTHINGS[1:]),
+            ChartOptions(log=True, clip=True),
+        )
         for lens in lenses:
             chart.lens = lens
             await pilot.pause()

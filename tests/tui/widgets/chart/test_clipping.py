@@ -8,8 +8,8 @@ import pytest
 from accel_engine.run.buckets import fold
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.clipping import Hidden, fence, hidden_points, hidden_steps, told
-from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.log_axis import LogAxis
 from accel_tui.widgets.chart.ranges import axis_of
 from accel_tui.widgets.chart.series import Series
@@ -45,7 +45,7 @@ def test_the_fence_of_logarithms_is_the_logarithm_of_theirs() -> None:
 
 def test_a_steady_fall_is_wholly_on_the_axis_and_spikes_are_not() -> None:
     fall = 2 * np.exp(-np.arange(1000) / 300)
-    lens = Lens(clip=True)
+    lens = ChartOptions(clip=True)
     assert axis_of((series(fall),), None, lens).high == 2
     axis = axis_of((series(noisy(1000, 50.0, -9.0)),), None, lens)
     assert 0 <= axis.low < 0.8
@@ -93,11 +93,11 @@ def test_what_is_hidden_is_told_in_many_words_and_in_few() -> None:
 
 def test_what_has_no_logarithm_is_told() -> None:
     values = noisy(1000, 0.0, -3.0)
-    axis = axis_of((series(values),), None, Lens(log=True))
+    axis = axis_of((series(values),), None, ChartOptions(log=True))
     assert isinstance(axis, LogAxis)
     assert 0.5 < axis.low <= values[values > 0].min()
     assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 of 1,000 steps hidden at or below 0"
-    nothing = axis_of((series(np.zeros(10)),), None, Lens(log=True))
+    nothing = axis_of((series(np.zeros(10)),), None, ChartOptions(log=True))
     assert told((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
 
 
@@ -107,7 +107,7 @@ def test_an_axis_that_has_all_values_hides_none() -> None:
         values = rng.lognormal(0, rng.uniform(0.01, 4), 300)
         for width in (1, 8):
             one = (series(values, width),)
-            assert told(one, Axis(0, 300), axis_of(one, None, Lens(log=True)), clipped=False) == []
+            assert told(one, Axis(0, 300), axis_of(one, None, ChartOptions(log=True)), clipped=False) == []
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -117,7 +117,7 @@ def test_no_more_steps_are_hidden_than_there_are_and_no_validation_is_counted_as
     values = rng.lognormal(0, 2, count)
     points = tuple((float(step), float(rng.lognormal(0, 2))) for step in range(0, count, 7))
     one = (series(values, width), Series("validation", points=points))
-    x, y = Axis(0, count), axis_of(one, None, Lens(clip=True), rows=9)
+    x, y = Axis(0, count), axis_of(one, None, ChartOptions(clip=True), rows=9)
     low, high = y.low - 1e-6, y.high * (1 + 1e-6)
     steps = sum((hidden_steps(each, 0, count, low, high) for each in one), Hidden())
     shown = sum((hidden_points(each, 0, count, low, high) for each in one), Hidden())
@@ -142,4 +142,4 @@ def test_untouched_nothing_is_beyond_the_axis() -> None:
         points = Series("validation", points=tuple((float(step), float(rng.lognormal(0, 3))) for step in range(9)))
         for width, rows in ((1, 0), (1, 9), (8, 14)):
             both = (series(values, width), points)
-            assert told(both, Axis(0, len(values)), axis_of(both, None, Lens(), rows=rows), clipped=True) == []
+            assert told(both, Axis(0, len(values)), axis_of(both, None, ChartOptions(), rows=rows), clipped=True) == []

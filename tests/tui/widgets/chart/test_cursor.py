@@ -7,19 +7,19 @@ import pytest
 
 from accel_tui.run.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
 from accel_tui.widgets.chart.draw import render
-from accel_tui.widgets.chart.ground import plot_of
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.chart.view import View
 
 
-def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> View:
+def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> ChartView:
     curve = Curve().extend(np.arange(steps, dtype=np.float32))
     points = Series("validation", points=((99, 5.0), (199, 4.0)), style="secondary")
     axes = Axis(first, steps), Axis(0, steps)
-    return View(columns, rows, *axes, (Series("training", curve), points), "loss")
+    return ChartView(columns, rows, *axes, (Series("training", curve), points), "loss")
 
 
 @pytest.mark.parametrize("first", [0, 984])
@@ -66,7 +66,7 @@ def test_where_nothing_is_that_is_said() -> None:
     one = view()
     ones = np.ones(1000)
     curve = Curve(2000, 1, 1.0, ones, ones, ones, np.ones(1000, np.int64), 1000)
-    empty = View(80, 12, one.x, one.y, (Series("cpu:0", curve),))
+    empty = ChartView(80, 12, one.x, one.y, (Series("cpu:0", curve),))
     assert "nothing there" in with_cursor(render(one), empty, 10).text(0)
 
 

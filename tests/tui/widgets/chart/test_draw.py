@@ -7,14 +7,14 @@ import pytest
 
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
+from accel_tui.widgets.chart.background import plot_of, rows_of
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.chart_options import ChartOptions
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw import Picture, draw, render
-from accel_tui.widgets.chart.frame import STYLES, Frame
-from accel_tui.widgets.chart.ground import plot_of, rows_of
-from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.ranges import axis_of
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.chart.view import View
 
 GAP = math.nan
 
@@ -25,7 +25,7 @@ def curve(*values: float) -> Curve:
 
 def picture(*series: Series, columns: int = 40, rows: int = 9, x: Axis | None = None, y: Axis | None = None) -> Frame:
     steps = max((one.curve.count for one in series), default=0)
-    return render(View(columns, rows, x or step_axis(steps), y or Axis(0, 2), series, "loss", "waiting"))
+    return render(ChartView(columns, rows, x or step_axis(steps), y or Axis(0, 2), series, "loss", "waiting"))
 
 
 def lines(frame: Frame) -> list[str]:
@@ -151,16 +151,16 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
     assert {style for character, style in styles.items() if character not in "●┈"} == {"success"}
 
 
-def through(lens: Lens, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
+def through(lens: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
     y = axis_of(series, None, lens, rows=rows_of(rows))
     steps = max(one.curve.count for one in series)
-    return render(View(columns, rows, Axis(0, steps), y, series, "loss", "waiting", lens=lens))
+    return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", lens=lens))
 
 
 def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counted_hole() -> None:
     values = [10.0 ** (2 - step / 10) for step in range(41)]
     values[20] = 0
-    frame = through(Lens(log=True), Series("loss", curve(*values)), columns=47)
+    frame = through(ChartOptions(log=True), Series("loss", curve(*values)), columns=47)
     assert lines(frame) == [
         "loss (log) ━━ 0.0100     1 hidden at or below 0",
         " 100 ┤⠉⠒⠒⠤⢄⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
@@ -176,11 +176,11 @@ def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counte
 
 def test_the_raw_line_is_behind_the_smoothed_one_and_dimmer() -> None:
     noisy = Series("loss", curve(*np.random.default_rng(2).normal(1, 0.3, 60)))
-    frame = through(Lens(smoothing=0.9), noisy)
+    frame = through(ChartOptions(smoothing=0.9), noisy)
     drawn = (frame.characters >= 0x2800) & (frame.characters < 0x2900)
     styles = {STYLES[style] for style in frame.styles[drawn]}
     assert styles == {"primary", "primary-band"}
-    plain = through(Lens(), noisy)
+    plain = through(ChartOptions(), noisy)
     assert {STYLES[style] for style in plain.styles[(plain.characters >= 0x2800) & (plain.characters < 0x2900)]} == {
         "primary"
     }
@@ -196,7 +196,7 @@ def test_the_raw_line_is_behind_the_smoothed_one_and_dimmer() -> None:
 def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() -> None:
     values = [1 + step % 3 for step in range(60)]
     values[40:43] = [50, 60, 50]
-    assert lines(through(Lens(clip=True), Series("loss", curve(*values)), columns=66)) == [
+    assert lines(through(ChartOptions(clip=True), Series("loss", curve(*values)), columns=66)) == [
         "loss (clipped) ━━ 3.000               3 of 60 steps hidden above 4",
         "   4 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▲▲▲▲⡇┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
         "     │  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄⡇   ⡇⡄  ⡄  ⡄  ⡄  ⡄  ⡄",
@@ -212,7 +212,9 @@ def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() ->
 def test_untouched_the_beginning_of_a_long_run_is_seen_and_nothing_is_hidden() -> None:
     falling = [2.62 * 0.97**step + 0.05 for step in range(220)]
     points = tuple((22 * epoch + 21, falling[22 * epoch + 21]) for epoch in range(10))
-    frame = through(Lens(), Series("training", curve(*falling)), Series("validation", points=points, style="secondary"))
+    frame = through(
+        ChartOptions(), Series("training", curve(*falling)), Series("validation", points=points, style="secondary")
+    )
     assert lines(frame) == [
         "loss ━━ training 0.0533  ● validation 0.0533",
         "   3 ┤⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
@@ -231,7 +233,7 @@ def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
     level[7] = 9
     points = tuple((22 * epoch + 21, 8.0 if epoch == 5 else 1.0) for epoch in range(10))
     series = Series("training", curve(*level)), Series("validation", points=points, style="secondary")
-    frame = through(Lens(clip=True), *series, columns=110)
+    frame = through(ChartOptions(clip=True), *series, columns=110)
     assert lines(frame)[0].endswith("  1 of 220 steps and 1 of 10 points hidden above 1.2")
     top = frame.text(1)
     assert [STYLES[frame.styles[1, column]] for column, sign in enumerate(top) if sign == "▲"] == [
@@ -241,9 +243,9 @@ def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
     assert "".join(lines(frame)[1:]).count("●") == 9
 
 
-@pytest.mark.parametrize("lens", [Lens(), Lens(clip=True)])
+@pytest.mark.parametrize("lens", [ChartOptions(), ChartOptions(clip=True)])
 @pytest.mark.parametrize("seed", range(30))
-def test_nothing_is_drawn_where_nothing_was_measured(lens: Lens, seed: int) -> None:
+def test_nothing_is_drawn_where_nothing_was_measured(lens: ChartOptions, seed: int) -> None:
     """Every dot is of a value, or between two neighbours; and every value that is not hidden has its dot."""
     rng = np.random.default_rng(seed)
     count, rows = int(rng.integers(2, 300)), int(rng.integers(4, 30))
@@ -253,7 +255,7 @@ def test_nothing_is_drawn_where_nothing_was_measured(lens: Lens, seed: int) -> N
     values[rng.random(count) < 0.05] = GAP
     columns = 60 + 2 * count
     one = Series("loss", curve(*values))
-    view = View(columns, rows, Axis(0, count), axis_of((one,), None, lens, rows=rows_of(rows)), (one,), lens=lens)
+    view = ChartView(columns, rows, Axis(0, count), axis_of((one,), None, lens, rows=rows_of(rows)), (one,), lens=lens)
     frame, plot = render(view), plot_of(view)
     height = 4 * plot.height
     places = (1 - view.y.fraction(np.float32(values).astype(float))) * height  # in dots from the top
@@ -277,7 +279,7 @@ def test_less_is_said_where_there_is_less_room() -> None:
     values = np.ones(100)
     values[::2], values[50] = 0.9, 40
     one = Series("loss", curve(*values))
-    heads = [lines(through(Lens(clip=True), one, columns=columns))[0] for columns in (60, 45, 36, 24, 15)]
+    heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 45, 36, 24, 15)]
     assert heads == [
         "loss (clipped) ━━ 1.000     1 of 100 steps hidden above 1.05",
         "loss (clipped) ━━ 1.000   1 hidden above 1.05",
@@ -299,7 +301,7 @@ def test_many_series_lose_their_lines_first_then_their_values_and_then_those_tha
 
 
 def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
-    frame = render(View(40, 9, Axis(0, 20), Axis(0, 2), (FALLING,), "loss", scale=epochs([], 5)))
+    frame = render(ChartView(40, 9, Axis(0, 20), Axis(0, 2), (FALLING,), "loss", scale=epochs([], 5)))
     assert lines(frame)[-2:] == [
         "   0 └┬────────────────┬───────────────┬",
         "epoch 0                2               4",
@@ -307,10 +309,16 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "lens", [Lens(), Lens(log=True), Lens(smoothing=0.9), Lens(log=True, smoothing=0.6, clip=True)]
+    "lens",
+    [
+        ChartOptions(),
+        ChartOptions(log=True),
+        ChartOptions(smoothing=0.9),
+        ChartOptions(log=True, smoothing=0.6, clip=True),
+    ],
 )
 @pytest.mark.parametrize("steps", [1, 3, 40, 700])
-def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(lens: Lens, steps: int) -> None:
+def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(lens: ChartOptions, steps: int) -> None:
     random = np.random.default_rng(steps)
     whole, points = Curve(), ()
     before: Picture | None = None
@@ -323,11 +331,11 @@ def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(lens: Lens, s
             points = (*points, (max(0, whole.count - 1), 0.5))
         series = (Series("training", whole), Series("validation", points=points, style="secondary"))
         y = axis_of(series, None, lens, previous=before.view.y if before else None)
-        view = View(60, 12, step_axis(whole.count), y, series, "loss", lens=lens)
+        view = ChartView(60, 12, step_axis(whole.count), y, series, "loss", lens=lens)
         after, afresh = draw(view, before), draw(view)
         seen = afresh.frame.characters != ord(" ")
         assert (after.frame.characters == afresh.frame.characters).all()
         assert (after.frame.styles[seen] == afresh.frame.styles[seen]).all()
-        went_on += before is not None and after.ground is before.ground
+        went_on += before is not None and after.background is before.background
         before = after
     assert went_on > 10 or steps < 40

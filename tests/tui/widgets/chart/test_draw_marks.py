@@ -6,11 +6,11 @@ import pytest
 from accel_tui.run.curve import Curve
 from accel_tui.run.marks import MOST, Kind, Track
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw import render
-from accel_tui.widgets.chart.frame import STYLES, Frame
-from accel_tui.widgets.chart.marks import GLYPHS, words
+from accel_tui.widgets.chart.draw_marks import GLYPHS, words
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.chart.view import View
 
 CURVE = Curve().extend(np.linspace(2, 1, 200, dtype=np.float32))
 
@@ -22,7 +22,7 @@ def track(*steps: int) -> Track:
 
 
 def picture(marks: dict[Kind, Track], *, columns: int = 56, x: Axis = WHOLE, explains: bool = False) -> Frame:
-    view = View(columns, 9, x, Axis(0, 2), (Series("loss", CURVE),), "loss", marks=marks, explains=explains)
+    view = ChartView(columns, 9, x, Axis(0, 2), (Series("loss", CURVE),), "loss", marks=marks, explains=explains)
     return render(view)
 
 

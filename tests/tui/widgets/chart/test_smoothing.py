@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.run.buckets import fold
 from accel_tui.run.curve import Curve
-from accel_tui.widgets.chart.lens import SMOOTHINGS
+from accel_tui.widgets.chart.chart_options import SMOOTHINGS
 from accel_tui.widgets.chart.smoothing import smooth, smoothed
 
 

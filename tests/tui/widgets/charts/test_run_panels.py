@@ -6,7 +6,7 @@ import numpy as np
 
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.run import Chunk, Update
-from accel_tui.run.fold import fold
+from accel_tui.run.fold_events import fold
 from accel_tui.run.marks import MOST
 from accel_tui.run.state import RunState
 from accel_tui.widgets.charts.run_panels import panels_of, scale_of, series_of

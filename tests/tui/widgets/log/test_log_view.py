@@ -8,8 +8,8 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from accel_tui.run import tail
-from accel_tui.terminal.spots import SpotScreen
+from accel_tui.run import log_tail
+from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.log import log_lines, log_view
 from accel_tui.widgets.log.log_view import LogView
 from tui.stand_ins import shows, text_of, until
@@ -20,9 +20,9 @@ class LogApp(App[None]):
         super().__init__()
         self.directory = directory
 
-    def get_default_screen(self) -> SpotScreen:
+    def get_default_screen(self) -> DirtyRegionScreen:
         """As in the program: Textual's own may lose sight of what is shown again."""
-        return SpotScreen()
+        return DirtyRegionScreen()
 
     def compose(self) -> ComposeResult:
         yield LogView(self.directory)
@@ -116,7 +116,7 @@ async def test_everything_that_keys_do_the_mouse_does(log: Path) -> None:
 async def test_of_a_long_log_the_end_is_read_and_older_lines_as_one_goes_up_within_bounds(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail, "REACH", 1000)
+    monkeypatch.setattr(log_tail, "REACH", 1000)
     monkeypatch.setattr(log_lines, "MOST", 200)
     write(log, *(f"line {number:06}" for number in range(1000)))
     async with opened(log) as (pilot, view):

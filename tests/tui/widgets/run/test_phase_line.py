@@ -7,10 +7,10 @@ import pytest
 
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, WorkCounted
 from accel_engine.run import RunInfo, Status
-from accel_tui.run.pace import Pace
 from accel_tui.run.state import RunState
-from accel_tui.widgets.pieces import plain
+from accel_tui.run.step_rate import StepRate
 from accel_tui.widgets.run.phase_line import phase, progress
+from accel_tui.widgets.styled_text import plain
 
 
 def state(status: Status, current: Phase | None = None, detail: str = "") -> RunState:
@@ -55,7 +55,7 @@ def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None
 
 
 def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
-    pace = Pace(recent=((100, 10.0),))
+    pace = StepRate(recent=((100, 10.0),))
     work = WorkCounted(time=1.0, flops=2e9, peak=80e9)
     said = [plain(pair) for pair in progress(RunState(pace=pace, work=work))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s", "25% of peak"]

@@ -1,5 +1,5 @@
 """Charts of per-step curves: a pure core of NumPy arrays, and the widget that shows them.
 
-Nothing is imported here, because :mod:`~accel_tui.widgets.chart.mini` is used where NumPy, slow to
+Nothing is imported here, because :mod:`~accel_tui.widgets.chart.sparkline` is used where NumPy, slow to
 import, is not.
 """

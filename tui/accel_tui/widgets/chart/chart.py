@@ -15,19 +15,19 @@ from textual.strip import Strip
 
 from accel_tui.run.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
+from accel_tui.widgets.chart.background import labels_of, plot_of, rows_of
+from accel_tui.widgets.chart.cell_frame import COLOURS, STYLES, Frame, damage
+from accel_tui.widgets.chart.chart_header import chart_header
+from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
+from accel_tui.widgets.chart.chart_view import LABELS, ChartView
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
-from accel_tui.widgets.chart.frame import COLOURS, STYLES, Frame, damage
-from accel_tui.widgets.chart.ground import labels_of, plot_of, rows_of
-from accel_tui.widgets.chart.head import head
-from accel_tui.widgets.chart.lens import PLAIN, Lens
 from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series, go_on
-from accel_tui.widgets.chart.view import LABELS, View
-from accel_tui.widgets.cover import is_covered
-from accel_tui.widgets.pieces import Piece, changed, cut
+from accel_tui.widgets.styled_text import Piece, changed, cut
+from accel_tui.widgets.visibility import is_covered
 
 DRAW_SECONDS = 0.25
 """How often curves are drawn at most that only go on; their latest values are said at once."""
@@ -93,7 +93,7 @@ class Chart(ChartMouse):
     cursor: reactive[int | None] = reactive(None, repaint=False)
     """The step that is read: a line is drawn there, and the values there are said in place of the latest ones."""
 
-    lens: reactive[Lens] = reactive(PLAIN, repaint=False)
+    lens: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
     """How the curves are looked at."""
 
     scale: reactive[Scale | None] = reactive(None, repaint=False)
@@ -186,20 +186,20 @@ class Chart(ChartMouse):
             and go_on(drawn.view.series, series)
             and self._can_wait(drawn.view)
         ):
-            self._head = head(drawn.view, drawn.key, series)
+            self._head = chart_header(drawn.view, drawn.key, series)
             self._show()
             self._wait()
         else:
             self._repaint()
 
-    def _can_wait(self, view: View) -> bool:
+    def _can_wait(self, view: ChartView) -> bool:
         """Whether further steps need not be drawn yet."""
         passed = time.monotonic() - self._drawn
         if passed < self.draw_seconds:
             return True
         return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
 
-    def _end(self, view: View, series: tuple[Series, ...]) -> int:
+    def _end(self, view: ChartView, series: tuple[Series, ...]) -> int:
         """The column of cells that the longest of some series ends in."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
         return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_of(view).width)
@@ -251,12 +251,12 @@ class Chart(ChartMouse):
         return bool(self.in_sight and self.is_mounted and self.outer_size and not is_covered(self.screen))
 
     @property
-    def _view(self) -> View | None:
+    def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 
     def _picture(self) -> Frame:
         before, size = self._view, self.size
-        view = View(
+        view = ChartView(
             size.width,
             size.height,
             Axis(*self.window) if self.window else step_axis(steps_of(self.series), self.end),
@@ -280,11 +280,11 @@ class Chart(ChartMouse):
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view, self._drawing)
-        labels = labels_of(view) if self._drawing.ground else 0
+        labels = labels_of(view) if self._drawing.background else 0
         if labels != self.labels:
             self.labels = labels
             self.post_message(self.Labelled())
-        self._head = self._drawing.head
+        self._head = self._drawing.header
         if self._waiting:
             self._waiting.cancel()
             self._waiting = None

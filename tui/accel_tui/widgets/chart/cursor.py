@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 
-from accel_tui.widgets.chart.frame import STYLE_ID, Frame
-from accel_tui.widgets.chart.ground import plot_of
+from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.raster import BLANK
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.chart.view import View
 
 
-def step_at(view: View, x: int) -> float | None:
+def step_at(view: ChartView, x: int) -> float | None:
     """The step in the middle of a column of cells; ``None`` left of the plot, and where there is none."""
     plot = plot_of(view)
     if not plot or x < plot.x:
@@ -20,14 +20,14 @@ def step_at(view: View, x: int) -> float | None:
     return view.x.low + (x - plot.x + 0.5) / plot.width * (view.x.high - view.x.low)
 
 
-def column_of(view: View, step: float) -> int | None:
+def column_of(view: ChartView, step: float) -> int | None:
     """The column of cells that a step is in; ``None`` when it is not seen."""
     plot = plot_of(view)
     share = (step - view.x.low) / (view.x.high - view.x.low)
     return plot.x + min(int(share * plot.width), plot.width - 1) if plot and 0 <= share <= 1 else None
 
 
-def with_cursor(frame: Frame, view: View, step: int) -> Frame:
+def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
     """A picture with a line at a step, and in its first line the values there in place of the latest ones."""
     column = column_of(view, step)
     if column is None:
@@ -46,7 +46,7 @@ def with_cursor(frame: Frame, view: View, step: int) -> Frame:
     return frame
 
 
-def value_at(view: View, series: Series, step: int) -> str:
+def value_at(view: ChartView, series: Series, step: int) -> str:
     """What a series is at a step, as a range where only that is known; nothing where it has no value."""
     if series.curve.count:
         found = series.seen(view.x.low, view.x.high).at(step)
@@ -58,7 +58,7 @@ def value_at(view: View, series: Series, step: int) -> str:
     return view.value(series.points[place - 1][1]) if place else ""
 
 
-def _place(view: View, step: int) -> str:
+def _place(view: ChartView, step: int) -> str:
     """Where a step is on the axis, in what its labels count."""
     if view.scale is None:
         return f"{step:,}"
@@ -78,7 +78,7 @@ def _write_over(frame: Frame, y: int, x: int, text: str) -> None:
     frame.write(x, y, text, "title")
 
 
-def _head(frame: Frame, view: View, step: int) -> None:
+def _head(frame: Frame, view: ChartView, step: int) -> None:
     frame.characters[0] = ord(" ")
     frame.styles[0] = STYLE_ID["title"]
     frame.write(0, 0, view.title, "title")

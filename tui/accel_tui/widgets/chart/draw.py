@@ -10,18 +10,18 @@ import numpy as np
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Floats
+from accel_tui.widgets.chart.background import draw_background, plot_of
+from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
+from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.draw_points import draw_points, paint
 from accel_tui.widgets.chart.edges import mark_edges
-from accel_tui.widgets.chart.frame import Frame
-from accel_tui.widgets.chart.ground import ground, plot_of
-from accel_tui.widgets.chart.head import Key, head, key_of
 from accel_tui.widgets.chart.log_axis import positive
-from accel_tui.widgets.chart.points import draw_points, paint
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
-from accel_tui.widgets.chart.view import View
-from accel_tui.widgets.pieces import Piece
+from accel_tui.widgets.styled_text import Piece
 
-_around = attrgetter(*(one.name for one in fields(View) if one.name not in ("series", "title")))
+_around = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
 """All of a view but what its curves and its first line are."""
 
 _SPARSE = np.uint8(0b10010101)  # every other dot: the mean stands out from the band that it runs through
@@ -34,43 +34,43 @@ class Picture:
     Attributes:
         view: What it shows.
         frame: What it looks like, but for its first line.
-        ground: The same without its curves; nothing where there was nothing to draw.
+        background: The same without its curves; nothing where there was nothing to draw.
         key: What its first line says beside the latest values.
-        head: Its first line.
+        header: Its first line.
     """
 
-    view: View
+    view: ChartView
     frame: Frame
-    ground: Frame | None
-    key: Key
-    head: Sequence[Piece]
+    background: Frame | None
+    key: Legend
+    header: Sequence[Piece]
 
 
-def render(view: View) -> Frame:
+def render(view: ChartView) -> Frame:
     """What a chart looks like."""
     picture = draw(view)
-    picture.frame.write_line(0, picture.head)
+    picture.frame.write_line(0, picture.header)
     return picture.frame
 
 
-def draw(view: View, before: Picture | None = None) -> Picture:
+def draw(view: ChartView, before: Picture | None = None) -> Picture:
     """Draw a chart; where curves have only gone on since the picture before, no more than their ends."""
     if not any(_drawable(series) for series in view.series):
         frame = Frame.blank(view.columns, view.rows)
         counted = any(series.curve.count for series in view.series)
         message = "no finite value so far" if counted else view.empty
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
-        key = key_of(view, view.columns)
-        return Picture(view, frame, None, key, head(view, key, view.series))
+        key = legend_of(view, view.columns)
+        return Picture(view, frame, None, key, chart_header(view, key, view.series))
     plot = plot_of(view)
-    key = key_of(view, view.columns - plot.x)
-    start = _unchanged(before.view, view, plot.width) if before and before.ground else 0
-    if before and before.ground and start:
-        behind, frame = before.ground, before.frame.copy()
+    key = legend_of(view, view.columns - plot.x)
+    start = _unchanged(before.view, view, plot.width) if before and before.background else 0
+    if before and before.background and start:
+        behind, frame = before.background, before.frame.copy()
         rest = (plot.x + start, plot.y, plot.width - start, plot.height)
         frame.part(*rest).put(behind.part(*rest))
     else:
-        behind = ground(view)
+        behind = draw_background(view)
         frame = behind.copy()
     if plot:
         inside = frame.part(plot.x, plot.y, plot.width, plot.height)
@@ -79,10 +79,10 @@ def draw(view: View, before: Picture | None = None) -> Picture:
             mark_edges(inside.part(start, 0, plot.width - start, plot.height), low, high, series.style)
         for series in view.series:
             draw_points(inside, view.x, view.y, series)
-    return Picture(view, frame, behind, key, head(view, key, view.series))
+    return Picture(view, frame, behind, key, chart_header(view, key, view.series))
 
 
-def _unchanged(old: View, new: View, width: int) -> int:
+def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
     """How many columns of cells of the plot are as they were, from the left."""
     if _around(old) != _around(new) or len(old.series) != len(new.series):
         return 0
@@ -103,7 +103,7 @@ def _drawable(series: Series) -> bool:
     return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
 
 
-def _line(plot: Frame, view: View, series: Series, start: int) -> tuple[Floats, Floats]:
+def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Floats, Floats]:
     """Draw a curve's mean, and behind it all that lies between its extremes, to within a dot.
 
     Of a smoothed curve the mean is behind too, and the smoothed one is in front.
@@ -135,7 +135,7 @@ def _line(plot: Frame, view: View, series: Series, start: int) -> tuple[Floats, 
     return np.fmin.reduce(lows)[2 * more :], np.fmax.reduce(highs)[2 * more :]
 
 
-def _resampled(curve: Curve, view: View, width: int, first: int) -> Floats:
+def _resampled(curve: Curve, view: ChartView, width: int, first: int) -> Floats:
     """The lowest, the highest and the mean value of the columns of dots from one on, as fractions of the height."""
     if view.lens.log:
         curve = positive(curve)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from accel_tui.widgets.chart.frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.raster import EDGE, Fractions
 
 ABOVE, BELOW = "▲", "▼"

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 
-from accel_tui.terminal.spots import SpotWidget
+from accel_tui.terminal.dirty_regions import DirtyRegionWidget
+from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.cursor import step_at
-from accel_tui.widgets.chart.ground import plot_of
-from accel_tui.widgets.chart.view import View
-from accel_tui.widgets.cover import Sighted
+from accel_tui.widgets.visibility import VisibilityMixin
 
 NOTCH = 0.8
 """As many of the steps that are shown stay when the wheel is turned by a notch."""
 
 
-class ChartMouse(SpotWidget, Sighted):
+class ChartMouse(DirtyRegionWidget, VisibilityMixin):
     """A widget that shows a view of a chart, and says what the mouse does on it."""
 
     ALLOW_SELECT = False
@@ -58,7 +58,7 @@ class ChartMouse(SpotWidget, Sighted):
     _pointed: float | None = None
 
     @property
-    def _view(self) -> View | None:
+    def _view(self) -> ChartView | None:
         """What is seen of the chart, once it is drawn."""
         raise NotImplementedError
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from accel_tui.run.curve import Floats
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.clipping import fence
-from accel_tui.widgets.chart.lens import Lens
 from accel_tui.widgets.chart.log_axis import log_axis
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.value_axis import value_axis
@@ -16,7 +16,7 @@ from accel_tui.widgets.chart.value_axis import value_axis
 def axis_of(
     series: tuple[Series, ...],
     window: tuple[int, int] | None,
-    lens: Lens,
+    lens: ChartOptions,
     bounds: tuple[float | None, float | None] = (None, None),
     previous: Axis | None = None,
     rows: int = 0,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_tui.formatting import figures
 from accel_tui.run.curve import Curve, Floats
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.words import figures
 
 _CELLS_A_LABEL = 9
 _EPOCHS = tuple(digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5))

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from accel_tui.widgets.rebound import rebound
+from accel_tui.widgets.custom_keys import custom_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ChartBar(Widget):
     def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Say the keys that the user has chosen."""
         if self._rebound is None and self.is_attached and isinstance(self.parent, Widget):
-            self._rebound = rebound(self.parent)
+            self._rebound = custom_keys(self.parent)
         keys = self._rebound
         return tuple(replace(item, key=keys.get(item.action, item.key)) for item in items) if keys else items
 

@@ -8,10 +8,10 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 
-from accel_tui.run.window import Window
+from accel_tui.run.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.view import LABELS
-from accel_tui.widgets.charts.lens_keys import LensKeys
+from accel_tui.widgets.chart.chart_view import LABELS
+from accel_tui.widgets.charts.chart_option_keys import ChartOptionKeys
 
 _SCROLL = 0.25  # of what is shown
 _NUDGE = 0.1  # likewise, for a notch of the wheel
@@ -31,7 +31,7 @@ class Cursor:
     stays: bool = False
 
 
-class ChartKeys(LensKeys, can_focus=True):
+class ChartKeys(ChartOptionKeys, can_focus=True):
     """Charts with a window, a cursor, and a mark on one of them; what is shown in them, others decide."""
 
     BINDING_GROUP_TITLE = "Charts"
@@ -92,7 +92,7 @@ class ChartKeys(LensKeys, can_focus=True):
         Binding("escape", "back", "Back", id="charts.back", tooltip="Take back the filling, then the cursor"),
     ]
 
-    window: reactive[Window] = reactive(Window(), repaint=False, init=False)
+    window: reactive[StepWindow] = reactive(StepWindow(), repaint=False, init=False)
     """Which steps are shown."""
 
     marked: reactive[str] = reactive("loss", repaint=False, init=False)
@@ -258,4 +258,4 @@ class ChartKeys(LensKeys, can_focus=True):
 
     def action_whole(self) -> None:
         """Show all steps again."""
-        self.window = Window()
+        self.window = StepWindow()

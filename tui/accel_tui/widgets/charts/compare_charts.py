@@ -12,20 +12,20 @@ from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
-from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
-from accel_tui.run.window import Part, Window, part_of
-from accel_tui.runs.comparison import Side, series_of
+from accel_tui.formatting import figures
+from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
+from accel_tui.run.step_window import StepWindow, VisibleSteps, part_of
+from accel_tui.runs.comparison import ComparedRun, series_of
 from accel_tui.widgets.chart.axes import significant, step_axis
-from accel_tui.widgets.chart.lens import Lens
+from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.ranges import steps_of
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 from accel_tui.widgets.charts.chart_bar import ChartBar, Item
 from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
 from accel_tui.widgets.charts.chart_keys import ChartKeys, Cursor
-from accel_tui.widgets.charts.common_axis import CommonAxis
 from accel_tui.widgets.charts.lettered_chart import LetteredChart
 from accel_tui.widgets.charts.run_panels import points_of
-from accel_tui.words import figures
+from accel_tui.widgets.charts.shared_axis import SharedAxis
 
 _FEWEST = 2  # charts that are shown wherever they can be read
 _MOST = 6
@@ -54,18 +54,18 @@ class CompareCharts(ChartKeys):
     class Looked(Message):
         """Somebody looks closely at a part of the runs, or no longer at any."""
 
-        part: Part | None
+        part: VisibleSteps | None
 
-    sides: reactive[tuple[Side, ...]] = reactive((), repaint=False, init=False)
+    sides: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
     """The runs."""
 
     first: reactive[int] = reactive(0, repaint=False, init=False)
     """The place of the series that the first chart shows."""
 
-    part: reactive[Part | None] = reactive(None, repaint=False, init=False)
+    part: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the states should be of."""
 
-    _axis: CommonAxis | None = None  # where runs are not laid out by their steps
+    _axis: SharedAxis | None = None  # where runs are not laid out by their steps
 
     _bar = getters.query_one(ChartBar)
     _grid = getters.query_one(ChartGrid)
@@ -93,7 +93,7 @@ class CompareCharts(ChartKeys):
     def watch_sides(self) -> None:
         """Draw what is new."""
         before = self._axis
-        self._axis = axis = CommonAxis.of([side.state for side in self.sides], self.lens.x, before)
+        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.lens.x, before)
         if before and axis and axis.unit != before.unit:  # it has grown: what is looked at stays
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
@@ -102,11 +102,11 @@ class CompareCharts(ChartKeys):
 
     watch_first = watch_window = watch_marked = watch_full = watch_sides
 
-    def watch_lens(self, before: Lens, lens: Lens) -> None:
+    def watch_lens(self, before: ChartOptions, lens: ChartOptions) -> None:
         """Look at all charts in this way; on another axis, at all of the runs again."""
         if before.x != lens.x:
-            self._axis = CommonAxis.of([side.state for side in self.sides], lens.x, None)
-            self.window, self.cursor = Window(), None
+            self._axis = SharedAxis.of([side.state for side in self.sides], lens.x, None)
+            self.window, self.cursor = StepWindow(), None
         self._draw()
 
     def watch_cursor(self) -> None:
@@ -115,7 +115,7 @@ class CompareCharts(ChartKeys):
             chart.cursor = self.cursor.step if self.cursor else None
         self._tell()
 
-    def watch_part(self, part: Part | None) -> None:
+    def watch_part(self, part: VisibleSteps | None) -> None:
         """Ask for it."""
         self.post_message(self.Looked(part))
 
@@ -224,7 +224,7 @@ class CompareCharts(ChartKeys):
         self.first = (self.first + self._shown) % len(self.names)
 
 
-def _series(place: int, side: Side, name: str) -> Series:
+def _series(place: int, side: ComparedRun, name: str) -> Series:
     """What a run has of a series; nothing, where it has none of that name."""
     state = side.state
     if name == LEARNING_RATE:

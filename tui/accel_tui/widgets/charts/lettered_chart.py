@@ -4,11 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.frame import Frame
-from accel_tui.widgets.chart.ground import plot_of
+from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.raster import EDGE, dot_rows
-from accel_tui.widgets.chart.view import View
 
 _APART = 28  # cells from a letter to the same one
 
@@ -23,7 +23,7 @@ class LetteredChart(Chart):
         return with_letters(plain, self._view) if self._view else plain
 
 
-def with_letters(frame: Frame, view: View) -> Frame:
+def with_letters(frame: Frame, view: ChartView) -> Frame:
     """A picture with the names of the series on their curves, at the end of each and further left."""
     plot = plot_of(view)
     if not plot:

@@ -12,16 +12,16 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.run import window
+from accel_tui.formatting import figures
+from accel_tui.run import step_window
 from accel_tui.run.state import RunState
-from accel_tui.run.window import Part, part_of
+from accel_tui.run.step_window import VisibleSteps, part_of
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.charts.chart_bar import ChartBar, Item
 from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
 from accel_tui.widgets.charts.chart_keys import ChartKeys
 from accel_tui.widgets.charts.run_panels import Panel, panels_of, readings_of, scale_of, series_of
-from accel_tui.widgets.run.view import RunView
-from accel_tui.words import figures
+from accel_tui.widgets.run.run_view import RunView
 
 _FEWEST = 2  # charts that are shown wherever they can be read
 _MARK = "▸"
@@ -37,7 +37,7 @@ class RunCharts(ChartKeys, RunView):
     class Looked(Message):
         """Somebody looks closely at a part of the run or no longer at any, and at readings of devices."""
 
-        part: Part | None
+        part: VisibleSteps | None
         readings: frozenset[str]
 
     @dataclass
@@ -47,7 +47,7 @@ class RunCharts(ChartKeys, RunView):
         panels: tuple[Panel, ...]
         shown: tuple[str, ...]
 
-    part: reactive[Part | None] = reactive(None, repaint=False, init=False)
+    part: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
     """What the ``details`` of the state should be of."""
 
     readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
@@ -236,7 +236,7 @@ class RunCharts(ChartKeys, RunView):
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            *([Item(shown, spare=True)] if (shown := window.words(self.window, self.state.step)) else []),
+            *([Item(shown, spare=True)] if (shown := step_window.words(self.window, self.state.step)) else []),
             Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.stays)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
             Item("fill", "fill", "f", on=self.full, spare=True),

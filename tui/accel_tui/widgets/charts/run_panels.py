@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series import MEAN_PREFIXES, elements
+from accel_engine.run.series_names import MEAN_PREFIXES, elements
 from accel_engine.run.steps import RATE
 from accel_tui.run.device_curves import READINGS
-from accel_tui.run.learning_rate import has_rate, rate_curve, rate_detail
+from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
 from accel_tui.run.marks import Kind, Track
 from accel_tui.run.state import Points, RunState
 from accel_tui.widgets.chart import scale
-from accel_tui.widgets.chart.frame import COLOURS
-from accel_tui.widgets.chart.lens import X
+from accel_tui.widgets.chart.cell_frame import COLOURS
+from accel_tui.widgets.chart.chart_options import X
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 

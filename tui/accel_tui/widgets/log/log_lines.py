@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from accel_tui.run.log_tail import LogLine
 from accel_tui.run.log_text import Filter, Level, level_of, places
-from accel_tui.run.tail import Line
 
 MOST = 8000
 """How many lines are kept."""
@@ -81,7 +81,7 @@ class LogLines(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines: list[Line] = []
+        self.lines: list[LogLine] = []
         self.filter = Filter()
         self.searched = ""
         self.is_cut = False
@@ -115,7 +115,7 @@ class LogLines(ScrollView, can_focus=True):
         self.lines, self._levels, self.is_cut, self._here = [], [], False, None
         self._rows, self._found, self.passing = [], [], 0
 
-    def add(self, lines: Sequence[Line]) -> None:
+    def add(self, lines: Sequence[LogLine]) -> None:
         """Add newer lines."""
         if self.is_cut:
             return
@@ -135,7 +135,7 @@ class LogLines(ScrollView, can_focus=True):
         if followed:
             self.scroll_end(animate=False)
 
-    def add_older(self, lines: Sequence[Line]) -> None:
+    def add_older(self, lines: Sequence[LogLine]) -> None:
         """Add lines before the first, and stay where one is."""
         below = len(self._rows) - self.scroll_offset.y
         self.lines = [*lines, *self.lines]
@@ -288,7 +288,7 @@ class LogLines(ScrollView, can_focus=True):
         self.refresh_bindings()
 
 
-def _levels(lines: Sequence[Line], before: Level) -> list[Level]:
+def _levels(lines: Sequence[LogLine], before: Level) -> list[Level]:
     levels = []
     for line in lines:
         before = level_of(line.text, before)

@@ -16,12 +16,12 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
+from accel_tui.run.log_tail import LogLine, Logs
 from accel_tui.run.log_text import NAMES, Filter, Level
-from accel_tui.run.tail import Line, Logs
-from accel_tui.widgets.cover import is_covered
+from accel_tui.widgets.custom_keys import custom_keys
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.log.log_lines import LogLines
-from accel_tui.widgets.rebound import rebound
+from accel_tui.widgets.visibility import is_covered
 
 POLL_SECONDS = 0.25
 """Seconds between two looks for new lines."""
@@ -79,14 +79,14 @@ class LogView(Widget):
     class Grown(Message):
         """The log has new lines."""
 
-        lines: list[Line]
+        lines: list[LogLine]
         source: threading.Event
 
     @dataclass
     class Dug(Message):
         """Older lines were read."""
 
-        lines: list[Line]
+        lines: list[LogLine]
         source: threading.Event
 
     def __init__(self, directory: Path, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
@@ -265,7 +265,7 @@ class LogView(Widget):
         self.query_one("#log-words", Static).update(
             Content.assemble((mark, "$accent"), ("Log", "bold $primary"), f": {words}")
         )
-        keys = rebound(self)
+        keys = custom_keys(self)
         for action, key, said in (
             ("search", "/", searched or " search"),
             ("filter", "&", wanted or " filter"),

@@ -6,9 +6,9 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
+from accel_tui.formatting import field_labels
 from accel_tui.plan import form
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.words import fields
 
 
 class Field(Widget):
@@ -46,7 +46,9 @@ class Field(Widget):
 
     def render(self) -> Content:
         """The name, beside the text; not a widget, of which a form has enough to paint."""
-        return Content.styled(fields.label(self.field), "$accent" if self.has_focus_within and not self.error else "")
+        return Content.styled(
+            field_labels.label(self.field), "$accent" if self.has_focus_within and not self.error else ""
+        )
 
     def on_descendant_focus(self) -> None:
         """Show where one is."""

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from accel_tui.plan.form import Choice
+from accel_tui.plan.form import FieldChoice
 from accel_tui.widgets.line_input import LineInput
 
 
@@ -82,7 +82,7 @@ class Picker(Widget):
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
     ]
 
-    choices: reactive[tuple[Choice, ...]] = reactive(())
+    choices: reactive[tuple[FieldChoice, ...]] = reactive(())
     """What is offered; nothing for a plain input."""
 
     is_open: reactive[bool] = reactive(False, toggle_class="-open", init=False)
@@ -238,12 +238,12 @@ class Picker(Widget):
         self._before = self.value
         self.refresh()
 
-    def _matching(self, text: str) -> tuple[Choice, ...]:
+    def _matching(self, text: str) -> tuple[FieldChoice, ...]:
         wanted = text.strip().lower()
         found = [choice for choice in self.choices if wanted in choice.value.lower()]
         return tuple(sorted(found, key=lambda choice: not choice.value.lower().startswith(wanted)))
 
-    def _offer(self, choices: Sequence[Choice], at: str | None = None) -> None:
+    def _offer(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
         """Open the list on these choices, at an option's id, or the present one, or the first that is possible."""
         width = max((len(choice.value or "auto") for choice in choices), default=0)
         room = self.app.size.width - 4
@@ -281,7 +281,7 @@ class Picker(Widget):
             self.value = self._before
 
 
-def _row(choice: Choice, width: int, room: int) -> Content:
+def _row(choice: FieldChoice, width: int, room: int) -> Content:
     """A choice with its note, which wraps beside the name.
 
     Args:

@@ -10,11 +10,11 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from accel_engine.data import DataEntry
+from accel_engine.data import DatasetEntry
 from accel_engine.devices.reading import Inventory
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui.plan import form
-from accel_tui.plan.form import Filled
+from accel_tui.plan.form import FormResult
 from accel_tui.plan.relevance import relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
@@ -45,7 +45,7 @@ class PlanForm(Widget):
     inventory: reactive[Inventory | None] = reactive(None)
     """The machine's devices, which decide what fits."""
 
-    surveyed: reactive[DataEntry | None] = reactive(None, init=False)
+    surveyed: reactive[DatasetEntry | None] = reactive(None, init=False)
     """What was found in the user's own data."""
 
     broken: reactive[tuple[str, str]] = reactive(("", ""), init=False)
@@ -56,7 +56,7 @@ class PlanForm(Widget):
         """The form is filled in differently."""
 
         form: "PlanForm"
-        filled: Filled
+        filled: FormResult
 
         @property
         def control(self) -> "PlanForm":
@@ -93,7 +93,7 @@ class PlanForm(Widget):
         return tuple(field for field in self.fields if field.parent is not None and field.display)
 
     @property
-    def filled(self) -> Filled:
+    def filled(self) -> FormResult:
         """What the form makes now."""
         devices = None if self.inventory is None else self.inventory.devices
         filled = form.fill({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from accel_engine.events import Warned
 from accel_tui.run.state import Notice, RunState
-from accel_tui.widgets.run.text import RunText
+from accel_tui.widgets.run.run_text import RunText
 
 
 class Notices(RunText):

@@ -4,10 +4,10 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
+from accel_tui.formatting import figures, units
 from accel_tui.run.state import RunState
-from accel_tui.widgets.pieces import Piece, length
-from accel_tui.widgets.run.line import RunLine
-from accel_tui.words import figures, units
+from accel_tui.widgets.run.run_line import RunLine
+from accel_tui.widgets.styled_text import Piece, length
 
 _ENDS = {
     Outcome.FINISHED: ("✓", "$success"),

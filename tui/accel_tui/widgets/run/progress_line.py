@@ -1,9 +1,9 @@
 """How much of the run is done, and how long the rest will take."""
 
+from accel_tui.formatting import figures
 from accel_tui.run.state import RunState
-from accel_tui.widgets.pieces import Piece
-from accel_tui.widgets.run.line import RunLine
-from accel_tui.words import figures
+from accel_tui.widgets.run.run_line import RunLine
+from accel_tui.widgets.styled_text import Piece
 
 
 class ProgressLine(RunLine):

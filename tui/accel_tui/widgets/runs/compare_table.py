@@ -12,10 +12,10 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from accel_tui.runs.comparison import Comparison, Row
-from accel_tui.widgets.chart.frame import COLOURS
+from accel_tui.runs.comparison import ComparedRow, Comparison
+from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.charts.compare_charts import letter, style_of
-from accel_tui.widgets.runs.lines import cell
+from accel_tui.widgets.runs.runs_layout import cell
 
 _GAP = 2
 _NARROWEST = 10
@@ -77,15 +77,15 @@ class CompareTable(ScrollView, can_focus=True):
             self._lay_out(self.comparison)
 
     @property
-    def _rows(self) -> tuple[Row | str, ...]:
+    def _rows(self) -> tuple[ComparedRow | str, ...]:
         """The lines under the heads; text alone is a heading."""
         found = self.comparison
         if found is None:
             return ()
-        return ("plans", *(found.plan or (Row("no difference", (), ()),)), "results", *found.results)
+        return ("plans", *(found.plan or (ComparedRow("no difference", (), ()),)), "results", *found.results)
 
     def _lay_out(self, comparison: Comparison) -> None:
-        rows = [row for row in self._rows if isinstance(row, Row)]
+        rows = [row for row in self._rows if isinstance(row, ComparedRow)]
         self._label = max(len(row.label) for row in rows) + 1
         screen, sides = self.screen, comparison.sides
         values = [max([_NARROWEST, *(len(row.texts[at]) for row in rows if row.texts)]) for at in range(len(sides))]

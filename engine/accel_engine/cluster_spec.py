@@ -1,0 +1,184 @@
+"""The processes that train together, on one machine or many, as the environment describes them.
+
+TensorFlow's runtime connects them; here is only who they are: from ``TF_CONFIG``, which every tool that
+starts TensorFlow on several machines sets, or from what Slurm sets for each task of a step.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from accel_engine.errors import UsageError
+
+BASE_PORT = 12345
+"""Where workers under Slurm listen: this, and what tells jobs of one machine and tasks of one job apart."""
+
+LOCAL = "ACCEL_TUI_LOCAL_WORKERS"
+"""Set for the workers that an engine has started on its own machine."""
+
+ROLES = ("chief", "worker", "ps", "evaluator")
+"""The types of task that TensorFlow knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """Processes that train together, and which of them this is.
+
+    Attributes:
+        workers: Addresses ``host:port`` of those that train, the chief first.
+        servers: Addresses of those that keep the weights for others; none where every worker has them.
+        role: What this process is: ``worker``, ``ps``, or ``chief`` when it only coordinates workers.
+        index: Which of its role.
+        source: Where this was read, in words.
+        local: Whether an engine has started all of it on one machine.
+        coordinator: Where the process listens that hands out steps; empty where workers agree on them.
+    """
+
+    workers: tuple[str, ...]
+    servers: tuple[str, ...] = ()
+    role: str = "worker"
+    index: int = 0
+    source: str = "TF_CONFIG"
+    local: bool = False
+    coordinator: str = ""
+
+    @classmethod
+    def find(cls, environment: Mapping[str, str]) -> Self | None:
+        """Read the cluster that this process is in; ``None`` when it is alone.
+
+        Raises:
+            UsageError: What the environment says is no cluster.
+        """
+        if text := environment.get("TF_CONFIG", "").strip():
+            return cls._from_tf_config(text, local=LOCAL in environment)
+        if environment.get("SLURM_NTASKS", "1") != "1" and "SLURM_PROCID" in environment:
+            return cls._from_slurm(environment)
+        return None
+
+    @property
+    def chief(self) -> bool:
+        """Whether this process leads the others and writes the run that people look at."""
+        return self.role == "chief" or (self.role == "worker" and self.index == 0 and not self.coordinator)
+
+    @property
+    def coordinated(self) -> bool:
+        """Whether one process hands out the steps, and the others serve it."""
+        return bool(self.servers)
+
+    @property
+    def serves(self) -> bool:
+        """Whether this process only does what the coordinator asks."""
+        return self.coordinated and not self.chief
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The cluster as each of its processes sees it, the chief first."""
+        workers = [replace(self, role="worker", index=index) for index in range(len(self.workers))]
+        servers = [replace(self, role="ps", index=index) for index in range(len(self.servers))]
+        return (*[replace(self, role="chief", index=0)] * bool(self.coordinator), *workers, *servers)
+
+    @property
+    def place(self) -> str:
+        """What the directory of its part is called within the chief's run."""
+        return f"ps{self.index}" if self.role == "ps" else str(self.index)
+
+    @property
+    def peers(self) -> dict[str, str]:
+        """The addresses of the others that this process needs, by name."""
+        if self.serves:
+            return {"coordinator": self.coordinator}
+        everyone = {f"worker {index}": address for index, address in enumerate(self.workers)}
+        everyone |= {f"parameter server {index}": address for index, address in enumerate(self.servers)}
+        if self.coordinator:
+            everyone["coordinator"] = self.coordinator
+        return {name: address for name, address in everyone.items() if name != self.name}
+
+    @property
+    def name(self) -> str:
+        """This process, as people call it."""
+        return {"ps": f"parameter server {self.index}", "chief": "coordinator"}.get(self.role, f"worker {self.index}")
+
+    def to_tf_config(self) -> str:
+        """The cluster as the value of ``TF_CONFIG``."""
+        spec = {"chief": [self.coordinator] * bool(self.coordinator), "worker": self.workers, "ps": self.servers}
+        addresses = {role: list(known) for role, known in spec.items() if known}
+        return json.dumps({"cluster": addresses, "task": {"type": self.role, "index": self.index}})
+
+    @classmethod
+    def _from_tf_config(cls, text: str, *, local: bool) -> Self | None:
+        try:
+            config = json.loads(text)
+            spec = {role: tuple(str(address) for address in known) for role, known in config["cluster"].items()}
+            role, index = str(config["task"]["type"]), int(config["task"]["index"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(
+                'TF_CONFIG is not as it should be, {"cluster": {"worker": ["HOST:PORT", ...]}, '
+                f'"task": {{"type": "worker", "index": 0}}}}: {error!r}'
+            ) from error
+        if unknown := [name for name in (*spec, role) if name not in ROLES]:
+            raise UsageError(f"TF_CONFIG names a task {unknown[0]!r}; known: {', '.join(ROLES)}")
+        if not 0 <= index < len(spec.get(role, ())):
+            raise UsageError(f"TF_CONFIG says that this is {role} {index}, but its cluster has no such task")
+        for address in (address for known in spec.values() for address in known):
+            if not re.fullmatch(r"\S+:\d{1,5}", address):
+                raise UsageError(f"TF_CONFIG has the address {address!r}; it should be HOST:PORT")
+        chief, workers, servers = spec.get("chief", ()), spec.get("worker", ()), spec.get("ps", ())
+        if servers:
+            return cls(workers, servers, role, index, local=local, coordinator=chief[0] if chief else "")
+        # Without parameter servers a chief is a worker like the others, the first.
+        index += len(chief) if role == "worker" else 0
+        everyone = (*chief, *workers)
+        return cls(everyone, index=index, local=local) if len(everyone) > 1 else None
+
+    @classmethod
+    def _from_slurm(cls, environment: Mapping[str, str]) -> Self:
+        try:
+            nodes = environment.get("SLURM_STEP_NODELIST") or environment["SLURM_JOB_NODELIST"]
+            tasks = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment["SLURM_TASKS_PER_NODE"]
+            port = BASE_PORT + int(environment.get("SLURM_JOB_ID", "0")) % 1000 * 8
+            workers = tuple(
+                f"{host}:{port + local}"
+                for host, count in zip(expand_hosts(nodes), expand_counts(tasks), strict=True)
+                for local in range(count)
+            )
+            index = int(environment["SLURM_PROCID"])
+        except (KeyError, ValueError) as error:
+            raise UsageError(f"Slurm's variables describe no cluster: {error}") from error
+        if index >= len(workers):
+            raise UsageError(f"Slurm says that this is task {index}, but its nodes have only {len(workers)}")
+        return cls(workers, index=index, source="Slurm")
+
+
+def expand_hosts(text: str) -> list[str]:
+    """Write out Slurm's list of hosts: ``gpu[01-03,7],login`` is ``gpu01 gpu02 gpu03 gpu7 login``.
+
+    Raises:
+        ValueError: It is no such list.
+    """
+    hosts = []
+    for item in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
+        prefix, bracket, rest = item.partition("[")
+        ranges, _, suffix = rest.partition("]")
+        if not bracket:
+            hosts.append(item)
+            continue
+        for part in ranges.split(","):
+            first, _, last = part.partition("-")
+            numbers = range(int(first), int(last or first) + 1)
+            hosts += [f"{prefix}{number:0{len(first)}d}{suffix}" for number in numbers]
+    return hosts
+
+
+def expand_counts(text: str) -> list[int]:
+    """Write out Slurm's tasks by node: ``2(x3),1`` is 2, 2, 2, 1.
+
+    Raises:
+        ValueError: It is no such list.
+    """
+    counts = []
+    for item in text.split(","):
+        count, _, times = item.partition("(x")
+        counts += [int(count)] * int(times.rstrip(")") or 1)
+    return counts

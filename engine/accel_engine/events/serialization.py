@@ -1,0 +1,118 @@
+"""How events are written: as a run keeps them, and as scripts read them."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any
+
+from accel_engine.events.event import Event, Outcome, Phase
+from accel_engine.events.progress_events import (
+    CheckpointSaved,
+    CommandAnswered,
+    EpochEnded,
+    LearningRateChanged,
+    PhaseChanged,
+    RunEnded,
+    Validated,
+    Warned,
+)
+from accel_engine.events.setup_events import (
+    DevicesFound,
+    MicroBatchesTried,
+    ModelBuilt,
+    RunStarted,
+    WorkCounted,
+    WorkersMet,
+    XlaTried,
+)
+
+KINDS: dict[str, type[Event]] = {
+    kind.kind(): kind
+    for kind in (
+        RunStarted,
+        PhaseChanged,
+        WorkersMet,
+        DevicesFound,
+        ModelBuilt,
+        EpochEnded,
+        Validated,
+        CheckpointSaved,
+        LearningRateChanged,
+        XlaTried,
+        MicroBatchesTried,
+        WorkCounted,
+        CommandAnswered,
+        Warned,
+        RunEnded,
+    )
+}
+
+_ENUMS: dict[str, type[StrEnum]] = {"phase": Phase, "outcome": Outcome}
+
+
+def to_json(event: Event) -> str:
+    """Give an event's stored form: its fields but for the time, which has a column of its own."""
+    values = asdict(event)
+    del values["time"]
+    return json.dumps(_finite(values), separators=(",", ":"))
+
+
+def from_json(kind: str, time: float, body: str) -> Event:
+    """Read an event back from its stored form.
+
+    Raises:
+        KeyError: No event is called ``kind``.
+    """
+    (event,) = from_rows([(kind, time, body)])
+    return event
+
+
+def from_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
+    """Read many events back at once, which takes less time than one by one.
+
+    Args:
+        rows: The kind, the time and the stored form of each.
+
+    Raises:
+        KeyError: No event is called as one of them.
+    """
+    bodies = json.loads(f"[{','.join(body for _, _, body in rows)}]")
+    for (kind, time, _), values in zip(rows, bodies, strict=True):
+        values["time"] = time
+        _read(values)
+        yield KINDS[kind].parse(values)
+
+
+def to_wire(event: Event) -> dict[str, Any]:
+    """Give an event as the JSON object that scripts read.
+
+    ``metrics`` stand beside the other fields, but for one that would hide such a field.
+    """
+    values: dict[str, Any] = {"event": event.kind(), **_finite(asdict(event))}
+    metrics = values.pop("metrics", {})
+    return values | {name: value for name, value in metrics.items() if name not in values}
+
+
+def _finite(value: Any) -> Any:
+    """Replace what JSON cannot hold (NaN and the infinities) by null."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+    return value
+
+
+def _read(values: dict[str, Any]) -> None:
+    """Turn what JSON has into what events have."""
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+        elif isinstance(value, dict) and name == "metrics" and None in value.values():
+            values[name] = {key: math.nan if number is None else number for key, number in value.items()}
+    for name in _ENUMS.keys() & values.keys():
+        values[name] = _ENUMS[name](values[name])

@@ -1,0 +1,88 @@
+"""What a script trains, as far as its model tells: what it does not tell is unknown, and never a reason to fail."""
+
+from typing import Any
+
+import numpy as np
+
+from accel_engine import clock
+from accel_engine.events import ModelBuilt
+from accel_engine.recording.error_guard import value_or_none
+from accel_engine.recording.learning_rates import optimizers_in_use
+
+
+def name(model: Any) -> str:
+    """The model's name, or that of its class."""
+    found = value_or_none(lambda: model.name)
+    return found if isinstance(found, str) and found else type(model).__name__
+
+
+def strategy(model: Any) -> str:
+    """The class of ``tf.distribute`` that the model is under; ``default`` where that is none of the user's choice."""
+    found = value_or_none(lambda: model.distribute_strategy)  # Keras has it with TensorFlow only
+    name = type(found).__name__
+    return "default" if found is None or name == "_DefaultDistributionStrategy" else name
+
+
+def built(model: Any, *, epochs: int, steps: int | None, batch: int | None, series: tuple[str, ...]) -> ModelBuilt:
+    """The event that says what is trained.
+
+    Args:
+        model: Compiled; it may not be built, as one with a ``train_step`` and no ``call`` never is.
+        epochs: Of the whole run.
+        steps: Of an epoch.
+        batch: Examples of a step.
+        series: Names of what is recorded.
+    """
+    replicas = value_or_none(lambda: int(model.distribute_strategy.num_replicas_in_sync)) or 1
+    return ModelBuilt(
+        time=clock.now(),
+        parameters=value_or_none(lambda: _count(model, model.weights)),
+        trainable=value_or_none(lambda: _count(model, model.trainable_weights)),
+        layers=value_or_none(lambda: len(model.layers)),
+        input_shape=value_or_none(lambda: _input_shape(model)),
+        classes=None,
+        examples=None,
+        validation_examples=None,
+        epochs=epochs,
+        steps_per_epoch=steps,
+        global_batch=batch,
+        per_replica_batch=batch // replicas if batch else None,
+        dropped_examples=0,
+        replicas=replicas,
+        optimizer=value_or_none(lambda: _optimizer(model)) or "",
+        loss=value_or_none(lambda: _loss(model.loss)) or "",
+        series=series,
+        precision=value_or_none(lambda: str(model.dtype_policy.name)) or "",
+        xla=value_or_none(lambda: bool(model.jit_compile)),
+        feed="own",
+    )
+
+
+def _count(model: Any, weights: Any) -> int | None:
+    """Numbers in some weights; ``None`` while the model, or a layer that it holds, may get more of them.
+
+    A model with no ``call`` of its own is never built, but the models that it holds are.
+    """
+    whole = all(layer.built for layer in model.layers) and (model.built or model.layers)
+    return sum(int(np.prod(weight.shape)) for weight in weights) if whole else None
+
+
+def _input_shape(model: Any) -> tuple[int, ...] | None:
+    shape = model.input_shape
+    if isinstance(shape, tuple) and shape and all(isinstance(side, int) for side in shape[1:]):
+        return shape[1:]
+    return None
+
+
+def _optimizer(model: Any) -> str:
+    """The class of the optimizer in use; of several each with its attribute: ``Adam (d_optimizer)``."""
+    found = {name: type(optimizer).__name__ for name, optimizer in optimizers_in_use(model).items()}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return ", ".join(f"{kind} ({name})" for name, kind in found.items())
+
+
+def _loss(loss: Any) -> str:
+    if loss is None:
+        return "the model's own"
+    return loss if isinstance(loss, str) else str(getattr(loss, "name", None) or getattr(loss, "__name__", "several"))

@@ -1,0 +1,40 @@
+"""What was measured on this machine and is kept for later runs: small JSON files in the program's directory."""
+
+import json
+import os
+from contextlib import suppress
+from typing import Any
+
+from accel_engine.errors import RunError
+from accel_engine.run.paths import home, make_private
+
+
+def recall(name: str, key: str) -> Any:
+    """What was kept.
+
+    Args:
+        name: Of the file.
+        key: All that the value depends on.
+
+    Returns:
+        The value, or ``None`` where there is none.
+    """
+    return _read(name).get(key)
+
+
+def keep(name: str, key: str, value: Any) -> None:
+    """Keep a value for later runs; one that cannot be written is measured again."""
+    with suppress(OSError, RunError):
+        make_private(home())
+        path = home() / name
+        written = path.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps(_read(name) | {key: value}, indent=1))
+        written.replace(path)  # a run that reads meanwhile finds the old file or the new one
+
+
+def _read(name: str) -> dict[str, Any]:
+    try:
+        found = json.loads((home() / name).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

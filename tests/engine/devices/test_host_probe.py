@@ -1,0 +1,173 @@
+"""The host: this machine's own figures, and what the system may refuse."""
+
+import os
+import subprocess
+import threading
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from accel_engine.devices import host_probe
+from accel_engine.devices.host_probe import HostProbe, processor_name
+
+Times = namedtuple("Times", ["user", "system", "idle", "iowait", "guest"])
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Keep a core busy, so that time is counted whatever else the machine does."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            sum(range(1000))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, *looks: list[Times]) -> None:
+    """Let the system count these times, one look after the other."""
+    remaining = iter(looks)
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: next(remaining))
+
+
+def test_the_cpu_is_described() -> None:
+    (device,) = HostProbe().inventory().devices
+    assert (device.id, device.kind, device.address) == ("cpu:0", "cpu", "")
+    assert device.name
+    assert device.cores == psutil.cpu_count()
+    assert device.memory == psutil.virtual_memory().total
+
+
+@pytest.mark.usefixtures("busy")
+def test_use_is_known_from_the_second_sample_on(wait_until: Callable[..., None]) -> None:
+    probe = HostProbe()
+    (first,) = probe.sample()
+    assert first.readings["utilization"].value is None
+    assert "second reading" in first.readings["utilization"].reason
+
+    def use() -> float | None:
+        return probe.sample()[0].readings["utilization"].value
+
+    wait_until(use, "a busy core to show")
+
+
+@pytest.mark.usefixtures("busy")
+def test_every_core_memory_and_load_are_read(wait_until: Callable[..., None]) -> None:
+    probe = HostProbe()
+    wait_until(lambda: probe.sample()[0].readings["core_0"].value is not None)
+    (sample,) = probe.sample()
+    assert sample.device == "cpu:0"
+    cores = {name for name in sample.readings if name.startswith("core_")}
+    assert cores == {f"core_{index}" for index in range(psutil.cpu_count() or 0)}
+    assert {reading.unit for name, reading in sample.readings.items() if name in cores} == {"%"}
+    used, total = sample.readings["memory_used"], sample.readings["memory_total"]
+    assert used.value is not None
+    assert total.value is not None
+    assert 0 < used.value < total.value
+    assert used.unit == total.unit == "B"
+    assert sample.readings["load"].value is not None
+
+
+def test_swap_and_traffic_are_read(wait_until: Callable[..., None]) -> None:
+    probe = HostProbe()
+    names = ("disk_read", "disk_written", "network_received", "network_sent")
+
+    def rates() -> bool:
+        readings = probe.sample()[0].readings
+        return all(readings[name].value is not None or "shows no" in readings[name].reason for name in names)
+
+    wait_until(rates, "rates")
+    readings = probe.sample()[0].readings
+    assert {readings[name].unit for name in names} == {"B/s"}
+    assert readings["swap_used"].value is not None
+    assert readings["swap_total"].value is not None
+    assert "engine_cpu" not in readings
+
+
+def test_use_is_the_share_of_time_that_was_neither_idle_nor_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A guest's 5 seconds are among the user's 20; waiting for a disk counts as idle.
+    counting(
+        monkeypatch,
+        [Times(0, 0, 0, 0, 0), Times(100, 0, 0, 0, 0)],
+        [Times(20, 10, 60, 10, 5), Times(100, 0, 100, 0, 0)],
+    )
+    probe = HostProbe()
+    probe.sample()
+    (sample,) = probe.sample()
+    assert sample.readings["core_0"].value == pytest.approx(30)
+    assert sample.readings["core_1"].value == pytest.approx(0)
+    assert sample.readings["utilization"].value == pytest.approx(15)
+
+
+def test_a_system_that_counts_no_time_gives_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting(monkeypatch, [Times(0, 0, 0, 0, 0)], [Times(0, 0, 0, 0, 0)])
+    probe = HostProbe()
+    probe.sample()
+    reading = probe.sample()[0].readings["utilization"]
+    assert reading.value is None
+    assert "counted no time" in reading.reason
+
+
+def test_a_core_that_appears_begins_the_measuring_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = [Times(1, 0, 1, 0, 0)], [Times(2, 0, 2, 0, 0), Times(0, 0, 1, 0, 0)]
+    three = [Times(4, 0, 2, 0, 0), Times(0, 0, 3, 0, 0)]
+    counting(monkeypatch, one, two, three)
+    probe = HostProbe()
+    probe.sample()
+    assert probe.sample()[0].readings["utilization"].value is None
+    assert probe.sample()[0].readings["utilization"].value == pytest.approx(50)
+
+
+def test_one_refusal_costs_one_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("not for you")
+
+    monkeypatch.setattr(psutil, "cpu_times", refuse)
+    monkeypatch.setattr(os, "getloadavg", refuse)
+    readings = HostProbe().sample()[0].readings
+    assert "not for you" in readings["utilization"].reason
+    assert readings["load"].reason
+    assert readings["memory_used"].value is not None
+    monkeypatch.setattr(psutil, "virtual_memory", refuse)
+    assert "not for you" in HostProbe().sample()[0].readings["memory_used"].reason
+    (device,) = HostProbe().inventory().devices
+    assert device.memory is None
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [
+        (
+            "processor\t: 0\nmodel name\t: AMD  EPYC 7B13\n\nprocessor : 1\nmodel name : AMD  EPYC 7B13\n",
+            "AMD EPYC 7B13",
+        ),
+        ("processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4\n", "Raspberry Pi 4"),
+    ],
+)
+def test_linux_names_the_processor(cpuinfo: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    path = tmp_path / "cpuinfo"
+    path.write_text(cpuinfo)
+    assert processor_name(path) == name
+
+
+def test_macos_names_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="Apple M2 Max\n"))
+    assert processor_name() == "Apple M2 Max"
+
+
+def test_a_processor_that_nothing_names_has_a_name_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(host_probe.platform, "processor", lambda: "")
+    monkeypatch.setattr(host_probe.platform, "machine", lambda: "riscv64")
+    assert processor_name(tmp_path / "missing") == "riscv64"

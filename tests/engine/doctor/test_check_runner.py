@@ -1,0 +1,94 @@
+"""How checks are made: at once, in order, each with its own end."""
+
+import threading
+
+import pytest
+
+from accel_engine.doctor import Check, Machine, Verdict, checks, failed, passed, run_checks
+
+
+def test_names_are_unique_and_in_subjects() -> None:
+    names = [check.name for check in checks()]
+    assert len(names) == len(set(names))
+    assert list(dict.fromkeys(name.partition(".")[0] for name in names)) == [
+        "python",
+        "tensorflow",
+        "nvidia",
+        "tpu",
+        "runs",
+    ]
+
+
+def test_no_check_is_made_before_it_is_asked_for(machine) -> None:
+    def fail() -> None:
+        raise AssertionError
+
+    given = machine()
+    assert checks(Machine(home=given.home, driver=fail, sight=fail))
+
+
+def test_reports_come_in_order_although_checks_are_made_at_once() -> None:
+    second_is_done = threading.Event()
+
+    def first() -> object:
+        assert second_is_done.wait(120)
+        return passed("first")
+
+    def second() -> object:
+        second_is_done.set()
+        return passed("second")
+
+    reports = list(run_checks([Check("a", first, 60), Check("b", second, 60)]))
+    assert [(report.check, report.finding.found) for report in reports] == [("a", "first"), ("b", "second")]
+
+
+def test_a_report_does_not_wait_for_those_behind_it() -> None:
+    told = threading.Event()
+
+    def second() -> object:
+        assert told.wait(120)
+        return passed("second")
+
+    reports = run_checks([Check("a", lambda: passed("first"), 60), Check("b", second, 60)])
+    assert next(reports).check == "a"
+    told.set()
+    assert next(reports).check == "b"
+
+
+def test_a_check_that_hangs_costs_only_itself() -> None:
+    end = threading.Event()
+
+    def hang() -> object:
+        end.wait()
+        return failed("too late", "", "")
+
+    late, fine = run_checks([Check("hangs", hang, 0.05), Check("fine", lambda: passed("well"), 60)])
+    end.set()
+    assert late.finding.verdict is Verdict.FAIL
+    assert late.finding.found == "no answer within 0.05 s"
+    assert "accel-tui doctor hangs" in late.finding.advice
+    assert fine.finding.verdict is Verdict.PASS
+
+
+def test_a_check_that_breaks_costs_only_itself() -> None:
+    def broken() -> object:
+        raise ZeroDivisionError("division by zero")
+
+    report, fine = run_checks([Check("broken", broken), Check("fine", lambda: passed("well"))])
+    assert (report.finding.verdict, report.finding.why) == (Verdict.FAIL, "ZeroDivisionError: division by zero")
+    assert fine.finding.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("name", [check.name for check in checks()])
+def test_a_machine_without_accelerators_is_in_order(machine, name) -> None:
+    (check,) = (check for check in checks(machine()) if check.name == name)
+    finding = check.look()
+    assert finding.verdict is not Verdict.FAIL
+    if name not in (
+        "python",
+        "runs.space",
+        "runs.database",
+        "runs.lock",
+    ):  # these are of the machine that runs the test
+        assert finding.verdict is Verdict.PASS
+        assert not finding.why + finding.advice

@@ -1,0 +1,332 @@
+"""NVIDIA GPUs, against stand-ins for the driver, the bus, the packages and TensorFlow."""
+
+import sys
+import threading
+from types import SimpleNamespace
+
+import pynvml
+import pytest
+
+from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
+from accel_engine.doctor import Verdict
+from accel_engine.doctor import driver as asking
+from accel_engine.doctor.driver import Driver, ask_driver
+from accel_engine.doctor.nvidia_checks import driver, libraries, memory, seen
+from accel_engine.doctor.tf_probe import TensorFlowDevices
+
+from .conftest import gpu, pci
+
+CUDA_BUILD = {"tensorflow": "2.21.0", "keras": "3.15.1"}
+ONE = Driver("580.65.06", (13, 0), (gpu(),))
+FOUR = Driver(
+    "580.65.06",
+    (13, 0),
+    (gpu(0, uuids=("GPU-8932f937-d72c",)), *(gpu(index, uuids=(f"GPU-{index}",)) for index in (1, 2, 3))),
+)
+
+
+def blind(log: str = "", gpus: tuple[str, ...] = (), cuda: str = "12.5.1") -> TensorFlowDevices:
+    return TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", cuda, gpus, 2.5, log=log)
+
+
+def said(finding) -> str:
+    return f"{finding.found} {finding.why} {finding.advice}"
+
+
+def test_a_working_driver(machine) -> None:
+    finding = driver(machine(driver=FOUR))
+    assert finding.verdict is Verdict.PASS
+    assert finding.found == "580.65.06 (CUDA up to 13.0): 4 x NVIDIA H100 80GB HBM3"
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict", "words"),
+    [
+        (Driver("470.256.02", (11, 4), (gpu(),)), Verdict.FAIL, "525.60.13"),
+        (Driver("525.60.13", (12, 0), (gpu(),)), Verdict.PASS, "CUDA up to 12.0"),
+        (Driver("580.65.06", (0, 0), (gpu(),)), Verdict.PASS, "580.65.06: 1 x"),
+        (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None))), Verdict.PASS, "2 x"),
+        (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address=""))), Verdict.FAIL, "gpu:1 does not answer"),
+        (Driver(problem="the NVIDIA driver was updated; restart"), Verdict.FAIL, "restart the machine"),
+        (Driver(problem="the NVIDIA driver sees no GPU"), Verdict.PASS, "no NVIDIA GPU here"),
+    ],
+)
+def test_a_driver_with_something_to_say(machine, told, verdict, words) -> None:
+    finding = driver(machine(driver=told))
+    assert finding.verdict is verdict
+    assert words in said(finding)
+
+
+@pytest.mark.parametrize(
+    ("kernel_driver", "verdict", "words"),
+    [
+        ("", Verdict.FAIL, "no driver that CUDA could use"),
+        ("nouveau", Verdict.FAIL, "nouveau, which knows no CUDA"),
+        ("vfio-pci", Verdict.WARN, "virtual machines"),
+    ],
+)
+def test_a_gpu_without_nvidia_s_driver(machine, kernel_driver, verdict, words) -> None:
+    given = machine()
+    pci(given.root, "0000:00:1f.0", "0x8086", **{"class": "0x060100"})
+    pci(given.root, "0000:3b:00.1", "0x10de", **{"class": "0x040300"})  # the sound of its HDMI plug
+    function = pci(given.root, "0000:3b:00.0", "0x10de", **{"class": "0x030000"})
+    if kernel_driver:
+        (function / "driver").symlink_to(given.root / "sys/bus/pci/drivers" / kernel_driver)
+    finding = driver(given)
+    assert finding.verdict is verdict
+    assert "0000:3b:00.0" in finding.found
+    assert "0000:3b:00.1" not in finding.found
+    assert words in finding.why
+
+
+def test_in_a_container_the_host_s_gpu_may_be_left_out_on_purpose(machine) -> None:
+    given = machine()
+    pci(given.root, "0000:3b:00.0", "0x10de", **{"class": "0x030200"})
+    (given.root / ".dockerenv").touch()
+    finding = driver(given)
+    assert finding.verdict is Verdict.WARN
+    assert "--gpus all" in finding.advice
+
+
+WANTED = (
+    "absl-py>=1.0.0",
+    'nvidia-cublas-cu12<13.0,>=12.5.3.2; extra == "and-cuda"',
+    'nvidia-cudnn-cu12<10.0,>=9.3.0.75; extra == "and-cuda"',
+)
+
+
+@pytest.mark.parametrize(
+    ("wheels", "verdict", "words"),
+    [
+        ({"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "9.3.0.75"}, Verdict.PASS, "2 packages"),
+        ({}, Verdict.FAIL, "nvidia-cublas-cu12 is missing, and 1 more of 2"),
+        ({"nvidia-cublas-cu12": "12.8.4.1"}, Verdict.FAIL, "nvidia-cudnn-cu12 is missing"),
+        (
+            {"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "8.9.2.26"},
+            Verdict.FAIL,
+            "nvidia-cudnn-cu12 is 8.9.2.26, not <10.0,>=9.3.0.75",
+        ),
+    ],
+)
+def test_cuda_s_packages(machine, wheels, verdict, words) -> None:
+    finding = libraries(machine(CUDA_BUILD | wheels, WANTED, driver=ONE, sight=blind()))
+    assert finding.verdict is verdict
+    assert words in said(finding)
+    if verdict is Verdict.FAIL:
+        assert finding.advice == "pip install 'tensorflow[and-cuda]==2.21.0'"
+
+
+def test_cuda_from_elsewhere_will_do(machine) -> None:
+    sight = blind(gpus=("NVIDIA H100 80GB HBM3",))
+    assert libraries(machine(CUDA_BUILD, WANTED, driver=ONE, sight=sight)).verdict is Verdict.PASS
+
+
+NVCC = ('nvidia-cuda-nvcc-cu12<13.0,>=12.5.82; extra == "and-cuda"',)
+
+
+def test_xla_needs_cuda_s_compiler(machine) -> None:
+    sight = blind(gpus=("NVIDIA H100 80GB HBM3",))
+    given = machine(CUDA_BUILD, NVCC, driver=ONE, sight=sight)
+    finding = libraries(given)
+    assert finding.verdict is Verdict.WARN
+    assert "ptxas" in finding.why
+    (given.root / "usr/local/cuda/nvvm/libdevice").mkdir(parents=True)
+    assert libraries(given).verdict is Verdict.PASS
+
+
+def test_a_driver_that_hangs_is_told_once_and_nothing_is_made_up(machine) -> None:
+    told = Driver(problem="the NVIDIA driver does not answer within 20 s", late=True)
+    given = machine(CUDA_BUILD, driver=told, sight=TensorFlowDevices(late=True))
+    assert driver(given).verdict is Verdict.FAIL
+    for check in (libraries, seen, memory):
+        finding = check(given)
+        assert (finding.verdict, finding.advice) == (Verdict.WARN, "see nvidia.driver")
+
+
+def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
+    assert libraries(machine(driver=ONE)).found == "not used by tensorflow-cpu"
+    assert libraries(machine({}, driver=ONE)).verdict is Verdict.PASS
+
+
+def test_gpus_that_both_see(machine) -> None:
+    finding = seen(machine(CUDA_BUILD, driver=ONE, sight=blind(gpus=("H100",))))
+    assert (finding.verdict, finding.found) == (Verdict.PASS, "TensorFlow sees 1 GPU, as the driver does")
+
+
+def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> None:
+    for sight in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(late=True)):
+        finding = seen(machine(CUDA_BUILD, driver=ONE, sight=sight))
+        assert (finding.verdict, finding.advice) == (Verdict.WARN, "see tensorflow.import")
+    assert seen(machine({}, driver=ONE)).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("packages", "words"),
+    [
+        ({"tensorflow-cpu": "2.21.0"}, "tensorflow-cpu is the build for CPUs"),
+        ({"tensorflow-tpu": "2.20.0"}, "tensorflow-tpu is the build for TPUs"),
+        ({"tensorflow": "2.21.0"}, "tensorflow was built without CUDA for this platform"),
+    ],
+)
+def test_a_build_without_cuda_is_the_first_cause(machine, packages, words) -> None:
+    given = machine(packages, driver=ONE, sight=blind(cuda=""), environment={"CUDA_VISIBLE_DEVICES": ""})
+    finding = seen(given)
+    assert (finding.verdict, finding.found, finding.why) == (Verdict.FAIL, "TensorFlow sees 0 of 1 GPU", words)
+
+
+@pytest.mark.parametrize(
+    ("shown", "visible", "words"),
+    [
+        ("", 0, "CUDA_VISIBLE_DEVICES='' hides all GPUs"),
+        ("-1", 0, "hides all GPUs"),
+        ("2", 1, "CUDA_VISIBLE_DEVICES='2' hides the others"),
+        ("0, 3", 2, "hides the others"),
+        ("GPU-8932f937,1", 2, "hides the others"),
+        ("1,9,2", 1, "hides the others"),
+        ("none", 0, "CUDA stops at the first that it does not know"),
+    ],
+)
+def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
+    sight = blind(gpus=("H100",) * visible)
+    finding = seen(machine(CUDA_BUILD, driver=FOUR, sight=sight, environment={"CUDA_VISIBLE_DEVICES": shown}))
+    assert finding.verdict is Verdict.WARN
+    assert finding.found == f"TensorFlow sees {visible} of 4 GPUs"
+    assert words in finding.why
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("Could not load dynamic library 'libcudnn.so.9'; dlerror: not found", "libcudnn.so.9"),
+        ("W gpu_device.cc:2342] Cannot dlopen some GPU libraries. Please", "a CUDA library cannot be loaded"),
+        ("with Cuda compute capability 3.5. The minimum required Cuda capability is 6.0.", "(compute capability 6.0 "),
+        ("kernel version 550.54.0 does not match DSO version 570.86.0", "different versions"),
+        ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported", "restart the machine"),
+        ("CUDA driver version is insufficient for CUDA runtime version", "too old"),
+        ("failed call to cuInit: CUDA_ERROR_SYSTEM_NOT_READY", "nvidia-fabricmanager"),
+        ("failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error", "nvidia-modprobe"),
+        ("Failed call to cuInit: UNKNOWN ERROR (303)", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
+        ("Could not find cuda drivers on your machine, GPU will not be used.", "libcuda.so.1"),
+        ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device", "/dev/nvidia*"),
+        ("CUDA_ERROR_OUT_OF_MEMORY: out of memory", "have all of its memory"),
+        ("CUDA-capable device(s) is/are busy or unavailable", "compute mode"),
+        ("", "does not say why"),
+    ],
+)
+def test_what_tensorflow_says_is_translated(machine, log, words) -> None:
+    finding = seen(machine(CUDA_BUILD, driver=ONE, sight=blind(log)))
+    assert finding.verdict is Verdict.FAIL
+    assert words in said(finding)
+
+
+def test_a_variable_that_hides_nothing_is_not_blamed(machine) -> None:
+    given = machine(
+        CUDA_BUILD,
+        driver=FOUR,
+        sight=blind("Cannot dlopen some GPU libraries"),
+        environment={"CUDA_VISIBLE_DEVICES": "0,1"},
+    )
+    assert "CUDA library" in seen(given).why
+
+
+@pytest.mark.parametrize(
+    ("growth", "verdict", "words"),
+    [
+        (None, Verdict.PASS, "grows"),
+        ("true", Verdict.PASS, "grows"),
+        ("false", Verdict.WARN, "overrides plans"),
+        ("1", Verdict.WARN, "only true and false"),
+    ],
+)
+def test_memory_growth(machine, growth, verdict, words) -> None:
+    environment = {} if growth is None else {"TF_FORCE_GPU_ALLOW_GROWTH": growth}
+    finding = memory(machine(driver=ONE, environment=environment))
+    assert finding.verdict is verdict
+    assert words in said(finding)
+
+
+def test_a_gpu_that_others_have_filled(machine) -> None:
+    told = Driver("580.65.06", (13, 0), (gpu(), gpu(1)), (("gpu:0", 0.97), ("gpu:1", 0.5)))
+    finding = memory(machine(driver=told))
+    assert (finding.verdict, finding.found) == (Verdict.WARN, "in use: gpu:0 97%")
+
+
+class Probe:
+    """Stands in for the probe of NVIDIA GPUs."""
+
+    closed = 0
+
+    def inventory(self) -> Inventory:
+        return Inventory((gpu(), gpu(1)))
+
+    def sample(self) -> tuple[Sample, ...]:
+        half = {"memory_used": Reading(40.0, "B"), "memory_total": Reading(80.0, "B")}
+        lost = {"memory_used": Reading.missing("lost", "B"), "memory_total": Reading(80.0, "B")}
+        return Sample(0.0, "gpu:0", half), Sample(0.0, "gpu:1", lost)
+
+    def close(self) -> None:
+        Probe.closed += 1
+
+
+@pytest.fixture
+def binding(monkeypatch) -> SimpleNamespace:
+    """Stands in for the driver's library, beyond what the probe asks."""
+    monkeypatch.setattr(asking, "NvidiaProbe", Probe)
+    monkeypatch.setattr(Probe, "closed", 0)
+    answers = SimpleNamespace(
+        NVMLError=pynvml.NVMLError,
+        nvmlSystemGetDriverVersion=lambda: b"580.65.06",
+        nvmlSystemGetCudaDriverVersion_v2=lambda: 12080,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", answers)
+    return answers
+
+
+def test_the_driver_is_asked(binding) -> None:
+    told = ask_driver()
+    assert (told.version, told.cuda, told.taken) == ("580.65.06", (12, 8), (("gpu:0", 0.5),))
+    assert [device.id for device in told.gpus] == ["gpu:0", "gpu:1"]
+    assert Probe.closed == 1
+
+
+def test_a_driver_that_will_not_tell_its_version(binding) -> None:
+    def refuse() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_UNINITIALIZED)
+
+    binding.nvmlSystemGetDriverVersion = refuse
+    told = ask_driver()
+    assert (told.version, told.cuda) == ("", (0, 0))
+
+
+def test_an_absent_driver_says_why(binding, monkeypatch) -> None:
+    monkeypatch.setattr(Probe, "inventory", lambda _: Inventory((), (UnavailableKind("gpu", "no NVIDIA driver"),)))
+    monkeypatch.setattr(Probe, "sample", lambda _: ())
+    assert ask_driver().problem == "no NVIDIA driver"
+
+
+def test_a_probe_that_breaks_is_not_waited_for(binding, monkeypatch) -> None:
+    def fail(_: Probe) -> Inventory:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Probe, "inventory", fail)
+    with pytest.raises(ZeroDivisionError):
+        ask_driver()
+
+
+def test_a_driver_that_does_not_answer_is_left(binding, monkeypatch) -> None:
+    end = threading.Event()
+
+    def hang(_: Probe) -> Inventory:
+        end.wait()
+        return Inventory(())
+
+    monkeypatch.setattr(Probe, "inventory", hang)
+    told = ask_driver(patience=0.05)
+    end.set()
+    assert told.late
+    assert told.problem == "the NVIDIA driver does not answer within 0.05 s"
+
+
+def test_the_true_library_has_the_functions() -> None:
+    assert callable(pynvml.nvmlSystemGetDriverVersion)
+    assert callable(pynvml.nvmlSystemGetCudaDriverVersion_v2)

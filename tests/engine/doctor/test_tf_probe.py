@@ -1,0 +1,78 @@
+"""TensorFlow, asked in a process of its own: the true one, and processes that end in every way."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from accel_engine.doctor.tf_probe import is_beside, probe_tensorflow
+
+
+def script(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", text)
+
+
+def test_the_true_tensorflow_is_seen() -> None:
+    sight = probe_tensorflow()
+    assert not sight.problem, sight.log
+    assert sight.version.startswith("2.")
+    assert sight.keras.startswith("3.")
+    assert sight.file.endswith("tensorflow/__init__.py")
+    assert sight.seconds > 0
+    assert (sight.signal, sight.late) == ("", False)
+
+
+def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tensorflow.py").write_text("# notes on TensorFlow\n")
+    monkeypatch.chdir(tmp_path)
+    sight = probe_tensorflow()
+    assert sight.file == str(tmp_path / "tensorflow.py")
+    assert "has no attribute" in sight.problem
+    assert is_beside(sight.file, Path.cwd())
+
+
+@pytest.mark.parametrize(
+    "begin", ["F0000 00:00:17.5    71 tpu/x_y.cc:10] ", "2026-01-02 11:24:46.27: F a/b_fns.inc:128] "]
+)
+def test_an_abort_is_told_with_what_was_said_before(begin: str) -> None:
+    sight = probe_tensorflow(
+        script(
+            "import json, os, sys\n"
+            "print(json.dumps({'version': '2.20.0'}), flush=True)\n"
+            f"print('{begin}registered: twice', file=sys.stderr)\n"
+            "print('    @ 0x7f  (unknown)', file=sys.stderr, flush=True)\n"
+            "os.abort()"
+        )
+    )
+    assert sight.signal == "SIGABRT"
+    assert sight.version == "2.20.0"
+    assert sight.problem == "registered: twice"
+
+
+def test_an_error_is_told_by_its_own_line() -> None:
+    sight = probe_tensorflow(
+        script(
+            "raise ImportError('Traceback (most recent call last):\\n  File x\\n"
+            "ImportError: libz.so.1: cannot open shared object file\\n\\nSee the page of common causes.')"
+        )
+    )
+    assert sight.problem == "ImportError: libz.so.1: cannot open shared object file"
+    assert sight.signal == ""
+
+
+def test_a_process_that_hangs_is_ended() -> None:
+    sight = probe_tensorflow(script("import time\ntime.sleep(600)"), patience=0.2)
+    assert sight.late
+    assert sight.signal == ""
+
+
+def test_an_end_without_a_word_is_told_as_that() -> None:
+    assert probe_tensorflow(script("raise SystemExit(3)")).problem == "it ended without a word"
+
+
+def test_lines_of_others_are_passed_over() -> None:
+    sight = probe_tensorflow(
+        script("print('hello')\nprint('[1]')\nprint('{\"version\": \"2.19.0\"}')\nprint('{\"ver')")
+    )
+    assert sight.version == "2.19.0"
+    assert sight.problem == ""

@@ -1,0 +1,98 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, reopen
+from accel_engine.run.paths import CHECKPOINTS
+from accel_engine.run.plan_changes import CHANGEABLE, check_changes
+from accel_engine.run.schema import connect
+
+PLAN = Plan(model="mlp")
+"""What a run was trained with."""
+
+OTHERS = {
+    "model": "cnn",
+    "data": "synthetic",
+    "strategy": "mirrored",
+    "devices": ("cpu:0",),
+    "virtual_cpus": 2,
+    "memory_growth": "off",
+    "memory_limit": 4.0,
+    "reduction": "one-device",
+    "local_workers": 2,
+    "tpu": "local",
+    "precision": "mixed_bfloat16",
+    "force": "on",
+    "xla": "on",
+    "batch_size": 32,
+    "micro_batches": 2,
+    "epochs": 11,
+    "steps_per_epoch": 5,
+    "optimizer": "sgd",
+    "learning_rate": 0.5,
+    "rate_scaling": "linear",
+    "seed": 1,
+    "validation": "off",
+    "gradient_norm": "on",
+    "tensorboard": "on",
+    "image_size": "8x8",
+    "scale": "none",
+    "name": "another",
+}
+"""Another value for every field."""
+
+
+def save(directory: Path, step: int) -> None:
+    """Put there what marks a checkpoint."""
+    (directory / CHECKPOINTS).mkdir()
+    (directory / CHECKPOINTS / f"step-{step}.index").touch()
+
+
+@pytest.mark.parametrize("field", PLAN.to_mapping())
+def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
+    changed = PLAN.replace(**{field: OTHERS[field]})
+    if field in CHANGEABLE:
+        check_changes(PLAN.to_mapping(), changed)
+        return
+    with pytest.raises(PlanError, match="start a new run") as caught:
+        check_changes(PLAN.to_mapping(), changed)
+    assert caught.value.field == field
+
+
+def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> None:
+    values = PLAN.to_mapping()
+    del values["steps_per_epoch"]
+
+    check_changes(values, PLAN)
+
+
+def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(ended: Path) -> None:
+    save(ended, 7)
+    with closing(RunReader(ended)) as reader:
+        plan = reader.info().plan
+    assert plan is not None
+    with pytest.raises(PlanError, match="batch_size"):
+        reopen(ended, plan.replace(batch_size=32))
+
+    reopen(ended, plan.replace(epochs=99))
+
+
+@pytest.mark.parametrize(("step", "epochs", "epoch"), [(164, 1, 2), (200, 1, 2), (301, 3, 4)])
+def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step: int, epochs: int, epoch: int) -> None:
+    save(directory, step)
+    with closing(connect(directory)) as connection:
+        connection.execute(
+            "INSERT INTO event (time, kind, body) VALUES (1, 'model_built', '{\"steps_per_epoch\": 100}')"
+        )
+        connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
+    with pytest.raises(PlanError, match=f"are past already: its checkpoint is of epoch {epoch}; ask for more"):
+        reopen(directory, Plan(epochs=epochs))
+
+    reopen(directory, Plan(epochs=epoch))  # be it only for the last validation
+
+
+def test_a_run_without_a_checkpoint_begins_anew_with_any_plan(ended: Path) -> None:
+    reopen(ended, Plan(batch_size=32))

@@ -1,0 +1,52 @@
+import errno
+import os
+import sqlite3
+
+import pytest
+import tensorflow as tf
+
+from accel_engine.errors import ModelError
+from accel_engine.plan import Plan
+from accel_engine.training.error_explanation import explain_error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        tf.errors.ResourceExhaustedError(None, None, "/runs/step-3.data; No space left on device [Op:SaveV2]"),
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+        sqlite3.OperationalError("database or disk is full"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_full_disk_is_not_taken_for_full_memory(error: Exception) -> None:
+    reason, hint = explain_error(error, Plan())
+
+    assert reason == "the disk is full"
+    assert "resume" in hint
+
+
+def test_full_memory_comes_with_what_to_try() -> None:
+    reason, hint = explain_error(
+        tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), Plan(batch_size=64)
+    )
+
+    assert reason == "out of memory"
+    assert "--micro-batches 2" in hint
+    assert "try 32" in hint
+    assert "mixed_bfloat16" in hint
+
+
+def test_no_more_micro_batches_are_advised_than_divide_the_batch() -> None:
+    error = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+
+    assert "--micro-batches 8" in explain_error(error, Plan(batch_size=1000, micro_batches=4))[1]
+    assert "micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4))[1]
+
+
+def test_what_is_meant_for_the_user_is_left_as_it_is() -> None:
+    assert explain_error(ModelError("it takes images"), Plan()) == ("it takes images", "")
+
+
+def test_anything_else_is_told_on_one_line() -> None:
+    assert explain_error(ValueError("so\n  and so"), Plan())[0] == "ValueError: so and so"

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.training.model_size import describe
+
+SUBCLASSED = """
+import keras
+
+class Mine(keras.Model):
+    def __init__(self, classes):
+        super().__init__()
+        self.flat = keras.layers.Flatten()
+        self.dense = keras.layers.Dense(classes)
+
+    def call(self, x):
+        return self.dense(self.flat(x))
+
+def build(classes):
+    return Mine(classes)
+"""
+
+
+def test_a_model_is_counted_by_hand() -> None:
+    found = describe(Plan(model="mlp"))
+
+    assert found["parameters"] == found["trainable"] == 64 * 128 + 128 + 128 * 10 + 10
+    assert (found["input_shape"], found["classes"]) == ((8, 8, 1), 10)
+    assert found["activations"] == 64 + 128 + 10  # flattened, hidden, probabilities
+
+
+def test_a_model_whose_order_is_in_its_code_has_weights_but_no_known_activations(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(SUBCLASSED)
+
+    found = describe(Plan(model=f"{path}:build"))
+
+    assert (found["parameters"], found["activations"]) == (650, 0)
+
+
+@pytest.mark.parametrize("name", ["cnn", "resnet20"])
+def test_running_statistics_are_not_trainable(name: str) -> None:
+    found = describe(Plan(model=name))
+
+    assert 0 < found["trainable"] < found["parameters"]

@@ -1,0 +1,18 @@
+"""What workers tell each other. That many of them hear the same is tested with processes."""
+
+import tensorflow as tf
+
+from accel_engine.cluster_spec import ClusterSpec
+from accel_engine.training.worker_sync import WorkerSync
+
+
+def test_words_come_back_as_they_were_said_whatever_their_length() -> None:
+    council = WorkerSync(tf.distribute.get_strategy(), ClusterSpec(("a:1",)))
+    for words in ("", "a", "größer als 漢字 ✓", "x" * 5000):
+        assert council.share(words) == (words,)
+
+
+def test_of_a_worker_s_replicas_one_speaks() -> None:
+    council = WorkerSync(tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"]), ClusterSpec(("a:1",)))
+    assert council.share("once") == ("once",)
+    assert council.hear(3.0, 4.0).tolist() == [[3.0, 4.0]]

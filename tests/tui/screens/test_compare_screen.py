@@ -1,0 +1,228 @@
+"""The screen that lays runs side by side, on runs that a stand-in for the engine writes."""
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.events import Validated
+from accel_engine.plan import Plan
+from accel_engine.run.steps import RATE
+from accel_tui.screens import compare_screen
+from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.chart_options import ChartOptions
+from accel_tui.widgets.charts.compare_charts import CompareCharts
+from accel_tui.widgets.runs.compare_table import CompareTable
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, text_of, until
+
+SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare_screen, "SUMMARY_SECONDS", 0.1)
+    monkeypatch.setattr(compare_screen, "NEWS_SECONDS", 0.02)
+
+
+def trained(plan: Plan, steps: int = 100, *, ended: bool = True) -> FakeEngine:
+    engine = FakeEngine(plan)
+    engine.begin().build().train(steps)
+    if ended:
+        engine.end_epoch()
+        engine.end()
+        engine.close()
+    return engine
+
+
+async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
+    await shows(pilot, "Start")
+    pilot.app.show_comparison(directories)  # type: ignore[attr-defined]
+    await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
+    await shows(pilot, "plans")
+
+
+def charts(pilot: Pilot[None]) -> list[Chart]:
+    return [chart for chart in pilot.app.screen.query(Chart) if chart.display]
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[int, int]) -> None:
+    one, other = trained(Plan(name="first")), trained(Plan(model="mlp", name="second"), 300)
+    async with StubApp().run_test(size=size) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await shows(pilot, "━a first", "━b second", "model", "fields are at their defaults in all", "loss ━━ a")
+        loss = charts(pilot)[0]
+        await until(pilot, lambda: [series.curve.count for series in loss.series] == [100, 300], "the curves")
+        assert [series.name for series in loss.series] == ["a", "b"]
+        assert loss.end == 300, "no room is left for steps that will not come"
+        plot = [
+            line[: loss.region.right] for line in text_of(pilot).splitlines()[loss.region.y + 1 : loss.region.bottom]
+        ]
+        assert all(any(letter in line for line in plot) for letter in "ab"), "told apart without colours too"
+        assert loss.series[0].style != loss.series[1].style
+        assert [len(series.points) for series in loss.series] == [1, 1]
+        assert 2 <= len(charts(pilot)) <= 4
+        table = pilot.app.screen.query_one(CompareTable)
+        assert table.region.bottom <= size[1] - 1
+        if size is not SMALL:
+            await shows(pilot, "val accuracy", "0.9861", "AMD EPYC")
+
+
+async def test_a_live_run_is_followed(home: Path) -> None:
+    one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, live.directory)
+        await shows(pilot, "running", "to go")
+        live.train(250)
+        await until(pilot, lambda: charts(pilot)[0].series[1].curve.count == 350, "further steps")
+        live.end_epoch(loss=0.777)
+        await shows(pilot, "0.7770")
+        live.end()
+        await until(pilot, lambda: "running" not in text_of(pilot), "the end")
+        live.close()
+
+
+async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> None:
+    one, other = trained(Plan(name="first")), FakeEngine(Plan(name="second"))
+    other.begin()
+    other.writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "mae": [0.5, 0.25]})
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
+        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["loss", "accuracy"]
+        await pilot.press("a")
+        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["mae", "steps/s"]
+        await until(pilot, lambda: [each.curve.count for each in charts(pilot)[0].series] == [0, 2], "the curves")
+        await pilot.press("a")
+        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["learning rate", "loss"]
+    other.close()
+
+
+async def test_rates_and_metrics_of_validations_are_compared_whichever_program_wrote_the_run(home: Path) -> None:
+    older, newer = trained(Plan(name="older")), FakeEngine(Plan(name="newer"))
+    newer.begin()
+    newer.writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
+    newer.say(Validated, epoch=1, step=2, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
+    async with StubApp().run_test(size=HUGE) as pilot:
+        await open_comparison(pilot, older.directory, newer.directory)
+        names = ["loss", "accuracy", "f1_score", RATE, "learning_rate"]
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names == names, "all series")
+        await shows(pilot, "f1 score ● b 0.75", "learning rate ━━ a 0.001  ━━ b 0.25")
+        await pilot.press("m", "o", "y")
+        rate, loss = charts(pilot)[4], charts(pilot)[0]
+        assert (rate.lens, loss.lens) == (ChartOptions(log=True), ChartOptions(log=True, smoothing=0.6, clip=True))
+    newer.close()
+
+
+async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
+    runs = [trained(Plan(seed=seed), 400) for seed in range(2)]
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).steps == 400, "the steps")
+        await pilot.press("plus", "plus")
+        assert len({chart.window for chart in charts(pilot)}) == 1
+        assert charts(pilot)[0].window is not None
+        await pilot.press("home", "right", "left", "end", "minus", "0")
+        assert charts(pilot)[0].window is None
+        await pilot.press("y", "v")
+        assert charts(pilot)[0].lens.log
+        assert {chart.cursor for chart in charts(pilot)} == {200}
+        await pilot.press("f")
+        await until(pilot, lambda: len(charts(pilot)) == 1, "one chart")
+        await until(pilot, lambda: not pilot.app.screen.query_one(CompareTable).is_on_screen, "the end of the table")
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: len(charts(pilot)) > 1, "all charts")
+        assert isinstance(pilot.app.screen, CompareScreen)
+
+
+async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
+    runs = [trained(Plan(name=f"the run number {seed}", seed=seed)) for seed in range(8)]
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await shows(pilot, "━a", "status")
+        await pilot.press("tab")
+        assert isinstance(pilot.app.focused, CompareTable)
+        await pilot.press("end")
+        await shows(pilot, "devices", "━a")
+        await pilot.press(*["right"] * 60)
+        await shows(pilot, "━h")
+        assert "devices" in text_of(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+
+
+async def test_a_run_that_is_gone_is_said_to_be_unreadable(home: Path) -> None:
+    one, other = trained(Plan(name="first")), trained(Plan(name="second"), ended=False)
+    other.close()
+    (other.directory / "run.db").write_bytes(b"no database" * 100)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await shows(pilot, "unreadable", "finished")
+
+
+async def test_long_names_leave_the_charts_room_for_the_values_of_three_runs(home: Path) -> None:
+    names = ("a convolutional network for the paper", "narrow-one-with-a-very-long-name", "the same, but slower")
+    runs = [trained(Plan(name=name, seed=seed)) for seed, name in enumerate(names)]
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await until(pilot, lambda: charts(pilot)[0].series[2].curve.count == 100, "the curves")
+        assert charts(pilot)[0].size.width >= 56
+        await until(pilot, lambda: all(f" {letter} 0." in text_of(pilot) for letter in "abc"), "all values")
+        table = pilot.app.screen.query_one(CompareTable)
+        heads = [str(table.render_line(y).text) for y in range(3)]
+        assert [words.split() for words in heads] == [
+            ["━a", "a", "convolut", "━b", "narrow-", "━c", "the", "same,"],
+            ["ional", "one-with-", "but", "slower"],
+            ["network", "f…", "a-very-lo…"],
+        ]
+        await pilot.resize_terminal(*HUGE)
+        await shows(pilot, "━a a convolutional network for the", "━c the same, but slower")
+        assert "val accuracy" in text_of(pilot)
+
+
+async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(home: Path) -> None:
+    one = trained(Plan(name="first"))
+    live = FakeEngine(Plan(name="second", epochs=4))
+    live.steps_per_epoch = 10
+    live.begin().build().train(20, seconds=2.0)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, live.directory)
+        loss, told = charts(pilot)[0], pilot.app.screen.query_one(CompareCharts)
+        await until(pilot, lambda: [each.curve.count for each in loss.series] == [100, 20], "the curves")
+        await pilot.press("x")
+        await shows(pilot, "epoch  0")
+        assert loss.scale
+        assert loss.series[0].curve.count * 2 == pytest.approx(loss.series[1].curve.count, rel=1e-2)
+        await pilot.press("x", "plus", "v")
+        await shows(pilot, "time ")
+        assert told.window.span
+        assert told.part is None
+        seconds, unit = (told.cursor.step * told._axis.unit, told._axis.unit)  # type: ignore[union-attr]
+        assert seconds == pytest.approx(3.0, abs=0.1)
+        await shows(pilot, "v  0:03")
+        live.train(200, seconds=2.0)
+        await until(pilot, lambda: told._axis.unit > unit, "more time")  # type: ignore[union-attr]
+        assert told.cursor.step * told._axis.unit == pytest.approx(seconds, abs=0.1)  # type: ignore[union-attr]
+        await pilot.press("x")
+        await until(pilot, lambda: loss.scale is None and told.cursor is None, "steps again")
+        live.close()
+
+
+async def test_what_only_a_short_run_has_is_on_the_axis_of_all(home: Path) -> None:
+    one, other = trained(Plan(name="first"), 400), FakeEngine(Plan(name="second"))
+    other.begin()
+    other.writer.chunk(0, 0.0, 1.0, {"loss": [1.0] * 20, "mae": [0.5] * 20})
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_comparison(pilot, one.directory, other.directory)
+        await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
+        loss, mae = charts(pilot)[0], charts(pilot)[2]
+        assert mae.title == "mae"
+        await until(pilot, lambda: loss._view and mae._view and loss._view.x == mae._view.x, "one axis")
+        assert loss._view
+        assert loss._view.x.high >= 400
+        await pilot.press("plus")
+        await until(pilot, lambda: loss.window is not None and loss.window == mae.window, "one window")
+    other.close()

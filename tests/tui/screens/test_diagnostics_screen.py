@@ -1,0 +1,328 @@
+"""What a run looks like inside, on screen, of runs that a stand-in for the engine writes."""
+
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.errors import RunError
+from accel_engine.events import Outcome
+from accel_engine.run import RunWriter
+from accel_engine.run.diagnostics import EvaluationReport, Layer, LayerTable, SamplePrediction
+from accel_tui.screens import diagnostics_screen
+from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.widgets.diagnostics.confused_pairs import confused
+from accel_tui.widgets.diagnostics.confusion_layout import layout_for
+from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
+from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
+
+LAYERS = LayerTable(
+    (
+        Layer("flatten", "Flatten", 0, (64,), 0, 0, 0.0),
+        Layer("inner", "Sequential", 0, (16,), 2000, 500, 6e6, inner=True),
+        Layer("dense", "Dense", 1, (16,), 1500, 0, 4e6),
+        Layer("dense_1", "Dense", 1, None, 500, 500, 2e6),
+    ),
+    8e6,
+    2e6,
+)
+
+
+def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> EvaluationReport:
+    """What a validation might find: class 3 is taken for 5 now and then."""
+    rng = np.random.default_rng(0)
+    counts = np.diag(np.full(classes, 30)).astype(np.int64)
+    counts[3, 5 % classes] += 7
+    counts[1, 0] += 2
+    worst = tuple(
+        SamplePrediction(row, 3, 5 % classes if row < wrong else 3, 0.9 - 0.01 * row, 0.01 * (row + 1))
+        for row in range(64)
+    )
+    pictures = rng.integers(0, 256, (64, 8, 8, channels)).astype(np.uint8)
+    return EvaluationReport(
+        int(counts.sum()), tuple(f"name{index}" for index in range(classes)), counts, worst, pictures
+    )
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics_screen, "LOOK_SECONDS", 0.05)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    one = FakeEngine()
+    one.begin().build().train(30)
+    yield one
+    one.close()
+
+
+@asynccontextmanager
+async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+        await until(pilot, lambda: pilot.app.screen.inside is not None, "what was kept")  # type: ignore[attr-defined]
+        yield pilot
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
+    engine: FakeEngine, size: tuple[int, int]
+) -> None:
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine, size) as pilot:
+        await shows(pilot, "300 of 309 right (97.1%) after step 30", "name3 taken for name5: 7 of 37 (19%)", " 81%")
+        assert re.search(r"\bname3 .*\b30\b +7\b +81%", text_of(pilot))
+        await pilot.press("%")
+        await until(pilot, lambda: re.search(r"name3 +81% +19%", text_of(pilot)), "shares")
+        await pilot.press("f")
+        await shows(pilot, "Most confused", "name1 as name0")
+        await pilot.press("f", "up", "left")
+        await shows(pilot, "name2 taken for name4: 0 of 30")
+
+
+async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine) -> None:
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine, WIDE) as pilot:
+        widget = pilot.app.screen.query_one(ConfusionMatrix)
+        await shows(pilot, "name3 taken for name5")
+        colours = {
+            segment.style.bgcolor.triplet
+            for segment in widget.render_line(2)
+            if segment.style and segment.style.bgcolor and segment.style.bgcolor.triplet
+        }
+        assert len(colours) >= 2
+        lines = [widget.render_line(line).text for line in range(2, 5)]  # of the first class, the words in the middle
+        assert ["30" in line for line in lines] == [False, True, False]
+        await pilot.click(ConfusionMatrix, offset=(lines[1].index("30"), 4))
+        await shows(pilot, "name0 taken for name0: 30 of 30 (100%)")
+
+
+async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> None:
+    engine.writer.keep(examined(100), 30)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "Most confused", "name3 taken for name5", "of 100")
+        await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
+        await shows(pilot, "name99 taken for name99: 30 of 30", "-100, columns 92-100 of 100")
+    assert layout_for(("0",) * 100, 3, 220, 60).cell == 2
+    assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
+
+
+async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
+    async with looked_into(engine) as pilot:
+        await pilot.press("q")
+        await shows(pilot, "What now?")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "staying")
+
+
+async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
+    engine.writer.keep(EvaluationReport(0, (), np.zeros((0, 0), np.int64), ()), 30)
+    async with looked_into(engine) as pilot:
+        await pilot.press("down", "%", "f", "2", "right", "1")
+        await shows(pilot, "Nothing was validated")
+
+
+@pytest.mark.parametrize(("size", "channels"), [(SMALL, 1), (SMALL, 3), (WIDE, 4), (LARGE, 3)])
+async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:
+    engine.writer.keep(examined(channels=channels, wrong=40), 30)
+    async with looked_into(engine, size) as pilot:
+        await pilot.press("2")
+        await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, the most wrong first (40 are wrong)", "✗ name3", "name5 90%")
+        await pilot.press("end")
+        await shows(pilot, "to 64 of 64", "✓ name3")
+        await pilot.press("&")
+        await shows(pilot, "1 to ", "of 40, all that is wrong")
+        await pilot.press("right")
+        await hides(pilot, "name5 90%")
+        await pilot.press("left", "minus", "minus", "minus")
+        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).wide == 0, "small pictures")
+        await shows(pilot, "name5 90%")
+
+
+async def test_an_image_is_two_pixels_a_cell_in_its_own_colours(engine: FakeEngine) -> None:
+    found = examined(channels=3)
+    engine.writer.keep(found, 30)
+    async with looked_into(engine, WIDE) as pilot:
+        await pilot.press("2")
+        await shows(pilot, "▀▀▀▀▀▀▀▀")
+        segment = next(iter(pilot.app.screen.query_one(SampleGallery).render_line(1)))
+        assert segment.style is not None
+        assert found.pictures is not None
+        triplets = [tuple(colour.triplet) for colour in (segment.style.color, segment.style.bgcolor)]  # type: ignore[union-attr, arg-type]
+        # Three cells for a pixel, so that both halves show the first.
+        assert triplets == [tuple(found.pictures[0, 0, 0])] * 2
+
+
+async def test_without_colours_pictures_and_cells_are_shades_of_characters(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine) as pilot:
+        pilot.app.no_color = True
+        await shows(pilot, "name3 taken for name5")
+        await pilot.press("2")
+        await shows(pilot, "✗ name3")
+        assert "▀" not in text_of(pilot)
+        assert re.search(r"[.:\-=+*#%@]{8}", text_of(pilot))
+
+
+async def test_where_there_is_only_ascii_pictures_are_shades_too(engine: FakeEngine) -> None:
+    engine.writer.keep(examined(), 30)
+    async with looked_into(engine) as pilot:
+        assert isinstance(pilot.app, StubApp)
+        pilot.app.settings = replace(pilot.app.settings, glyphs="ascii")
+        await pilot.press("2")
+        await shows(pilot, "✗ name3")  # which the canvas puts into ASCII
+        assert "▀" not in text_of(pilot)
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: tuple[int, int]) -> None:
+    engine.writer.keep(LAYERS, 0)
+    async with looked_into(engine, size) as pilot:
+        await pilot.press("3")
+        await shows(pilot, "flatten  Flatten", "2,000 weights, 500 trained")
+        await shows(pilot, "8.00 MFLOP a step", "25% in no layer")
+        lines = {line.split()[0]: line for line in text_of(pilot).splitlines() if line.split()}
+        assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
+        assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
+        assert re.search(r"16 +2,000 +25% +6.00M +75%", lines["inner"])
+
+
+async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> None:
+    engine.writer.keep(LAYERS, 0)
+    async with looked_into(engine) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, DiagnosticsScreen)
+        for key, wanted in (("2", "pictures"), ("3", "layers"), ("1", "confusion")):
+            await pilot.press(key)
+            await until(pilot, lambda wanted=wanted: screen.tab == wanted, wanted)  # type: ignore[misc]
+        await pilot.click("#layers-tab")
+        await shows(pilot, "flatten  Flatten")
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+
+
+async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: FakeEngine) -> None:
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "Nothing was validated yet")
+        await pilot.press("V")
+        await until(
+            pilot, lambda: [command.name for command in engine.writer.commands()] == ["validate"], "the command"
+        )
+        engine.writer.keep(examined(), 30)
+        await shows(pilot, "300 of 309 right (97.1%) after step 30")
+
+
+async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
+    engine.writer.keep(EvaluationReport(10, ("a", "b"), reason="the model is no classifier"), 30)
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "the model is no classifier")
+        await pilot.press("2")
+        await shows(pilot, "the model is no classifier")
+        await pilot.press("3")
+        await shows(pilot, "This run did not list its layers.")
+
+
+async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
+    found = examined()
+    words = "there is nothing to see: examples of 20 are no images (20 numbers)"
+    engine.writer.keep(EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30)
+    async with looked_into(engine) as pilot:
+        await pilot.press("2")
+        await shows(pilot, words, "✗ example 0", "said name5")
+
+
+class StubQuestion:
+    """Stands in for the process that validates: it tells how far it is when it is let go on."""
+
+    asked: ClassVar[list[str]] = []
+    goes_on = threading.Event()
+
+    def __init__(self, work: str, directory: Path, request: object) -> None:
+        self.asked.append(work)
+        self.directory = directory
+        self.cancelled = threading.Event()
+
+    def __enter__(self) -> "StubQuestion":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def answer(self, tell: Callable[[int, int], None]) -> dict[str, object]:
+        tell(256, 1000)
+        while not self.goes_on.wait(0.01):
+            if self.cancelled.is_set():
+                raise RunError("the engine ended without a word")
+        with closing(RunWriter(self.directory)) as writer:
+            writer.keep(examined(), 300)
+        return {"step": 300}
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.fixture
+def stub_question(monkeypatch: pytest.MonkeyPatch) -> type[StubQuestion]:
+    monkeypatch.setattr(StubQuestion, "asked", [])
+    monkeypatch.setattr(StubQuestion, "goes_on", threading.Event())
+    monkeypatch.setattr(diagnostics_screen, "ModelQuery", StubQuestion)
+    return StubQuestion
+
+
+async def test_an_ended_run_is_validated_in_the_background(
+    engine: FakeEngine, stub_question: type[StubQuestion]
+) -> None:
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "Press V to have the last checkpoint's model validated")
+        await pilot.press("V")
+        await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
+        await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
+        stub_question.goes_on.set()
+        await shows(pilot, "300 of 309 right (97.1%) after step 300")
+        await hides(pilot, "Validating")
+        assert stub_question.asked == ["--revalidate"]
+        assert pilot.app.screen.check_action("validate", ())
+
+
+async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: type[StubQuestion]) -> None:
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await pilot.press("V")
+        await shows(pilot, "256 of 1,000 examples")
+        await pilot.press("escape")
+        await until(
+            pilot,
+            lambda: all(worker.is_finished for worker in pilot.app.workers if worker.group == "revalidate"),
+            "its end",
+        )
+
+
+async def test_without_a_checkpoint_there_is_nothing_to_validate(engine: FakeEngine) -> None:
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await pilot.press("V")
+        await shows(pilot, "has no checkpoint")
+        await hides(pilot, "TensorFlow is starting")
+        assert pilot.app.screen.check_action("validate", ())

@@ -1,0 +1,481 @@
+"""The screen of a plan, driven as a user does, on a machine and an engine of stand-ins."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from accel_engine import launch
+from accel_engine.devices.reading import Device, Inventory
+from accel_engine.launch import Description, EngineState, Installation, WarmEngine
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, list_runs
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.picker import Picker
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
+
+SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+
+
+def screen_of(pilot: Pilot[None]) -> NewRunScreen:
+    assert isinstance(pilot.app.screen, NewRunScreen)
+    return pilot.app.screen
+
+
+def field(pilot: Pilot[None], name: str) -> Field:
+    return screen_of(pilot).query_one(f"#field-{name}", Field)
+
+
+async def fill(pilot: Pilot[None], name: str, text: str) -> None:
+    """Type into a field, over what stands there."""
+    screen_of(pilot).form.go_to(name)
+    await pilot.pause()
+    await pilot.press(*text)
+
+
+async def stays(pilot: Pilot[None]) -> None:
+    """Wait until devices and meaning have taken their lines, so that the form is where it stays."""
+    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "220 in all")
+    before, now = None, [each.region for each in screen_of(pilot).form.shown]
+    while now != before:
+        await pilot.pause()
+        before, now = now, [each.region for each in screen_of(pilot).form.shown]
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[int, int]) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "22 an epoch, 220 in all")
+        await shows(pilot, "$ accel-tui train", "engine: ready (TensorFlow 2.21.0)", "Start", "q Quit")
+        for each in screen_of(pilot).form.shown:
+            assert pilot.app.screen.region.contains_region(each.region), each.field
+
+
+async def test_in_a_large_terminal_what_was_chosen_is_told_beside_two_columns_of_what_it_comes_to() -> None:
+    async with StubApp().run_test(size=(300, 80)) as pilot:
+        await shows(pilot, "Handwritten digits, 8x8", "94,634 in 14 layers")
+        line = next(line for line in text_of(pilot).splitlines() if "94,634 in 14" in line)
+        assert "29 examples an epoch" in line
+
+
+async def test_letters_are_keys_until_a_field_is_in_use() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "s Start")
+        await fill(pilot, "name", "sq")
+        assert field(pilot, "name").picker.value == "sq"
+        await shows(pilot, "^s Start", "esc Leave", "A name for the run")
+        await pilot.press("escape", "t")
+        assert pilot.app.theme == "accel-light"
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int]) -> None:
+    app = StubApp()
+    async with app.run_test(size=size) as pilot:
+        await fill(pilot, "batch_size", "n0one")
+        await shows(pilot, "must be a whole number at least 1", "batch size: must be")
+        await pilot.press("escape", "s")
+        assert field(pilot, "batch_size").picker.value == "n0one"
+        assert field(pilot, "batch_size").picker.input.has_focus
+        assert list_runs() == []
+        await pilot.press("3", "2")  # what is focused is selected, so that typing replaces it
+        await hides(pilot, "must be")
+        await shows(pilot, "accel-tui train --batch-size 32")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("epochs", "1e3", "epochs: must be a whole number at least 1"),
+        ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
+        ("data", " ", "data: none is named; known: digits"),
+    ],
+)
+async def test_nothing_that_is_typed_is_swallowed_and_what_is_wrong_is_said(name: str, text: str, said: str) -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await fill(pilot, name, text)
+        await shows(pilot, said)
+        await pilot.press("ctrl+s")
+        assert field(pilot, name).picker.value == text
+        assert list_runs() == []
+
+
+async def test_the_command_follows_every_change() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await fill(pilot, "model", "mlp")
+        await pilot.press("tab")
+        await fill(pilot, "learning_rate", "0.01")
+        await shows(pilot, "$ accel-tui train --model mlp --learning-rate 0.01")
+        await pilot.press("f5")
+        assert pilot.app.clipboard == "accel-tui train --model mlp --learning-rate 0.01"
+        await pilot.press("f6")
+        await hides(pilot, "--model")
+
+
+async def test_typing_filters_and_enter_takes() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "data", "fash")
+        await shows(pilot, "Articles of clothing")
+        await hides(pilot, "Handwritten digits, 28x28")
+        await pilot.press("enter")
+        assert field(pilot, "data").picker.value == "fashion_mnist"
+        await shows(pilot, "--data fashion_mnist", "60,000 + 10,000 held out")
+
+
+async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "optimizer", "")
+        await pilot.press("enter")
+        await shows(pilot, "nadam", "lion")
+        await pilot.press("down", "escape")
+        assert field(pilot, "optimizer").picker.value == "auto"
+        await pilot.press("enter", "down", "enter")
+        assert field(pilot, "optimizer").picker.value == "adam"
+        await pilot.press("enter", "up", "up", "tab")
+        assert field(pilot, "optimizer").picker.value == "lion"
+        assert field(pilot, "learning_rate").picker.input.has_focus
+
+
+async def test_a_list_begins_below_the_text() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "xla", "")
+        await pilot.press("enter")
+        picker = field(pilot, "xla").picker
+        below = picker.input.region.bottom_left
+        await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.offset == below, "the list")
+
+
+async def test_arrows_walk_through_the_fields() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "seed", "")
+        await pilot.press("down")
+        assert field(pilot, "validation").picker.input.has_focus
+        await pilot.press("up", "up")
+        assert field(pilot, "learning_rate").picker.input.has_focus
+
+
+async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "strategy", "")
+        await pilot.press("enter")
+        await shows(pilot, "mirrored", "needs two devices of a kind", "virtual CPUs 2", "esc closes the list")
+        listed = field(pilot, "strategy").picker.listed
+        assert {option.prompt.plain.split()[0]: option.disabled for option in listed.options}["mirrored"]
+        for _ in listed.options:
+            await pilot.press("down")  # what does not fit cannot be reached
+            assert listed.highlighted_option
+            assert not listed.highlighted_option.disabled
+        await pilot.press("escape")
+        await fill(pilot, "virtual_cpus", "2")
+        await fill(pilot, "strategy", "mirrored")
+        await pilot.press("tab")
+        await shows(pilot, "32 on each of cpu:0, cpu:1")
+
+
+async def test_a_list_that_is_open_keeps_its_choices_and_its_cursor_when_devices_are_found() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await fill(pilot, "strategy", "")
+        await pilot.press("enter", "down")
+        await shows(pilot, "mirrored")
+        listed = field(pilot, "strategy").picker.listed
+        names, at = [option.id for option in listed.options], listed.highlighted
+        assert listed.get_option("=mirrored").disabled
+        pilot.app.inventory = with_gpus(2)  # type: ignore[attr-defined]
+        await until(pilot, lambda: not listed.get_option("=mirrored").disabled, "what is possible now")
+        assert ([option.id for option in listed.options], listed.highlighted) == (names, at)
+
+
+async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready", "virtual CPUs")
+        assert "local workers" not in text_of(pilot)
+        await fill(pilot, "strategy", "multi")
+        await pilot.press("enter")
+        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "rate scaling")
+        places = [each.field for each in screen_of(pilot).query(Field)]
+        assert places == [each.field for each in screen_of(pilot).form.fields if each.field in places]
+        await fill(pilot, "local_workers", "3")
+        await shows(pilot, "--strategy multi-worker --local-workers 3")
+        await fill(pilot, "strategy", "default")
+        await pilot.press("tab")
+        await hides(pilot, "local workers")
+        await hides(pilot, "--local-workers")
+        await fill(pilot, "strategy", "multi-worker")
+        await pilot.press("tab")
+        await shows(pilot, "--strategy multi-worker --local-workers 3")
+        await pilot.press("f6")
+        await hides(pilot, "local workers")
+        assert text_of(pilot).count("$ accel-tui train ") == 1
+
+
+async def test_a_plan_that_is_loaded_shows_what_is_its_own() -> None:
+    plan = Plan(strategy="multi-worker", local_workers=2, reduction="ring", rate_scaling="linear")
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).load(plan)
+        await shows(pilot, "local workers   2", "reduction       ring", "rate scaling    linear")
+        assert screen_of(pilot).form.filled.plan == plan
+
+
+async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).load(Plan(strategy="mirrored", virtual_cpus=2))
+        await shows(pilot, "reduction")
+        await fill(pilot, "reduction", "")
+        await shows(pilot, "How gradients are summed")
+        await pilot.press("f6")
+        await hides(pilot, "How gradients are summed")
+        assert field(pilot, "xla").picker.input.has_focus
+
+
+async def test_choosing_by_mouse() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        picker = field(pilot, "xla").picker
+        await pilot.click(picker, offset=(picker.size.width - 2, 0))
+        await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.height > 2, "the list")
+        await pilot.click(picker.listed, offset=(3, 2))
+        await until(pilot, lambda: field(pilot, "xla").picker.value == "off", "the choice")
+
+
+async def test_start_makes_a_run_hands_it_over_and_shows_it() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        await fill(pilot, "epochs", "3")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
+        (run,) = list_runs()
+        assert app.engines[0].handed == [run.directory]
+        assert app.screen.directory == run.directory
+        reader = RunReader(run.directory)
+        assert reader.info().plan == Plan(epochs=3)
+        reader.close()
+        assert len(app.engines) == 1
+        # Back on the plan nothing is lost, and the next engine is warmed.
+        app.show_plan()
+        await until(pilot, lambda: len(app.engines) == 2, "the next engine")
+        assert field(pilot, "epochs").picker.value == "3"
+    assert [engine.closed for engine in app.engines] == [False, True]
+
+
+async def test_what_was_started_stays_in_a_field_whose_list_was_open() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        await fill(pilot, "model", "mlp")
+        await shows(pilot, "esc closes the list")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
+        app.show_plan()
+        await hides(pilot, "esc closes the list")
+        await pilot.press("escape")
+        assert field(pilot, "model").picker.value == "mlp"
+
+
+async def test_a_second_press_starts_no_second_run() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        app.start_run(Plan())
+        app.start_run(Plan())
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
+        assert len(list_runs()) == 1
+
+
+async def test_a_run_that_cannot_be_made_says_why(home: Path) -> None:
+    home.write_text("a file is in the way")
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        await fill(pilot, "name", "mine")
+        await pilot.press("ctrl+s")
+        await shows(pilot, "cannot make the run directory", "mine")
+        await fill(pilot, "name", "yours")
+        await shows(pilot, "engine: ready")  # the engine is still there for the next try
+        assert app.engines[0].handed == []
+
+
+async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation(problem="No TensorFlow is installed: pip it"))
+
+    class Bare(StubApp):
+        def __init__(self) -> None:
+            super().__init__()
+            self._make_engine = launch.WarmEngine
+
+    async with Bare().run_test(size=SMALL) as pilot:
+        await shows(pilot, "No TensorFlow is installed: pip it", "once TensorFlow is there", "220 in all")
+        await pilot.press("s")
+        await until(pilot, lambda: screen_of(pilot).start_problem, "the refusal")
+        assert list_runs() == []
+
+
+async def test_the_engine_is_followed_from_import_to_its_end() -> None:
+    app = StubApp(ready=False)
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: importing TensorFlow…", "once TensorFlow is there")
+        app.engines[0].be(EngineState.READY)
+        await shows(pilot, "engine: ready (TensorFlow 2.21.0)", "94,634 in 14 layers")
+        app.engines[0].be(EngineState.FAILED, "the engine ended: out of memory")
+        await shows(pilot, "the engine ended: out of memory")
+
+
+async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "94,634 in 14 layers")
+        screen, other = screen_of(pilot), WarmEngine.__new__(WarmEngine)
+        screen.post_message(NewRunScreen.Described(other, ("cnn", "digits", None), Description(problem="no answer")))
+        await pilot.pause()
+        await shows(pilot, "94,634 in 14 layers")
+        assert "no answer" not in text_of(pilot)
+
+
+async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
+    app = StubApp()
+    async with app.run_test(size=WIDE) as pilot:
+        await shows(pilot, "94,634 in 14 layers")
+        engine = app.engines[0]
+        engine.description = Description(101_770, 101_770, 5, 138, (8, 8, 1), 10)
+        await fill(pilot, "epochs", "20")
+        await shows(pilot, "440 in all")
+        await fill(pilot, "model", "mlp")
+        await pilot.press("tab")
+        await shows(pilot, "101,770 in 5 layers")
+        assert [plan.model for plan in engine.described] == ["cnn", "mlp"]
+        engine.description = Description(problem="it raises ValueError")
+        await fill(pilot, "model", "resnet20")
+        await pilot.press("tab")
+        await shows(pilot, "it raises ValueError")
+
+
+async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    np.savez(good, x=np.zeros((100, 8, 8, 1), np.float32), y=np.arange(100) % 5)
+    bad.write_bytes(b"nothing of the kind")
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).form.set("data", str(good))
+        await shows(pilot, "8x8x1 → 5 classes", "90 + 10 held out")
+        screen_of(pilot).form.set("data", str(bad))
+        await until(pilot, lambda: field(pilot, "data").error, "the reason")
+        assert "data" in field(pilot, "data").error or "npz" in field(pilot, "data").error
+        screen_of(pilot).form.set("data", "digits")
+        await until(pilot, lambda: not field(pilot, "data").error, "digits")
+
+
+async def test_devices_of_every_kind_are_offered() -> None:
+    async with StubApp(inventory=with_gpus(8)).run_test(size=HUGE) as pilot:
+        await shows(pilot, "gpu:3", "auto: gpu:0", "Start")
+        await fill(pilot, "strategy", "mirrored")
+        await pilot.press("tab", "escape")
+        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "beside data")
+
+
+def with_gpus(count: int) -> Inventory:
+    """A machine with GPUs."""
+    gpus = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4", 24 * GIB) for index in range(count))
+    return Inventory((Device("cpu:0", "cpu", "AMD EPYC", 16 * GIB, 4), *gpus))
+
+
+@pytest.mark.parametrize("gpus", [4, 8])
+async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_late(gpus: int) -> None:
+    for _ in range(3):
+        FakeEngine().begin().build().end()
+    async with StubApp(inventory=with_gpus(gpus)).run_test(size=WIDE) as pilot:
+        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "beside data", "q Quit")
+        await until(pilot, lambda: text_of(pilot).count("finished") == 3, "three runs")
+        await shows(pilot, "Start")
+
+
+async def test_what_it_means_can_be_looked_at_by_key_where_it_is_below_the_fields() -> None:
+    async with StubApp(inventory=with_gpus(8)).run_test(size=(80, 20)) as pilot:
+        await shows(pilot, "gpu:7", "XLA", "engine: ready")
+        await hides(pilot, "220 in all")
+        for key in ("pagedown", "pageup", "pagedown"):
+            await pilot.press(key)
+            await (shows if key == "pagedown" else hides)(pilot, "220 in all")
+        await fill(pilot, "seed", "1")
+        await pilot.press("pagedown")
+        await shows(pilot, "220 in all")
+        assert field(pilot, "seed").picker.input.has_focus
+
+
+async def test_help_lists_the_keys_with_what_they_do() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "? Help")
+        await pilot.press("question_mark")
+        await shows(pilot, "Train this plan", "Open the list of choices")
+        await pilot.press("end")
+        await shows(pilot, "Change between dark and light", "^p")
+        await pilot.press("escape")
+        await hides(pilot, "Change between dark and light")
+
+
+async def test_the_palette_fills_fields_in() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready")
+        await pilot.press("ctrl+p")
+        await shows(pilot, "Train this plan", "Leave the program; a run that goes on goes on (q)")
+        assert "palette" not in text_of(pilot)
+        await pilot.press(*"resnet20")
+        await shows(pilot, "model: resnet20")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the end of the palette")
+        await shows(pilot, "--model resnet20")
+
+
+async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_called() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready", "^p Commands")
+        await pilot.press("ctrl+p")
+        await shows(pilot, "Train this plan", "Change the current theme")
+        told = text_of(pilot)
+        assert told.index("Train this plan") < told.index("Change the current theme")
+        await pilot.press(*"the past")
+        await hides(pilot, "Train this plan")
+        await shows(pilot, "List the runs of the past and of now (r)")
+        await pilot.press("down", "enter")
+        await shows(pilot, "No run")
+
+
+async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
+    async with StubApp().run_test(size=(50, 12)) as pilot:
+        await shows(pilot, "This terminal is 50x12", "at least 60x16")
+        await pilot.resize_terminal(*SMALL)
+        await shows(pilot, "Start", "220 in all")
+        await pilot.resize_terminal(80, 10)
+        await shows(pilot, "This terminal is 80x10")
+
+
+async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
+    async with StubApp().run_test(size=(60, 16)) as pilot:
+        await shows(pilot, "Start")
+        for each in screen_of(pilot).form.shown:
+            screen_of(pilot).form.go_to(each.field)
+            await until(pilot, lambda each=each: pilot.app.screen.region.contains_region(each.region), each.field)  # type: ignore[misc]
+        assert "Start" in text_of(pilot)
+
+
+async def test_what_is_typed_after_a_click_replaces_the_text() -> None:
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await stays(pilot)
+        picker = app.screen.query_one("#model", Picker)
+        await pilot.click("#model")
+        await until(pilot, lambda: picker.is_open and picker.input.has_focus, "the list")
+        await pilot.press(*"mlp", "enter")
+        await until(pilot, lambda: picker.value == "mlp", "the choice")

@@ -1,0 +1,160 @@
+"""Steering a run from its screen, and what becomes of it when one leaves."""
+
+import pytest
+from textual.widgets import Button
+
+from accel_engine.errors import RunError
+from accel_engine.events import Phase
+from accel_engine.run.schema import connect
+from accel_tui.screens.question_screen import QuestionScreen
+from tui.fake_engine import FakeEngine
+from tui.screens.run_app import WIDE, app_of, opened, screen_of, told
+from tui.stand_ins import shows, text_of, until
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+
+async def test_pause_and_resume_are_asked_and_their_answers_shown(obedient: FakeEngine) -> None:
+    obedient.train(20)
+    async with opened(obedient.directory) as pilot:
+        await shows(pilot, "training", "p Pause")
+        await pilot.press("p")
+        await shows(pilot, "paused", "p Go on")
+        await until(pilot, lambda: "pause at step 20" in told(pilot), "the answer")
+        await pilot.press("space")
+        await shows(pilot, "training", "p Pause")
+        await until(pilot, lambda: "resume at step 20" in told(pilot), "the answer")
+    connection = connect(obedient.directory, read_only=True)
+    names = [row[0] for row in connection.execute("SELECT name FROM command ORDER BY id")]
+    connection.close()
+    assert names == ["pause", "resume"]
+
+
+@pytest.mark.parametrize("phase", [Phase.CHECKPOINTING, Phase.VALIDATING])
+async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engine: FakeEngine, phase: Phase) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training", "p Pause")
+        await pilot.press("p")
+        await until(pilot, lambda: engine.obey() == ["pause"], "the pause")
+        await shows(pilot, "paused", "p Go on")
+        engine.enter(phase)
+        await shows(pilot, phase, "p Go on")
+        await pilot.press("p")
+        await shows(pilot, "asked to resume")
+        engine.enter(Phase.PAUSED)
+        await until(pilot, lambda: engine.obey() == ["resume"], "the command to go on")
+        await shows(pilot, "training", "p Pause")
+        engine.enter(phase)
+        await shows(pilot, phase, "p Pause")
+
+
+async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training", "c Save")
+        await pilot.press("c")
+        await shows(pilot, "asked to checkpoint")
+        await until(pilot, lambda: engine.obey(obeyed=False) == ["checkpoint"], "the command")
+        await until(pilot, lambda: "not now" in told(pilot), "the refusal")
+        await until(pilot, lambda: "asked to" not in text_of(pilot), "the end of the asking")
+
+
+async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
+    async with opened(obedient.directory, WIDE) as pilot:
+        await shows(pilot, "learning rate  0.001")
+        await pilot.press("r")
+        await shows(pilot, "It is 0.001")
+        await pilot.press("x", "0", ".", "5")
+        await shows(pilot, "enter sets 0.0005")
+        await pilot.press("enter")
+        await shows(pilot, "learning rate  0.0005")
+
+
+@pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop now")])
+async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
+    obedient.train(20)
+    async with opened(obedient.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press(keys[0])
+        await shows(pilot, "Stop training?")
+        await pilot.press(keys[1])
+        await shows(pilot, "Stopped after 20 steps", f"{command} asked by", "R Resume")
+        await pilot.press("R")
+        assert app_of(pilot).resumed == [obedient.directory]
+
+
+async def test_leaving_a_live_run_asks_and_staying_is_the_default(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        for key in ("escape", "q"):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
+            assert pilot.app.screen.query(Button).first().has_focus
+            await pilot.press("enter")
+            await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
+        assert app_of(pilot).went == []
+        assert not engine.writer.commands()
+
+
+async def test_leaving_can_detach(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("escape", "d")
+        await until(pilot, lambda: app_of(pilot).went == ["runs"], "the list of runs")
+        assert not engine.writer.commands()
+
+
+async def test_leaving_can_stop_and_keep_the_work(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("q", "s")
+        await until(pilot, lambda: [command.name for command in engine.writer.commands()] == ["stop"], "the command")
+        await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end of the program")
+
+
+async def test_who_would_stop_what_cannot_be_asked_stays_and_is_told(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RunError("the disk is full")
+
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        monkeypatch.setattr("accel_tui.screens.run_control.request", refuse)
+        await pilot.press("q", "s")
+        await until(pilot, lambda: "the disk is full" in told(pilot), "why not")
+        assert pilot.app.is_running
+        assert not pilot.app._exit
+
+
+async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training", "q Quit", "? Help")
+        await pilot.press("d")
+        assert app_of(pilot).went == ["runs"]
+        assert f"accel-tui watch {engine.directory.name}" in told(pilot)
+
+
+@pytest.mark.parametrize(("key", "words"), [("escape", "What now?"), ("s", "Stop training?")])
+async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press(key)
+        await shows(pilot, words)
+        engine.train(400)
+        engine.end()
+        await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
+        await shows(pilot, "Finished after 400 steps")
+        assert "loss 0.0313" in told(pilot)
+        assert app_of(pilot).went == []
+
+
+async def test_two_dashboards_on_one_run_see_and_steer_the_same(obedient: FakeEngine) -> None:
+    async with opened(obedient.directory) as one, opened(obedient.directory, WIDE) as other:
+        await shows(one, "training")
+        await shows(other, "training")
+        await one.press("p")
+        await shows(one, "paused")
+        await shows(other, "paused")
+        await shows(other, "pause at step 0")
+        await other.press("p")
+        await shows(one, "training")

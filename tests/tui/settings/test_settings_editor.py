@@ -1,0 +1,62 @@
+"""One line of the settings file is written, and nothing else is touched."""
+
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import UsageError
+from accel_tui.settings.settings_editor import keep
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, 'theme = "nord"\n'),
+        ("", 'theme = "nord"\n'),
+        ('# mine\ntheme = "x" # old\n[rates]\n', '# mine\ntheme = "nord"\n[rates]\n'),
+        ('theme="x"', 'theme = "nord"\n'),
+        ('# Theme\n# theme = "auto"\n[plan]\n', '# Theme\ntheme = "nord"\n[plan]\n'),
+        ("[rates]\n# theme = 1\nframes = 3\n", 'theme = "nord"\n[rates]\n# theme = 1\nframes = 3\n'),
+    ],
+)
+def test_the_line_is_put_where_it_belongs(tmp_path: Path, before: str | None, after: str) -> None:
+    file = tmp_path / "there" / "settings.toml"
+    if before is not None:
+        file.parent.mkdir()
+        file.write_text(before)
+    keep(file, "theme", "nord")
+    assert file.read_text() == after
+    assert [path.name for path in file.parent.iterdir()] == ["settings.toml"]
+
+
+@pytest.mark.parametrize("text", ["them = 3\n", "theme = \n"])
+def test_a_file_that_is_wrong_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match='write it yourself: theme = "nord"'):
+        keep(file, "theme", "nord")
+    assert file.read_text() == text
+
+
+def test_a_value_over_several_lines_is_left_to_the_user(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('theme = """\\\nnord"""\n')
+    with pytest.raises(UsageError, match="only you can change"):
+        keep(file, "theme", "dracula")
+    assert file.read_text() == 'theme = """\\\nnord"""\n'
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.touch()
+    link = tmp_path / "settings.toml"
+    link.symlink_to(real)
+    keep(link, "theme", "nord")
+    assert link.is_symlink()
+    assert real.read_text() == 'theme = "nord"\n'
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()  # where a directory would have to be
+    with pytest.raises(UsageError, match=r"cannot write .*: File exists; write it yourself"):
+        keep(tmp_path / "file" / "settings.toml", "theme", "nord")

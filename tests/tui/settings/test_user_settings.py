@@ -1,0 +1,176 @@
+"""Reading the settings file: what holds, and what is said of what is wrong."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_tui.settings import paths, user_settings
+from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError
+
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's settings file, empty as yet."""
+    place = tmp_path / "settings.toml"
+    place.touch()
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(place))
+    return place
+
+
+def mistakes(file: Path, text: str) -> list[str]:
+    file.write_text(text)
+    with pytest.raises(SettingsError) as error:
+        user_settings.load()
+    assert error.value.exit_status == 2
+    assert str(error.value).splitlines()[1:] == list(error.value.mistakes)
+    return [mistake.removeprefix(str(file)) for mistake in error.value.mistakes]
+
+
+def test_without_a_file_all_is_as_built_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ACCEL_TUI_SETTINGS")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert paths.settings_path().name == "settings.toml"
+    assert paths.settings_path().is_relative_to(tmp_path)
+    assert user_settings.load() == Settings()
+
+
+def test_everything_can_be_set(file: Path) -> None:
+    file.write_text("""
+theme = "nord"
+colours = "256"
+glyphs = "ascii"
+
+[plan]
+epochs = 3
+learning_rate = 1
+devices = ["cpu:0"]
+
+[rates]
+frames = 10
+curves = 1
+devices = 5
+
+[notify]
+bell = false
+desktop = false
+title = false
+
+[keys]
+"run.pause" = "space"
+charts.in = ["z", ","]
+""")
+    assert user_settings.load() == Settings(
+        theme="nord",
+        colours="256",
+        glyphs="ascii",
+        frames=10,
+        curves=1.0,
+        devices=5.0,
+        notify_bell=False,
+        notify_desktop=False,
+        title=False,
+        plan={"epochs": 3, "learning_rate": 1.0, "devices": ["cpu:0"]},
+        keys={"run.pause": "space", "charts.in": "z,comma"},
+    )
+
+
+def test_a_file_that_the_environment_names_must_be_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "none.toml"))
+    with pytest.raises(SettingsError, match=r"none\.toml: there is no such file, although ACCEL_TUI_SETTINGS names it"):
+        user_settings.load()
+
+
+def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_bytes(b"theme = '\xff'")
+    with pytest.raises(SettingsError, match="is not UTF-8: invalid start byte at byte 9"):
+        user_settings.load()
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(file.parent))
+    with pytest.raises(SettingsError, match="cannot be read: Is a directory"):
+        user_settings.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "\ntheme = nord\n",
+            [
+                ":2: is not TOML: Invalid value; text stands in quotes, "
+                'as in theme = "nord", and what is true or false does not'
+            ],
+        ),
+        ('theme = "nord\n', [":1: is not TOML: Illegal character '\\n'; a quote is not closed"]),
+        ("a = 1\na = 2\n", [":2: is not TOML: Cannot overwrite a value; the name is set before"]),
+        (
+            "[keys]\n[keys]\n",
+            [
+                ":2: is not TOML: Cannot declare ('keys',) twice; "
+                "the table is there already, and all its names belong below one such line"
+            ],
+        ),
+        ('\nthem = "x"', [":2: there is no setting 'them'; did you mean theme?"]),
+        ("theme = 3", [":1: theme = 3: must be text"]),
+        ('glyphs = "asci"', [":1: glyphs = 'asci': must be one of auto, unicode, ascii (did you mean ascii?)"]),
+        ("epochs = 3", [":1: 'epochs' belongs below a line [plan]"]),
+        ("bell = true", [":1: 'bell' belongs below a line [notify]"]),
+        ("rates = 3", [":1: rates = 3: must be a table: put its names below a line [rates]"]),
+        ("plan = 3", [":1: plan = 3: must be a table: put its names below a line [plan]"]),
+        ("[rates]\n\nframe = 3", [":3: [rates] has no 'frame'; did you mean frames?"]),
+        ("[rates]\nframes = 0", [":2: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
+        ("rates = { frames = 0 }", [":1: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
+        ("rates.devices = nan", [":1: rates.devices = nan: must be a number at least 0.2 and at most 60"]),
+        ("[notify]\nbell = 1", [":2: notify.bell = 1: must be true or false"]),
+        ("[plan]\nepoch = 1", [":2: 'epoch' is not a field of a plan; did you mean epochs?"]),
+        ("[plan]\nepochs = 0", [":2: epochs = 0: must be a whole number at least 1"]),
+        ('[plan]\n"strategy" = "miror"', [":2: strategy = 'miror': no such strategy; did you mean mirrored?"]),
+        ("[keys]\nrun.pause = 3", [':2: run.pause = 3: must be a key, as in "ctrl+x", or several, as in ["x", "f5"]']),
+        (
+            "[keys]\nrun.pause = []",
+            [':2: run.pause = []: must be a key, as in "ctrl+x", or several, as in ["x", "f5"]'],
+        ),
+        (
+            "[rates]\nframes = 0\n[plan]\nepochs = 0",
+            [
+                ":2: rates.frames = 0: must be a whole number at least 1 and at most 120",
+                ":4: epochs = 0: must be a whole number at least 1",
+            ],
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line_and_what_would_be_right(file: Path, text: str, said: list[str]) -> None:
+    assert mistakes(file, text) == said
+
+
+def test_lines_are_found_in_every_way_to_write_a_name() -> None:
+    lines = user_settings.lines_of("a = 1\n[ b ]\n'c' = 2\nd . \"e.f\" = 3\n[keys]\n\"run.pause\" = 'x'\n# g = 1")
+    assert lines == {"a": 1, "b": 2, "b.c": 3, "b.d.e.f": 4, "keys": 5, "keys.run.pause": 6}
+
+
+def test_the_command_of_a_plan_says_what_settings_would_say_otherwise() -> None:
+    mine = Settings(plan={"epochs": 3, "batch_size": 8, "steps_per_epoch": 5})
+    plan = Plan(epochs=10, batch_size=8)
+    assert plan.command() == "accel-tui train --batch-size 8"
+    assert mine.command(plan) == "accel-tui train --batch-size 8 --epochs 10 --steps-per-epoch auto"
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for name, spec in SETTINGS.items():
+        default = getattr(Settings(), user_settings.ATTRIBUTES[name])
+        shown = str(default).lower() if isinstance(default, bool) else str(default)
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` | `{shown}` |")), "")
+        assert row, (name, shown)
+        assert all(f"`{choice}`" in row for choice in spec.choices), (name, spec.choices)
+    assert re.findall(r"^\| `([a-z.]+)` \|", text, re.MULTILINE) == list(SETTINGS)
+
+
+def test_a_source_says_the_nearest_place() -> None:
+    source = replace(user_settings.SettingSource(), path=Path("s.toml"), lines={"plan": 3})
+    assert source.at("plan.epochs", "x") == "s.toml:3: x"
+    assert source.at("theme", "x") == "s.toml: x"

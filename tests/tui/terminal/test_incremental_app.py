@@ -1,0 +1,239 @@
+"""What the app sends its terminal shows what Textual would have shown, and waits for a link that is slow."""
+
+import pyte
+import pytest
+from rich.console import RenderableType
+from textual import _compositor, events
+from textual._xterm_parser import XTermParser
+from textual.app import App
+from textual.geometry import Size
+from textual.screen import Screen
+
+from accel_engine import launch
+from accel_engine.launch import Installation
+from accel_tui.terminal import incremental_app
+from accel_tui.terminal.flow_control import UNASKED_BYTES
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, begun, shows, text_of, until
+
+Update = incremental_app.UPDATES
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+
+
+class Emulator:
+    """A terminal of which text, colours and attributes are seen."""
+
+    def __init__(self, size: Size) -> None:
+        self._screen = pyte.Screen(size.width, size.height)
+        self._stream = pyte.Stream(self._screen)
+        self.feed("\x1b[?7l")  # no line is wrapped, as Textual has it
+
+    def feed(self, data: str) -> None:
+        self._stream.feed(data)
+
+    def resize(self, size: Size) -> None:
+        self._screen.resize(size.height, size.width)
+
+    def text(self) -> str:
+        return "\n".join(self._screen.display)
+
+    def picture(self) -> list[list[tuple[object, ...]]]:
+        rows, columns = range(self._screen.lines), range(self._screen.columns)
+        return [[_seen(self._screen.buffer[row][column]) for column in columns] for row in rows]
+
+
+def _seen(cell: pyte.screens.Char) -> tuple[object, ...]:
+    lines = (cell.underscore, cell.strikethrough, cell.reverse)
+    if cell.data == " ":
+        return (" ", cell.bg, *lines, cell.fg if any(lines) else None)
+    return (cell.data, cell.fg, cell.bg, *lines, cell.bold, cell.italics)
+
+
+class SeenApp(StubApp):
+    """Paints on two terminals: on one as Textual does, on the other as we do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.updates = 0
+        self.sent = {"textual": 0, "ours": 0}
+        self._terminals: tuple[Emulator, Emulator] | None = None
+        self._size_seen = Size()
+
+    def agree(self) -> bool:
+        """Whether both terminals show the same."""
+        assert self._terminals
+        theirs, ours = (terminal.picture() for terminal in self._terminals)
+        return theirs == ours
+
+    def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
+        if isinstance(renderable, Update) and not self._batch_count and screen.outer_size == self.size:
+            if self.size != self._size_seen or self._terminals is None:
+                self._size_seen, self._terminals = self.size, (Emulator(self.size), Emulator(self.size))
+                self._canvas.forget()  # a resized terminal is told to the app before it paints; these two are not
+            theirs, ours = self._terminals
+            plain = renderable.render_segments(self.console)
+            painted = self._canvas.paint(incremental_app.pieces(renderable), self.console)
+            theirs.feed(plain)
+            ours.feed(painted)
+            self.updates += 1
+            self.sent["textual"] += len(plain.encode())
+            self.sent["ours"] += len(painted.encode())
+        super()._display(screen, renderable)
+
+
+def test_this_version_of_textual_is_understood() -> None:
+    assert incremental_app.UNDERSTOOD
+
+
+async def test_every_picture_is_the_one_that_textual_paints() -> None:
+    app = SeenApp()
+    engine = FakeEngine()
+    async with app.run_test(size=(110, 36), notifications=True) as pilot:
+
+        async def do(*keys: str) -> None:
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert app.agree(), keys
+
+        await shows(pilot, "Start")
+        await do("down", "down")
+        await do("question_mark")
+        await do("escape", "t")
+        await do("ctrl+p", "h")
+        await do("escape")
+        app.notify("日本語 é", title="wide")
+        engine.begin().build().train(20)
+        app.show_run(engine.directory)
+        await shows(pilot, "epoch")
+        for _ in range(3):
+            engine.train(7)
+            await pilot.pause()
+            assert app.agree()
+        await do("i", "l")
+        await do("q")
+        await do("escape")
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        await do("t")
+    engine.close()
+    assert app.updates > 10
+    assert app.sent["ours"] < app.sent["textual"] / 2
+
+
+async def test_a_full_link_is_not_painted_on_and_then_shows_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[object] = []
+    monkeypatch.setattr(App, "_display", lambda self, screen, update: update and updates.append(update))
+    app = StubApp()
+    waiting = 0
+    monkeypatch.setattr(incremental_app.IncrementalApp, "_waiting", property(lambda _: waiting))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        waiting = 1000
+        app.screen.refresh()
+        await until(pilot, lambda: app._held, "the link to be found full")
+        updates.clear()
+        await pilot.press("question_mark", "escape", "t", "down")
+        await pilot.pause()
+        assert updates == []
+        waiting = 0
+        await until(pilot, lambda: updates, "the screen")
+        assert isinstance(updates[0], incremental_app._Painted)
+        assert isinstance(updates[0]._update, _compositor.LayoutUpdate)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [((120, 40), (80, 24)), ((200, 50), (120, 40)), ((100, 30), (60, 20)), ((80, 24), (120, 40))]
+)
+async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
+    monkeypatch: pytest.MonkeyPatch, before: tuple[int, int], after: tuple[int, int]
+) -> None:
+    terminal = Emulator(Size(*before))
+    app = StubApp()
+
+    def show(_: App[None], screen: "Screen[object]", update: RenderableType | None) -> None:
+        del screen
+        if isinstance(update, incremental_app._Painted):
+            terminal.feed(app._canvas.paint(incremental_app.pieces(update._update), app.console))
+
+    monkeypatch.setattr(App, "_display", show)
+    async with app.run_test(size=before) as pilot:
+        await shows(pilot, "Start")
+        await until(pilot, lambda: terminal.text() == text_of(pilot), "the screen")
+        with monkeypatch.context() as patched:
+            patched.setattr(App, "_check_resize", lambda _: None)  # the app knows the size, and its screen does not yet
+            terminal.resize(Size(*after))
+            await pilot.resize_terminal(*after)
+            app.screen.refresh()
+            await pilot.pause()
+        app._check_resize()
+        await until(pilot, lambda: app.screen.size == after, "the size")
+        await until(pilot, lambda: terminal.text() == text_of(pilot), "the screen")
+
+
+async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[object] = []
+    monkeypatch.setattr(App, "_display", lambda self, screen, update: updates.append(update))
+    monkeypatch.setattr(incremental_app, "UNDERSTOOD", False)
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+    assert any(isinstance(update, Update) for update in updates)
+    assert not any(isinstance(update, incremental_app._Painted) for update in updates)
+
+
+async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = SeenApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "engine: ready", "14 layers")
+        await begun(pilot)
+        app.sent["ours"] = 0
+        app.screen.refresh()
+        await pilot.pause()
+        assert app.sent["ours"] < 200
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: app.sent["ours"] > 1000, "the screen")
+
+
+@pytest.mark.parametrize(
+    ("reads", "keys"),
+    [
+        (["\x1b[1;5R\r"], ["enter"]),
+        (["\r\x1b[1;5R"], ["enter"]),
+        (["\x1b\x1b[1;5R"], ["escape"]),
+        (["\x1b", "\x1b[1;5R"], ["escape"]),
+        (["\x1b[1;", "5R\r"], ["enter"]),
+        (["\x1b[A\x1b[1;5R\x1b[B"], ["up", "down"]),
+        (["j\x1b[1;5Rk"], ["j", "k"]),
+    ],
+)
+def test_no_key_is_lost_beside_an_answer(reads: list[str], keys: list[str]) -> None:
+    parser = XTermParser()
+    read = [event for data in reads for event in parser.feed(data)]
+    assert [event.key for event in read if isinstance(event, events.Key)] == keys
+    assert [(event.x, event.y) for event in read if isinstance(event, events.CursorPosition)] == [(4, 0)]
+
+
+async def test_leaving_waits_for_the_terminal_to_answer() -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        app._link.answered(app._link.sent(UNASKED_BYTES) or 0)
+        number = app._link.sent(UNASKED_BYTES) or 0
+        app.exit()
+        assert not app._exit
+        app.post_message(events.CursorPosition(number - 1, 0))
+        await until(pilot, lambda: app._exit, "the end")
+
+
+async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incremental_app, "LAST_SECONDS", 0.01)
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        app._link.answered(app._link.sent(UNASKED_BYTES) or 0)
+        app._link.sent(UNASKED_BYTES)
+        app.exit()
+        await until(pilot, lambda: app._exit, "the end")

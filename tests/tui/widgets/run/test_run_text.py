@@ -1,0 +1,29 @@
+from textual.app import App, ComposeResult
+from textual.content import Content
+
+from accel_tui.run.state import RunState
+from accel_tui.widgets.run.run_text import RunText
+
+
+class Words(RunText):
+    DEFAULT_CSS = "Words { height: auto; }"
+
+    def words(self, state: RunState) -> Content:
+        return Content("none" if state.info is None else "some")
+
+
+class OneText(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Words()
+
+
+async def test_a_text_that_has_no_width_yet_is_told_all_the_same() -> None:
+    """As on a screen that is left before it was laid out."""
+    async with OneText().run_test(size=(40, 5)) as pilot:
+        text = pilot.app.query_one(Words)
+        text.styles.width = 0
+        await pilot.pause()
+        assert text.size.width == 0
+        text.update("")
+        text.tell()
+        assert str(text.content) == "none"

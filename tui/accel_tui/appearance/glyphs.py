@@ -1,0 +1,123 @@
+"""What stands for each character where there is only ASCII: one table for all that is painted."""
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from accel_tui.settings.user_settings import Settings
+
+UTF = ("utf8", "utf16", "utf32")
+"""The beginnings of the encodings that have every character."""
+
+SIGNS = {
+    "●": "*", "◌": "o", "○": "o", "■": "#", "□": "o", "◆": "*", "◇": "o", "▲": "^", "△": "^", "▶": ">", "▸": ">",
+    "►": ">", "◄": "<", "◉": "@",
+    "▼": "v", "▾": "v", "◀": "<", "◂": "<", "✓": "+", "✔": "+", "✗": "x", "✘": "x", "‖": "=", "•": "*", "·": ".",
+    "↑": "^", "↓": "v", "←": "<", "→": ">", "↔": "-", "↕": "|", "⏎": "<", "␣": "_", "⌫": "<", "↹": ">", "⇥": ">",
+    "…": "~", "—": "-", "–": "-", "−": "-", "×": "x", "÷": "/", "°": "'", "±": "~", "≈": "~", "≤": "<",  # noqa: RUF001
+    "≥": ">", "‘": "'", "’": "'", "«": "<", "»": ">", "“": '"', "”": '"', "§": "S", "µ": "u", "Δ": "d", "∞": "8",  # noqa: RUF001
+    "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#", "▀": '"', "▔": "-",
+    "░": ".", "▒": ":", "▓": "%", "━": "=", "╸": "-", "╺": "-", "┈": " ", "┊": ":", "┆": ":",
+}  # fmt: skip
+"""Signs by themselves: marks, arrows, blocks."""
+
+_SHAPES = {
+    " ": "........",
+    ".": "......x. .......x ......xx",
+    "'": "x....... .x...... xx......",
+    "-": "..xx.... ....xx.. ..x..... ...x.... ....x... .....x.. ..x..x.. ...xx...",
+    "|": "x.x.x.x. .x.x.x.x xxxxxxxx x.x.x... ..x.x.x. .x.x.x.. ...x.x.x xxxxxx.. ..xxxxxx",
+    ":": "x..xx..x x.....x. .x.....x x...x... .x...x.. ..x...x. ...x...x xx....xx xx..xx.. ..xx..xx",
+    "/": ".x.xx.x. ...xx... .x.xx... ...xx.x. .xx..... ....xxx. .x.x..x. .x..x.x. .xx.x.x. .x.x.xx. ..xx.xx.",
+    "\\": "x.x..x.x ..x..x.. x.x..x.. ..x..x.x x..x.... ....x..x x.x....x x....x.x x..x.x.x x.x.x..x",
+}
+"""What an ASCII character looks like, as dots of braille: two a row, four rows, from the top."""
+
+_BITS = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
+
+
+def resolve(settings: Settings, environment: Mapping[str, str], encoding: str) -> Settings:
+    """The settings, with the glyphs that the terminal can show where none were chosen.
+
+    Args:
+        settings: The user's.
+        environment: The variables of the environment.
+        encoding: In which characters are written to the terminal.
+    """
+    if settings.glyphs != "auto":
+        return settings
+    able = has_unicode(environment, encoding) and environment.get("TERM") != "linux"  # whose font has no braille
+    return replace(settings, glyphs="unicode" if able else "ascii")
+
+
+def has_unicode(environment: Mapping[str, str], encoding: str) -> bool:
+    """Whether every character can be written to a terminal: by its encoding, and by the locale where one is set."""
+    language = environment.get("LANG", "")
+    kind = environment.get("LC_CTYPE", "")
+    if language in ("C", "POSIX") and kind == "C.UTF-8":
+        kind = ""  # this is how Python starts in the locale C, whatever the terminal is (PEP 538)
+    locale = environment.get("LC_ALL") or kind or language
+    return _is_utf(encoding) and (not locale or _is_utf(locale.partition(".")[2].partition("@")[0]))
+
+
+def _is_utf(encoding: str) -> bool:
+    return encoding.lower().replace("-", "").startswith(UTF)
+
+
+def to_ascii(text: str) -> str:
+    """The text in ASCII, with as many cells."""
+    return text if text.isascii() else "".join(map(_ascii, text))
+
+
+@lru_cache(maxsize=2048)
+def _ascii(character: str) -> str:
+    if character.isascii():
+        return character
+    if character in SIGNS:
+        return SIGNS[character]
+    code = ord(character)
+    if 0x2800 <= code <= 0x28FF:
+        return _nearest(code - 0x2800)
+    if 0x2500 <= code <= 0x257F:
+        return _box(unicodedata.name(character))
+    if 0x2580 <= code <= 0x259F:
+        return "|" if "LEFT" in unicodedata.name(character) or "RIGHT" in unicodedata.name(character) else "#"
+    from rich.cells import cell_len  # what asks for settings alone should not wait for it
+
+    width = cell_len(character)
+    plain = "".join(each for each in unicodedata.normalize("NFKD", character) if each.isascii() and each.isprintable())
+    return plain if plain and len(plain) == width else "?" * width
+
+
+def _box(name: str) -> str:
+    """A character of frames, by its Unicode name."""
+    words = name.split()
+    across = any(word in words for word in ("HORIZONTAL", "LEFT", "RIGHT"))
+    along = any(word in words for word in ("VERTICAL", "UP", "DOWN"))
+    if "DIAGONAL" in name:
+        return "/" if "UPPER RIGHT TO LOWER LEFT" in name else "\\"
+    if across and along:
+        return "+"
+    return "|" if along else "=" if "DOUBLE" in name or "HEAVY" in name else "-"
+
+
+def _nearest(dots: int) -> str:
+    """The character that looks most like a pattern of braille; of a blank, nothing but a blank does."""
+    found = min(
+        ((dots ^ shape).bit_count(), place, character)
+        for place, (character, shapes) in enumerate(_patterns().items())
+        for shape in shapes
+        if bool(shape) == bool(dots)
+    )
+    return found[2]
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> dict[str, tuple[int, ...]]:
+    return {
+        character: tuple(
+            sum(bit for bit, dot in zip(_BITS, shape, strict=True) if dot == "x") for shape in shapes.split()
+        )
+        for character, shapes in _SHAPES.items()
+    }

@@ -1,0 +1,89 @@
+"""What the command palette offers: every key of the screen, and what can be chosen on it."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.markup import escape
+
+from accel_engine.text import printable_line
+from accel_tui.formatting import field_labels
+from accel_tui.widgets.plan.plan_form import PlanForm
+
+Command = tuple[str, str, Callable[[], object]]
+"""A title, what it does, and the call."""
+
+_BY_WORDS = 0.01  # below the score of any title
+
+
+class ListedCommands(Provider):
+    """Commands that are listed at once, and found by any part of their title."""
+
+    def commands(self) -> Iterator[Command]:
+        """What is there to do."""
+        raise NotImplementedError
+
+    async def discover(self) -> Hits:
+        """All of it."""
+        for title, about, call in self.commands():
+            yield DiscoveryHit(_literal(title), call, help=_literal(about))
+
+    async def search(self, query: str) -> Hits:
+        """What fits the query by its title, and after that, what is told of it in these words."""
+        matcher, wanted = self.matcher(query), query.lower().split()
+        for title, about, call in self.commands():
+            if (score := matcher.match(title)) > 0:
+                yield Hit(score, matcher.highlight(_literal(title)), call, help=_literal(about))
+            elif all(word in about.lower() for word in wanted):
+                yield Hit(_BY_WORDS, _literal(title), call, help=_literal(about))
+
+
+def _literal(text: str) -> str:
+    """Text that shows as it is where the palette takes markup: a run may be called ``[@click=app.quit]``."""
+    return escape(printable_line(text))
+
+
+class KeyCommands(ListedCommands):
+    """Whatever a key does on this screen, the palette does too; and the little that has no key."""
+
+    def commands(self) -> Iterator[Command]:
+        """One command for each action that is possible now."""
+        yield from self._keys()
+        for command in self.app.get_system_commands(self.screen):
+            yield command.title, command.help, command.callback
+
+    def _keys(self) -> Iterator[Command]:
+        seen = set()
+        for active in self.screen.active_bindings.values():
+            binding = active.binding
+            # Textual's own have no id: they are other keys for what ours do, and this list itself.
+            if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:
+                seen.add((binding.action, active.node))
+                key = f"({self.app.get_key_display(binding)})"
+                said = (
+                    (binding.description, f"{active.tooltip} {key}") if binding.description else (active.tooltip, key)
+                )
+                yield (*said, partial(self.app.run_action, binding.action, active.node))
+
+
+class SearchedCommands(ListedCommands):
+    """Commands that are not listed: there are so many of them that they are for those who search."""
+
+    async def discover(self) -> Hits:
+        """Nothing."""
+        return
+        yield  # what makes this a generator
+
+
+class PlanCommands(SearchedCommands):
+    """Filling in the form by name: ``model: resnet20``."""
+
+    def commands(self) -> Iterator[Command]:
+        """One command for each possible choice of each field on the screen, and one to go to each."""
+        plan_form = self.screen.query_one(PlanForm)
+        for field in plan_form.shown:
+            yield f"go to {field_labels.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)
+            for choice in field.picker.choices:
+                if choice.possible and choice.value:
+                    title = f"{field_labels.label(field.field)}: {choice.value}"
+                    yield title, choice.note or field.doc, partial(plan_form.set, field.field, choice.value)

@@ -1,0 +1,268 @@
+"""What a run says, folded into what is known of it: a pure function from a state and news to the next state."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    Event,
+    LearningRateChanged,
+    MicroBatchesTried,
+    ModelBuilt,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    Warned,
+    WorkCounted,
+    WorkersMet,
+    XlaTried,
+)
+from accel_engine.run import Chunk, Update
+from accel_engine.run.downsampled_steps import StepRange
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.steps import RATE, TIME
+from accel_engine.text import printable_fields
+from accel_tui.run.curve import Curve, Floats, extended
+from accel_tui.run.device_meter import record
+from accel_tui.run.learning_rate_curve import latest_rate
+from accel_tui.run.marks import extended as with_marks
+from accel_tui.run.marks import mark_of, resumed
+from accel_tui.run.state import RunState
+
+NOTICES = 200
+"""How many warnings and answers are kept."""
+
+_HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # what each makes of a pause
+
+
+def fold(state: RunState, update: Update) -> RunState:
+    """Give the state of a run after it has said this too, with all text in it fit for a terminal."""
+    state = _after_events(state, printable_fields(update.events))
+    if update.stretch:
+        state = _after_stretch(state, update.stretch)
+    for chunks in _contiguous(update.chunks):
+        state = _after_chunks(state, chunks)
+    if update.samples:
+        state = replace(state, meters=record(state.meters, update.samples))
+    return state
+
+
+def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
+    """Take in what was said; a state is made once for all of it, since a long run has said thousands of things."""
+    if not events:
+        return state
+    draft = _draft(state)
+    for event in events:
+        if isinstance(event, RunStarted):
+            draft = _draft(_begun(_made(draft), event))
+        else:
+            _note(draft, event)
+    return _made(draft)
+
+
+def _draft(state: RunState) -> SimpleNamespace:
+    """A state that can be changed, attribute by attribute.
+
+    Points of validations that are added to are lists, and ``marked`` has the steps of what is to be marked by kind.
+    """
+    draft = SimpleNamespace(**{one.name: getattr(state, one.name) for one in fields(RunState)})
+    draft.validation, draft.marked = dict(state.validation), {}
+    return draft
+
+
+def _made(draft: SimpleNamespace) -> RunState:
+    """The state that a draft has become."""
+    draft.validation = {name: tuple(points) for name, points in draft.validation.items()}
+    draft.marks = with_marks(draft.marks, draft.marked)
+    del draft.marked
+    return RunState(**vars(draft))
+
+
+def _begun(state: RunState, event: RunStarted) -> RunState:
+    """The state when an engine takes the run up at a step."""
+    state = _cut(_forgotten(state, event.first_step), event.first_step)
+    return replace(
+        state,
+        step=event.first_step,  # also for who has not read the steps before it
+        started=event,
+        ended=None,
+        xla=None,
+        micro_batches=None,
+        work=None,
+        phase=None,
+        halted=False,
+        met=None,
+        learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
+        marks=resumed(state.marks, event.first_step),
+        pace=state.pace.restarted(event.first_step),
+        worked=None if state.started is None and event.first_step else state.worked_until_end,
+        heard=event.time,
+    )
+
+
+def _note(draft: SimpleNamespace, event: Event) -> None:
+    draft.heard = max(draft.heard, event.time)
+    if mark := mark_of(event, draft.learning_rate):
+        kind, step = mark
+        draft.marked.setdefault(kind, []).append(step)
+    match event:
+        case PhaseChanged():
+            draft.phase = event
+            if event.phase in (Phase.PAUSED, Phase.TRAINING):
+                draft.halted = event.phase is Phase.PAUSED
+        case WorkersMet():
+            draft.met = event
+        case DevicesFound():
+            draft.devices = event
+        case ModelBuilt():
+            draft.built = event
+        case EpochEnded():
+            draft.epoch = event
+        case Validated():
+            draft.validated = event
+            for name, value in zip(_series_of(tuple(event.metrics)), event.metrics.values(), strict=True):
+                points = draft.validation.get(name, ())
+                if not isinstance(points, list):
+                    points = draft.validation[name] = [*points]
+                points.append((event.step, value))
+        case CheckpointSaved():
+            draft.checkpoint = event
+        case LearningRateChanged():
+            earlier = tuple(point for point in draft.rates if point[0] < event.step)
+            draft.learning_rate, draft.rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
+            draft.schedule = event.schedule
+        case XlaTried():
+            draft.xla = event
+        case MicroBatchesTried():
+            draft.micro_batches = event
+        case WorkCounted():
+            draft.work = event
+        case Warned() | CommandAnswered():
+            draft.notices, draft.noticed = (*draft.notices[1 - NOTICES :], event), draft.noticed + 1
+            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _HALTS:
+                draft.halted = _HALTS[event.command]
+        case RunEnded():
+            draft.ended = event
+
+
+@lru_cache(maxsize=16)
+def _series_of(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of series for those of metrics, which are not the same where an older program wrote the run."""
+    return tuple(SeriesNames().scalars(dict.fromkeys(metrics, 0.0)))
+
+
+def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
+    """Split chunks where one does not go on from the one before it."""
+    breaks = [
+        index
+        for index, (before, after) in enumerate(pairwise(chunks), start=1)
+        if after.first_step != before.first_step + before.count
+    ]
+    for start, stop in pairwise([0, *breaks, len(chunks)]):
+        if start < stop:
+            yield chunks[start:stop]
+
+
+def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
+    """Take all that was recorded up to a step as it was summarised."""
+    curves = curves_of(stretch)
+    throughput = curves.pop(RATE, Curve())
+    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
+    state = replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
+    return replace(state, learning_rate=latest_rate(state, curves.get(LEARNING_RATE)))
+
+
+def curves_of(stretch: StepRange) -> dict[str, Curve]:
+    """The curves of a part of a run: of its series, and of the throughput."""
+    return {
+        name: Curve.of(buckets, stretch.first_step, stretch.last_step, stretch.width)
+        for name, buckets in stretch.series.items()
+        if name != TIME
+    }
+
+
+def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
+    """Add chunks that follow one another; the first of them may go back to an earlier step."""
+    first = chunks[0].first_step
+    state = _cut(state, first)
+    names = list(dict.fromkeys(name for chunk in chunks for name in chunk.series))
+    pace, seconds = state.pace.after(chunks)
+    values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
+    before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.ended_at]
+    *curves, throughput, ended_at = extended([_filled(curve, first) for curve in before], values)
+    state = replace(
+        state,
+        step=chunks[-1].first_step + chunks[-1].count,
+        curves={**state.curves, **dict(zip(names, curves, strict=True))},
+        throughput=throughput,
+        ended_at=ended_at,
+        pace=pace,
+    )
+    rate = latest_rate(state, state.curves.get(LEARNING_RATE))
+    return state if rate == state.learning_rate else replace(state, learning_rate=rate)
+
+
+def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:
+    """The parts of every series, one after the other; NaN where a chunk has none of that name."""
+    for name in names:
+        for chunk in chunks:
+            yield chunk.series[name] if name in chunk.series else np.full(chunk.count, math.nan, np.float32)
+
+
+def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats, Floats]:
+    """The steps a second of each step, and when it ended, the steps of a chunk being evenly apart.
+
+    Args:
+        chunks: One after the other.
+        seconds: Of work that each took.
+    """
+    counts = [chunk.count for chunk in chunks]
+    rates = [count / taken if taken > 0 else math.nan for count, taken in zip(counts, seconds, strict=True)]
+    a_step = [taken / count for count, taken in zip(counts, seconds, strict=True)]
+    ends = [chunk.ended for chunk in chunks]
+    rate, ended, apart, stop = np.repeat(np.array([rates, ends, a_step, [*accumulate(counts)]]), counts, axis=1)
+    return rate, ended - (stop - 1 - np.arange(len(stop))) * apart
+
+
+def _filled(curve: Curve, step: int) -> Curve:
+    """A curve up to a step; steps that nothing is known of become gaps."""
+    return curve.extend(np.full(step - curve.count, math.nan)) if curve.count < step else curve
+
+
+def _forgotten(state: RunState, step: int) -> RunState:
+    """Forget what was found out after a step, because training goes on from there once more."""
+    if state.validated and state.validated.step > step:
+        kept = {name: tuple(point for point in points if point[0] <= step) for name, points in state.validation.items()}
+        state = replace(state, validation=kept, validated=None)
+    if state.epoch and state.epoch.step > step:
+        state = replace(state, epoch=None)
+    return state
+
+
+def _cut(state: RunState, step: int) -> RunState:
+    """Forget the steps from ``step`` on, where there are any."""
+    if state.step <= step:
+        return state
+    curves = {name: curve.truncate(step) for name, curve in state.curves.items()}
+    return replace(
+        state,
+        step=step,
+        curves=curves,
+        throughput=state.throughput.truncate(step),
+        ended_at=state.ended_at.truncate(step),
+        readings={},
+        details={},
+    )

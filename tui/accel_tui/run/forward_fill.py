@@ -1,0 +1,112 @@
+"""Values that hold until the next one, such as what was read of a device, as curves over the steps of a run."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_tui.run.curve import CAPACITY, Curve
+
+Floats = npt.NDArray[np.float64]
+
+
+class HeldCurve:
+    """Values by time, in bounded memory, that forgets no extreme.
+
+    Equally many consecutive values are kept as one; when there would be more than
+    :data:`~accel_tui.run.curve.CAPACITY` of these, twice as many.
+    """
+
+    def __init__(self) -> None:
+        self._width = 1
+        self._kept = np.empty((4, 0))  # time, low, high, mean
+        self._rest = np.empty((4, 0))  # too few for one yet
+
+    def __len__(self) -> int:
+        return self._kept.shape[1] + self._rest.shape[1]
+
+    def extend(self, times: npt.ArrayLike, values: npt.ArrayLike) -> None:
+        """Add finite values, both of shape ``[n]``, by rising time."""
+        new = np.asarray(values, np.float64)
+        self._rest = np.concatenate((self._rest, [np.asarray(times, np.float64), new, new, new]), axis=1)
+        while whole := min(self._rest.shape[1] // self._width, CAPACITY - self._kept.shape[1]):
+            cut = whole * self._width
+            self._kept = np.concatenate((self._kept, _merged(self._rest[:, :cut], self._width)), axis=1)
+            self._rest = self._rest[:, cut:]
+            if self._kept.shape[1] == CAPACITY:
+                self._kept, self._width = _merged(self._kept, 2), 2 * self._width
+
+    def over(self, ended: Curve) -> Curve:
+        """The curve over steps: each step has what was read while it was taken, else what was read last before it.
+
+        Args:
+            ended: When each step ended, in the unit of the times.
+        """
+        times, low, high, mean = np.concatenate((self._kept, self._rest), axis=1)
+        known = np.flatnonzero(ended.finite)
+        if not known.size or not times.size:
+            return Curve()
+        # How many steps were taken at some moments: in the middle of each bucket, and at the beginning and the end.
+        starts = ended.first + known * ended.width
+        taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
+        at = ended.means[known]
+        a_step = (at[1] - at[0]) / (taken[1] - taken[0]) if len(at) > 1 else 0.0
+        begun = at[0] - taken[0] * a_step
+        at, taken = np.concatenate(([begun], at, [ended.last])), np.concatenate(([0.0], taken, [ended.count]))
+        start = max(int(np.searchsorted(times, begun, "right")) - 1, 0)
+        stop = int(np.searchsorted(times, ended.last, "right"))
+        places = np.interp(times[start:stop], at, taken)
+        return forward_fill(places, low[start:stop], high[start:stop], mean[start:stop], ended.count, ended.width)
+
+
+def forward_fill(places: Floats, low: Floats, high: Floats, mean: Floats, count: int, width: int) -> Curve:
+    """Make a curve of values that each hold from one step on, until the next.
+
+    Args:
+        places: The steps, rising, of shape ``[n]``.
+        low: The lowest value at each place, likewise.
+        high: The highest.
+        mean: The mean.
+        count: Steps of the run.
+        width: Steps a bucket.
+    """
+    inside = places < count
+    places, low, high, mean = places[inside], low[inside], high[inside], mean[inside]
+    if not places.size:
+        return Curve()
+    buckets = places.astype(np.int64) // width
+    begin, end = int(buckets[0]), -(-count // width)
+    numbers = np.arange(begin, end)
+    last = np.searchsorted(buckets, numbers, "right") - 1  # the last value until the end of each bucket
+    lows, highs, means = mean[last], mean[last], mean[last]
+    heads = np.flatnonzero(np.diff(buckets, prepend=begin - 1))
+    own = buckets[heads] - begin
+    lows[own], highs[own] = np.minimum.reduceat(low, heads), np.maximum.reduceat(high, heads)
+    means[own] = np.add.reduceat(mean, heads) / np.diff(heads, append=len(mean))
+    steps = np.minimum((numbers + 1) * width, count) - numbers * width
+    return Curve(count, width, float(means[-1]), lows, highs, means * steps, steps, begin * width)
+
+
+def constant_between(points: tuple[tuple[int, float], ...], count: int, width: int) -> Curve:
+    """The curve of a value that changes at some steps, such as a learning rate.
+
+    Args:
+        points: The first step of each value, and the value, by rising step.
+        count: Steps of the run.
+        width: Steps a bucket.
+    """
+    finite = [(step, value) for step, value in points if math.isfinite(value)]
+    # The step before a change is told too, so that a bucket with a change has both in its range.
+    before = [(step - 1, value) for (step, _), (_, value) in zip(finite[1:], finite, strict=False) if step]
+    ordered = sorted([*before, *finite], key=lambda point: point[0])
+    if not ordered:
+        return Curve()
+    places, values = np.array(ordered, np.float64).T
+    return forward_fill(places, values, values, values, count, width)
+
+
+def _merged(kept: Floats, number: int) -> Floats:
+    """Make one of each ``number`` neighbours, as many times over as they are there."""
+    time, low, high, mean = kept.reshape(4, -1, number)
+    merged: Floats = np.array([time[:, -1], low.min(axis=1), high.max(axis=1), mean.mean(axis=1)])
+    return merged

@@ -1,0 +1,151 @@
+"""Following a run from a thread, so that nothing on screen ever waits for a disk."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.run import RunInfo, RunReader
+from accel_engine.strategies import CATALOGUE
+from accel_engine.text import printable_fields
+from accel_tui.run.curve import CAPACITY, Curve
+from accel_tui.run.device_curves import DeviceCurvesReader
+from accel_tui.run.fold_events import curves_of, fold
+from accel_tui.run.state import RunState
+from accel_tui.run.step_window import VisibleSteps
+from accel_tui.run.worker_follower import WorkerFollower
+
+POLL_SECONDS = 0.1
+"""How often the run is looked at; a look at a silent run costs some microseconds."""
+
+STATUS_SECONDS = 1.0
+"""How often it is asked whether the run's engine still lives."""
+
+SAMPLES = 2000
+"""How many of the samples that were taken before are read: the last minutes, of many devices."""
+
+EVENTS = 4096
+"""How many events are read at a time, so that those of a run with very many epochs are never all in memory."""
+
+
+class RunFollower:
+    """Folds what a run says into its state and tells when there is a newer one.
+
+    However fast the run, at most one wake-up is on its way: the next comes only after :meth:`take`.
+
+    Args:
+        directory: The run's.
+        on_news: Called in the following thread when there is a newer state to take.
+        on_problem: Called in the following thread with words when the run cannot be read.
+    """
+
+    def __init__(self, directory: Path, on_news: Callable[[], object], on_problem: Callable[[str], object]) -> None:
+        self._directory = directory
+        self._on_news = on_news
+        self._on_problem = on_problem
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._latest = RunState()
+        self._taken = True
+        self._part: VisibleSteps | None = None
+        self._readings: frozenset[str] = frozenset()
+        self._workers = WorkerFollower(directory)
+
+    def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Follow the run until :meth:`stop`; blocks.
+
+        Args:
+            is_wanted: Whether anybody is left to call that; asked at each look.
+        """
+        try:
+            reader = RunReader(
+                self._directory, most_samples=SAMPLES, most_buckets=CAPACITY, most_events=EVENTS, past_phases=False
+            )
+        except RunError as error:
+            self._on_problem(str(error))
+            return
+        try:
+            self._follow(reader, is_wanted)
+        finally:
+            reader.close()
+            self._workers.close()
+
+    def stop(self) -> None:
+        """Let :meth:`run` return soon; from any thread."""
+        self._stop.set()
+        self._wake.set()
+
+    def look(self, part: VisibleSteps | None) -> None:
+        """Have the ``details`` of the state be those of a part of the run, from soon on; from any thread."""
+        self._part = part
+        self._wake.set()
+
+    def read(self, names: frozenset[str]) -> None:
+        """Have the ``readings`` of the state be some of ``device_curves.READINGS``; from any thread."""
+        self._readings = names
+        self._wake.set()
+
+    def take(self) -> RunState:
+        """The newest state; from any thread."""
+        with self._lock:
+            self._taken = True
+            return self._latest
+
+    def _follow(self, reader: RunReader, is_wanted: Callable[[], bool]) -> None:
+        problem = ""
+        state = after = RunState()
+        looked = -STATUS_SECONDS
+        seen: VisibleSteps | None = None
+        devices = DeviceCurvesReader(STATUS_SECONDS)
+        while is_wanted() and not self._stop.is_set():
+            try:
+                while update := reader.poll():
+                    after = fold(after, update)
+                    if not update.more:
+                        break
+                turned = (after.started, after.ended) != (state.started, state.ended)
+                if turned or time.monotonic() - looked >= STATUS_SECONDS:
+                    looked = time.monotonic()
+                    info = printable_fields(reader.info())
+                    if info != state.info:
+                        after = replace(after, info=info)
+                    if _of_many(info) and (workers := self._workers.look()) is not after.workers:
+                        after = replace(after, workers=workers)
+                part = self._part
+                grown = after.step != state.step
+                if part != seen or (part and (not after.details or (grown and part.last > state.step))):
+                    after = replace(after, details=_details(reader, part))
+                    seen = part
+                curves = devices.look(reader, self._readings, after.ended_at, update)
+                if curves is not None:
+                    after = replace(after, readings=curves)
+                problem = ""
+                if after is not state:
+                    state = after
+                    self._put(state)
+            except RunError as error:
+                # The disk may be back at the next look, so this is said once and tried again.
+                if str(error) != problem:
+                    problem = str(error)
+                    self._on_problem(problem)
+            self._wake.wait(POLL_SECONDS)
+            self._wake.clear()
+
+    def _put(self, state: RunState) -> None:
+        with self._lock:
+            self._latest = state
+            wake, self._taken = self._taken, False
+        if wake:
+            self._on_news()
+
+
+def _of_many(info: RunInfo) -> bool:
+    strategy = CATALOGUE.get(str(info.values.get("strategy")))
+    return strategy is not None and strategy.processes
+
+
+def _details(reader: RunReader, part: VisibleSteps | None) -> dict[str, Curve]:
+    return curves_of(reader.stretch(part.first, part.last, part.width, part.series)) if part else {}

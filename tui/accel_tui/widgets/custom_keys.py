@@ -1,0 +1,23 @@
+"""Which keys a user has given to what keys do, for the lines that say keys beside what they do."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from accel_tui.app import AccelApp
+
+
+def custom_keys(owner: Widget) -> Mapping[str, str]:
+    """The keys, as they are shown, of those actions of a widget's bindings that have others than their own."""
+    app = cast("AccelApp", owner.app)
+    found: dict[str, str] = {}
+    if not hasattr(app, "settings"):  # a widget alone, in a test
+        return found
+    for kind in type(owner).__mro__:
+        for binding in kind.__dict__.get("BINDINGS", ()):
+            if binding.id and (keys := app.settings.keys.get(binding.id)):
+                found.setdefault(binding.action, app.get_key_display(replace(binding, key=keys.partition(",")[0])))
+    return found

@@ -1,0 +1,280 @@
+"""One device in a line, in a cell, and in a second line: the pieces of the panel."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from textual.content import Content
+
+from accel_engine.devices.reading import Device, Reading
+from accel_tui.formatting import units
+from accel_tui.run.device_meter import Meter
+from accel_tui.widgets.chart.sparkline import sparkline
+
+IDS = 6
+"""Cells for the id of a device, but for those of other machines."""
+
+_MISSING = "—"
+_BAR = "━"
+_REST = "─"
+
+_HISTORY, _LONGEST_HISTORY = 24, 60
+"""Cells of past use: the fewest that nothing inessential may take, and the most."""
+
+_ESSENTIAL = ("utilization", "memory_used", "temperature", "power", "load")
+"""Readings whose reasons, when they are missing, are said in the line."""
+
+_INDENT = " " * 7
+
+_USUAL = ("power limit", "clocks set by an administrator")
+"""What keeps the clocks of a healthy GPU down, so that it is no warning."""
+
+
+def line(
+    device: Device, meter: Meter | None, width: int, names: int, *, ids: int = IDS, detailed: bool = False
+) -> Content:
+    """One device in a line of at most ``width`` cells.
+
+    Args:
+        device: The device.
+        meter: What was last read of it.
+        width: In cells; what does not fit is left out, the least telling first.
+        names: Cells for the device's name.
+        ids: Cells for its id.
+        detailed: Whether :func:`detail` says the rest.
+    """
+    head = Content.assemble(
+        (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
+    )
+    if meter is None:
+        return Content.assemble(head, "  ", ("reading…", "$text-muted"))
+    bar = 6 if width < 100 else 12 if width < 160 else 20
+    said = Content("").join(
+        [head, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
+    )
+    words = [text for text in (_slowed(meter, width), _reasons(meter)) if text]
+    room = width - said.cell_length - sum(text.cell_length + 2 for text in words)
+    for more in () if detailed else (_cores(meter, room - _HISTORY - 2), *_details(meter)):
+        if more and room - more.cell_length - 2 >= _HISTORY:
+            said = Content.assemble(said, "  ", more)
+            room -= more.cell_length + 2
+    for text in words:  # last, so that what is said of all devices stands in columns
+        said = Content.assemble(said, "  ", text)
+    past = min(room - 2, _LONGEST_HISTORY)
+    if past >= 6:  # at the right edge, so that those of all devices are below one another
+        said = Content.assemble(
+            said.pad_right(width - past - said.cell_length), (sparkline(meter.history, past), "$accent 70%")
+        )
+    return said.truncate(width, ellipsis=True)
+
+
+def cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
+    """One device in 38 cells: its use, memory, temperature and power."""
+    head = (f"{device.id:<{ids}}", "$accent")
+    if meter is None:
+        return Content.assemble(head, " ", ("reading…", "$text-muted"))
+    if _silent(meter):
+        return Content.assemble(head, " ", _reasons(meter))
+    warning = ("!", "$text-warning") if _slowed_words(meter, usual=False) else " "
+    temperature, power = (
+        _plain(meter, name, form) for name, form in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
+    )
+    return Content.assemble(head, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
+
+
+def small_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
+    """One device in 18 cells: its use and memory."""
+    head = (f"{device.id:<{ids - 1}}", "$accent")
+    if meter is None:
+        return Content.assemble(head, (" reading…", "$text-muted"))
+    if _silent(meter):
+        return Content.assemble(head, " ", _reasons(meter))
+    warning = ("!", "$text-warning") if _slowed_words(meter, usual=False) else " "
+    use = meter.reading("utilization")
+    return Content.assemble(head, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
+
+
+def smallest_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
+    """One device in 11 cells: its use."""
+    use = meter.reading("utilization") if meter else Reading(None)
+    return Content.assemble((f"{device.id:<{ids}}", "$accent"), *_block(use))
+
+
+CELLS: tuple[tuple[int, Callable[[Device, Meter | None, int], Content]], ...] = (
+    (38, cell),
+    (18, small_cell),
+    (11, smallest_cell),
+)
+"""Ways to tell a device in a cell: its width with an id of :data:`IDS` cells, and what makes it; the fullest first."""
+
+
+def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> Content:
+    """A worker's devices in a cell: a block for the use of each, and in all their use and memory."""
+    loads = [meter.reading("utilization").value if meter else None for meter in meters]
+    known = [load for load in loads if load is not None]
+    mean = Reading(sum(known) / len(known), "%") if known else Reading(None)
+    said = Content.assemble((name, "$accent"), " ", (sparkline(loads, len(loads)), "$accent"), _percent(mean))
+    if not memory:
+        return said
+    used = [meter.reading("memory_used").value if meter else None for meter in meters]
+    whole = units.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
+    return Content.assemble(said, f" {whole:>5}")
+
+
+def detail(meter: Meter | None, width: int) -> Content:
+    """What else is known of a device, in a line to stand below its first."""
+    if meter is None:
+        return Content("")
+    parts = _details(meter)
+    cores = _cores(meter, width - len(f"{_INDENT}cores ") - sum(part.cell_length + 3 for part in parts))
+    if cores:
+        parts.insert(0, cores)
+    return Content.assemble(_INDENT, Content("   ").join(parts)).truncate(width, ellipsis=True)
+
+
+def short_name(device: Device) -> str:
+    """A device's name, without its maker's where everybody knows that."""
+    return device.name.removeprefix("NVIDIA ")
+
+
+def _details(meter: Meter) -> list[Content]:
+    return _host_details(meter) if "load" in meter.sample.readings else _accelerator_details(meter)
+
+
+def _host_details(meter: Meter) -> list[Content]:
+    parts = []
+    if "engine_memory" in meter.sample.readings:
+        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", units.size)
+        parts.append(_labelled("engine", f"{cpu} {memory}"))
+    if meter.reading("swap_total").value:
+        used, total = (_plain(meter, name, "", units.size) for name in ("swap_used", "swap_total"))
+        parts.append(_labelled("swap", f"{used}/{total}"))
+    for label, names, arrows in (
+        ("disk", ("disk_read", "disk_written"), "rw"),
+        ("net", ("network_received", "network_sent"), "↓↑"),
+    ):
+        parts += _both(meter, label, names, arrows)
+    return parts
+
+
+def _accelerator_details(meter: Meter) -> list[Content]:
+    parts = []
+    if meter.reading("allocated").value is not None:
+        now, most = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
+        parts.append(_labelled("allocated", f"{now}, at most {most}"))
+    clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
+    if clocks[0] is not None:
+        said = "/".join(f"{clock:.0f}" for clock in clocks if clock is not None)
+        parts.append(_labelled("clocks", f"{said} MHz"))
+    generation, lanes = meter.reading("pcie_generation").value, meter.reading("pcie_width").value
+    if generation is not None and lanes is not None:
+        parts.append(_labelled("PCIe", f"{generation:.0f}x{lanes:.0f}"))
+    parts += _both(meter, "bus", ("pcie_received", "pcie_sent"), "↓↑")
+    fan = meter.reading("fan").value
+    if fan is not None:
+        parts.append(_labelled("fan", f"{fan:.0f}%"))
+    errors = [(name, meter.reading(f"ecc_{name}").value) for name in ("corrected", "uncorrected")]
+    if any(count for _, count in errors):
+        said = ", ".join(f"{count:.0f} {name}" for name, count in errors if count)
+        style = "$text-error" if errors[1][1] else ""
+        parts.append(Content.assemble(("ECC ", "$text-muted"), (said, style)))
+    for name in ("processes", "instances"):
+        for part in meter.reading(name).parts:
+            memory = "" if part.memory is None else f" {units.size(part.memory)}"
+            whole = "" if part.total is None else f"/{units.size(part.total)}"
+            parts.append(
+                Content.assemble(
+                    part.name, (f" {part.id}" if name == "processes" else "", "$text-muted"), memory + whole
+                )
+            )
+    return parts
+
+
+def _both(meter: Meter, label: str, names: tuple[str, str], marks: str) -> list[Content]:
+    """Two rates, if either is known."""
+    if all(meter.reading(name).value is None for name in names):
+        return []
+    rates = (f"{mark} {_plain(meter, name, '', units.size)}/s" for name, mark in zip(names, marks, strict=True))
+    return [_labelled(label, " ".join(rates))]
+
+
+def _labelled(label: str, value: str) -> Content:
+    return Content.assemble((f"{label} " if label else "", "$text-muted"), value)
+
+
+def _use(meter: Meter, cells: int) -> Content:
+    reading = meter.reading("utilization")
+    filled = 0 if reading.value is None else round(cells * min(max(reading.value, 0.0), 100.0) / 100)
+    return Content.assemble(
+        (_BAR * filled, "$accent"), (_REST * (cells - filled), "$foreground 15%"), f" {_percent(reading)}"
+    )
+
+
+def _block(use: Reading) -> tuple[tuple[str, str], str]:
+    return (sparkline((use.value,), 1), "$accent"), _percent(use)
+
+
+def _percent(reading: Reading) -> str:
+    return f"{f'{reading.value:.0f}%' if reading.value is not None else _MISSING:>4}"
+
+
+def _amounts(meter: Meter) -> str:
+    used, total = (_plain(meter, name, "", units.size) for name in ("memory_used", "memory_total"))
+    return f"{f'{used}/{total}':<11}"
+
+
+def _memory(meter: Meter) -> Content:
+    word = "HBM" if meter.sample.device.startswith("tpu:") else "mem"
+    return Content.assemble((f"{word} ", "$text-muted"), _amounts(meter))
+
+
+def _plain(meter: Meter, name: str, form: str, written: Callable[[float], str] | None = None) -> str:
+    value = meter.reading(name).value
+    if value is None:
+        return _MISSING
+    return written(value) if written else form.format(value)
+
+
+def _extras(meter: Meter, width: int) -> Iterable[Content]:
+    readings = meter.sample.readings
+    if "temperature" in readings:
+        yield Content(f"  {_plain(meter, 'temperature', '{:.0f}°C'):>4}")
+    if "power" in readings:
+        most = meter.reading("power_limit").value if width >= 100 else None
+        yield Content(f"  {_plain(meter, 'power', '{:.0f}'):>3}{'' if most is None else f'/{most:.0f}'}W")
+    if "load" in readings:
+        yield Content.assemble(("  load ", "$text-muted"), _plain(meter, "load", "{:.1f}"))
+
+
+def _slowed_words(meter: Meter, *, usual: bool = True) -> list[str]:
+    """What keeps a device's clocks down."""
+    return [part.name for part in meter.reading("throttling").parts if usual or part.name not in _USUAL]
+
+
+def _slowed(meter: Meter, width: int) -> Content:
+    words = _slowed_words(meter)
+    if not words:
+        return Content("")
+    grave = _slowed_words(meter, usual=False)
+    return Content.styled(
+        f"{'▼' if width < 100 else 'slowed:'} {', '.join(grave or words)}", "$text-warning" if grave else "$text-muted"
+    )
+
+
+def _silent(meter: Meter) -> bool:
+    return all(meter.reading(name).value is None for name in ("utilization", "memory_used"))
+
+
+def _reasons(meter: Meter) -> Content:
+    missing = (meter.sample.readings.get(name) for name in _ESSENTIAL)
+    reasons = dict.fromkeys(reading.reason for reading in missing if reading and reading.value is None)
+    return Content.styled("; ".join(reasons), "$text-disabled")
+
+
+def _cores(meter: Meter, room: int) -> Content:
+    """A block for each core; where there are more than there is room for, the busiest of some neighbours."""
+    loads = [reading.value for name, reading in meter.sample.readings.items() if name.startswith("core_")]
+    if not loads or room < min(len(loads), 8):
+        return Content("")
+    together = -(-len(loads) // room)
+    groups = (loads[first : first + together] for first in range(0, len(loads), together))
+    busiest = [max((load for load in group if load is not None), default=None) for group in groups]
+    return Content.assemble(("cores ", "$text-muted"), (sparkline(busiest, len(busiest)), "$accent 70%"))

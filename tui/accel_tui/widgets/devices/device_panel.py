@@ -1,0 +1,211 @@
+"""The machine's devices: what they are and how busy they are, in whatever room there is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.reactive import reactive
+from textual.renderables.text_opacity import TextOpacity
+from textual.strip import Strip
+from textual.style import Style as TextualStyle
+
+from accel_engine.devices.reading import Device, Inventory
+from accel_tui.formatting.names import CHIEF, COORDINATOR
+from accel_tui.run.device_meter import Meter
+from accel_tui.terminal.dirty_regions import DirtyRegionWidget
+from accel_tui.widgets.devices.device_lines import CELLS, IDS, detail, line, short_name, worker_cell
+from accel_tui.widgets.styled_text import Piece, changed, pieces_of
+
+_TALL = 34
+"""Rows of a terminal from which devices may have a second line each."""
+
+_GAP = 2
+
+
+class DevicePanel(DirtyRegionWidget):
+    """Lines of devices with meters, then one line for each kind that is not here.
+
+    With room to spare each device has a second line; where there is too little for a line each, those
+    that are no CPU stand side by side, and say less the more of them there are. A value that could not
+    be read is a dash; its reason stands at the end of the line, and in the tooltip. Of newer meters
+    only what differs is painted.
+    """
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    DevicePanel {
+        height: auto;
+        padding: 0 1;
+    }
+    """
+
+    inventory: reactive[Inventory | None] = reactive(None, layout=True)
+    meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
+
+    _lines: Sequence[Sequence[Piece]] = ()
+    _fits: object = None
+    """What the lines were made for, beside the meters."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many rows as are needed of those that the style sheet allows."""
+        limit = self.styles.max_height
+        most = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
+        return len(lines(self.inventory, {}, width, most, tall=viewport.height >= _TALL))
+
+    def watch_meters(self) -> None:
+        """Show what is new, and explain in the tooltip what could not be read."""
+        reasons = "\n".join(explanations(self.meters))
+        self.tooltip = Content(reasons) if reasons else None
+        before, fitted = self._lines, self._fits
+        self._make()
+        if self._fits != fitted:
+            self.refresh()
+            return
+        spans = (changed(old, new) for old, new in zip_longest(before, self._lines, fillvalue=()))
+        if regions := [Region(a, row, b - a, 1) for row, (a, b) in enumerate(spans) if a < b]:
+            self.refresh(*regions)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines that are asked for, within the padding."""
+        if self._fits != self._room():
+            self._make()
+        return [self._line(y - self.gutter.top).crop(crop.x, crop.right) for y in crop.line_range]
+
+    def look(self, name: str) -> Style:
+        """What a style of the words is here."""
+        style = (self.visual_style + TextualStyle.parse(name)).rich_style
+        app, opacity = self.app, self.styles.text_opacity  # as Textual has it where it paints the text of a widget
+        faded = TextOpacity.process_segments([Segment(" ", style)], opacity, app.ansi_theme, app.native_ansi_color)
+        return next(iter(faded)).style or style
+
+    def _room(self) -> tuple[Inventory | None, Size, bool]:
+        return self.inventory, self.size, self.app.size.height >= _TALL
+
+    def _make(self) -> None:
+        """Put the meters into words, as wide and as high as the widget."""
+        self._fits = inventory, (width, height), tall = self._room()
+        self._lines = [pieces_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
+
+    def _line(self, row: int) -> Strip:
+        pieces = self._lines[row] if 0 <= row < len(self._lines) else ()
+        blank = self.pen("")
+        words = [Segment(" " * self.gutter.left, blank), *(Segment(text, self.pen(name)) for text, name in pieces)]
+        return Strip(words).adjust_cell_length(self.outer_size.width, blank)
+
+
+def explanations(meters: Mapping[str, Meter]) -> list[str]:
+    """Why values are missing, once for all devices that have the same reason."""
+    devices: dict[tuple[str, str], list[str]] = {}
+    for device, meter in meters.items():
+        for name, reading in meter.sample.readings.items():
+            if reading.value is None:
+                devices.setdefault((name.replace("_", " "), reading.reason), []).append(device)
+    return [f"{', '.join(ids)} {name}: {reason}" for (name, reason), ids in devices.items()]
+
+
+def lines(
+    inventory: Inventory | None, meters: Mapping[str, Meter], width: int, height: int = 1000, *, tall: bool = False
+) -> list[Content]:
+    """The panel's text.
+
+    Args:
+        inventory: The devices; ``None`` while they are being looked for.
+        meters: By device id; a device without one has not been read yet.
+        width: In cells.
+        height: The most lines there may be.
+        tall: Whether devices may have two lines.
+    """
+    if inventory is None:
+        return [Content.styled("looking for devices…", "$text-muted")]
+    absences = _absences(inventory, width)
+    devices = inventory.devices
+    names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
+    ids = max((IDS, *(len(device.id) for device in devices)))
+    if tall and 2 * len(devices) + len(absences) <= height:
+        return [row for device in devices for row in _two(device, meters.get(device.id), width, names, ids)] + absences
+    if len(devices) <= height:
+        rows = [line(device, meters.get(device.id), width, names, ids=ids) for device in devices]
+        return (rows + absences)[:height]
+    if any(_worker(device) for device in devices):
+        return (list(_of_workers(devices, meters, width, height, ids)) + absences)[:height]
+    hosts = [device for device in devices if device.kind == "cpu"][: height - 1]
+    rows = [line(device, meters.get(device.id), width, names) for device in hosts]
+    others = [device for device in devices if device.kind != "cpu"]
+    return (rows + list(_side_by_side(others, meters, width, height - len(rows))) + absences)[:height]
+
+
+def _two(device: Device, meter: Meter | None, width: int, names: int, ids: int) -> tuple[Content, Content]:
+    return line(device, meter, width, names, ids=ids, detailed=True), detail(meter, width)
+
+
+def _absences(inventory: Inventory, width: int) -> list[Content]:
+    said = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.absences]
+    together = "   ".join(said)
+    texts = [together] if len(together) <= width else said
+    return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in texts if text]
+
+
+def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
+    """Devices in columns, told as fully as there is room for; how many there is no room for is said."""
+    return _packed(_forms(devices, meters, IDS), width, height)
+
+
+def _of_workers(
+    devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int, ids: int
+) -> Iterator[Content]:
+    """Devices of several machines in columns; where there are too many of them, a cell for each machine."""
+    groups: dict[str, list[Device]] = {}
+    for device in devices:
+        groups.setdefault(_worker(device), []).append(device)
+    chief = COORDINATOR if CHIEF in groups else CHIEF
+    busy = {
+        worker or chief: [device for device in its if device.kind != "cpu"] or its for worker, its in groups.items()
+    }
+    most, name = max(len(its) for its in busy.values()), max(len(worker) for worker in busy)
+
+    def told(worker: str, *, memory: bool) -> Content:
+        return worker_cell(f"{worker:<{name}}", [meters.get(device.id) for device in busy[worker]], memory=memory)
+
+    by_worker: list[_Form] = [
+        (name + 1 + most + 4 + 6 * memory, [partial(told, worker, memory=memory) for worker in busy])
+        for memory in (True, False)
+    ]
+    return _packed([*_forms(devices, meters, ids), *by_worker], width, height)
+
+
+def _worker(device: Device) -> str:
+    """The worker that a device of another machine is named after."""
+    return device.id.rpartition(" ")[0]
+
+
+_Form = tuple[int, Sequence[Callable[[], Content]]]
+"""A way to tell all devices: the width of a cell, and what makes each."""
+
+
+def _forms(devices: Sequence[Device], meters: Mapping[str, Meter], ids: int) -> list[_Form]:
+    return [
+        (cells + ids - IDS, [partial(make, device, meters.get(device.id), ids) for device in devices])
+        for cells, make in CELLS
+    ]
+
+
+def _packed(forms: Sequence[_Form], width: int, height: int) -> Iterator[Content]:
+    """Cells in columns: of the first form that fits, or as many of the last as there is room for."""
+    height = max(height, 1)
+    cells, makers = next((form for form in forms if _columns(width, form[0]) * height >= len(form[1])), forms[-1])
+    columns = _columns(width, cells)
+    shown = makers[: columns * height]
+    left = len(makers) - len(shown)
+    made = [make().truncate(cells, ellipsis=True, pad=True) for make in shown]
+    if left:
+        made[-1] = Content.styled(f"{left + 1} more", "$text-warning")
+    for first in range(0, len(made), columns):
+        yield Content(" " * _GAP).join(made[first : first + columns]).truncate(width)
+
+
+def _columns(width: int, cells: int) -> int:
+    return max(1, (width + _GAP) // (cells + _GAP))

@@ -1,0 +1,25 @@
+"""The pairs of classes that a model confuses most."""
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.run.diagnostics import EvaluationReport
+
+
+def pair_name(examined: EvaluationReport, pair: tuple[int, int, int, float]) -> str:
+    """Which class is taken for which."""
+    return f"{examined.names[pair[0]]} as {examined.names[pair[1]]}"
+
+
+def confused(examined: EvaluationReport, most: int = 1) -> list[tuple[int, int, int, float]]:
+    """The pairs that are confused most: a class, what it is taken for, how often, and that as a share of the class."""
+    if examined.counts is None or most < 1:
+        return []
+    wrong: npt.NDArray[np.int64] = examined.counts.copy()
+    np.fill_diagonal(wrong, 0)
+    totals = examined.counts.sum(axis=1)
+    rows, columns = np.nonzero(wrong)
+    found = wrong[rows, columns]
+    share = found / totals[rows]
+    best = np.lexsort((columns, rows, -share, -found))[:most]
+    return [(int(rows[i]), int(columns[i]), int(found[i]), float(share[i])) for i in best]

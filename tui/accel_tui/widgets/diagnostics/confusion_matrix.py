@@ -1,0 +1,263 @@
+"""Which classes a model takes for which, as a map of shades, and the pairs that it confuses most as a list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from accel_engine.run.diagnostics import EvaluationReport
+from accel_tui.appearance import colour_scales
+from accel_tui.formatting import figures, units
+from accel_tui.widgets.diagnostics.confused_pairs import confused, pair_name
+from accel_tui.widgets.diagnostics.confusion_layout import HEAT_WIDTH, LIST_WIDTH, ConfusionLayout, layout_for
+from accel_tui.widgets.text_page import TextPage, fitted
+
+_ROOM_FOR_BOTH = 76
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    """What cells are painted with, which takes long to ask for each."""
+
+    plain: Style
+    coloured: bool
+    ground: colour_scales.Colour
+    dark: bool
+
+
+class ConfusionMatrix(TextPage):
+    """The map, with a cursor that tells of one cell in words, and the list where there is room beside it."""
+
+    BINDING_GROUP_TITLE = "Confusion"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Go to another class that examples are of"),
+        Binding(
+            "down", "go(1, 0)", show=False, id="confusion.down", tooltip="Go to the next class that examples are of"
+        ),
+        Binding(
+            "left", "go(0, -1)", show=False, id="confusion.left", tooltip="Go to another class that the model says"
+        ),
+        Binding(
+            "right", "go(0, 1)", show=False, id="confusion.right", tooltip="Go to the next class that the model says"
+        ),
+        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Go ten classes up"),
+        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Go ten classes down"),
+        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Go ten classes left"),
+        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Go ten classes right"),
+        Binding("percent_sign", "shares", "Shares", id="confusion.shares", tooltip="Show shares of the row, or counts"),
+        Binding(
+            "f", "list", "List", id="confusion.list", tooltip="Let the most confused pairs fill the screen, or the map"
+        ),
+    ]
+
+    examined: reactive[EvaluationReport | None] = reactive(None, repaint=False)
+    """What the last validation found."""
+
+    step: reactive[int] = reactive(0, repaint=False)
+    """After which step."""
+
+    place: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """The cell of the cursor: the class that examples are of, and the one that the model says."""
+
+    shares: reactive[bool] = reactive(False, repaint=False)
+    """Whether cells show shares of their row."""
+
+    alone: reactive[bool] = reactive(False, repaint=False)
+    """Whether there is only the list."""
+
+    _first = (0, 0)  # the row and the column that are shown first
+    _layout_shown: ConfusionLayout | None = None
+
+    def watch_examined(self, before: EvaluationReport | None, examined: EvaluationReport | None) -> None:
+        """Go to what is confused most, unless somebody is looking at these classes already."""
+        if examined is not None and (before is None or before.names != examined.names):
+            pairs = confused(examined)
+            self.place = pairs[0][:2] if pairs else (0, 0)
+        self.again()
+
+    def watch_place(self) -> None:
+        """Show the cursor."""
+        self.again()
+
+    def watch_shares(self) -> None:
+        """Show other numbers."""
+        self.again()
+
+    def watch_alone(self) -> None:
+        """Show the list, or the map."""
+        self.again()
+
+    def action_go(self, down: int, right: int) -> None:
+        """Move the cursor."""
+        if (examined := self.examined) and examined.counts is not None:
+            last = max(len(examined.counts) - 1, 0)
+            row, column = self.place
+            self.place = min(max(row + down, 0), last), min(max(column + right, 0), last)
+
+    def action_shares(self) -> None:
+        """Show shares, or counts."""
+        self.shares = not self.shares
+
+    def action_list(self) -> None:
+        """Show the list alone, or the map."""
+        self.alone = not self.alone
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Go on."""
+        self.action_go(*((0, 3) if event.shift else (3, 0)))
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Go back."""
+        self.action_go(*((0, -3) if event.shift else (-3, 0)))
+
+    def on_click(self, event: Click) -> None:
+        """Go to a cell."""
+        found = self._layout_shown
+        if (
+            found
+            and not self.alone
+            and event.y >= 2
+            and found.name <= event.x < found.name + found.cell * found.columns
+        ):
+            row, column = (event.y - 2) // found.lines, (event.x - found.name) // found.cell
+            if row < found.rows:
+                self.place = self._first[0] + row, self._first[1] + column
+
+    def page(self, width: int, height: int) -> Iterator[Strip]:
+        """A line of words, the heads of columns, rows, and what the cursor is at."""
+        examined = self.examined
+        if examined is None or examined.counts is None or not examined.counts.size or height < 4:
+            return
+        counts = examined.counts
+        right = int(np.trace(counts))
+        words = (
+            f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
+            f"after step {self.step:,}"
+        )
+        yield self.line((words, "title"), ("   rows: true, columns: predicted", "faint"))
+        if self.alone:
+            yield from self._list(examined, width, height - 1)
+            return
+        number = 4 if self.shares else len(figures.compact(int(counts.max())))
+        shown = layout_for(examined.names, number, width, height - 3)
+        if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a part of the map is no overview
+            shown = layout_for(examined.names, number, width - LIST_WIDTH - 3, height - 3)
+        self._layout_shown = shown
+        rows, columns = self._visible(shown)
+        paint = _Paint(self.rich_style, self.has_colours, self.ground, self.is_dark)
+        beside = list(self._list(examined, width - shown.width - 3, height - 2))
+        if width - shown.width - 3 < LIST_WIDTH:
+            beside = []
+        lines = [
+            self._heads(examined, shown, columns),
+            *(line for row in rows for line in self._row(examined, shown, row, columns, paint)),
+        ]
+        for index in range(height - 2):
+            line = lines[index] if index < len(lines) else Strip.blank(0)
+            if index < len(beside):
+                line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), beside[index]])
+            yield line
+        yield self._words(examined, shown)
+
+    def _visible(self, shown: ConfusionLayout) -> tuple[range, range]:
+        """The rows and columns on screen, which the cursor is among."""
+        first = []
+        for at, before, room in zip(self.place, self._first, (shown.rows, shown.columns), strict=True):
+            last = max(len(self.examined.names) - room, 0) if self.examined else 0
+            first.append(min(max(before, at - room + 1), at, last))
+        self._first = (first[0], first[1])
+        return range(first[0], first[0] + shown.rows), range(first[1], first[1] + shown.columns)
+
+    def _heads(self, examined: EvaluationReport, shown: ConfusionLayout, columns: range) -> Strip:
+        if shown.cell == HEAT_WIDTH:
+            name = fitted(examined.names[self.place[1]], shown.cell * shown.columns)
+            return self.line((" " * shown.name, ""), (name, "faint"), (" right", "faint"))
+        heads = [shown.placed(fitted(examined.names[column], shown.cell - 1).rstrip()) for column in columns]
+        pieces = [
+            (head, "head" if column == self.place[1] else "faint") for head, column in zip(heads, columns, strict=True)
+        ]
+        return self.line((" " * shown.name, ""), *pieces, (" right", "faint"))
+
+    def _row(
+        self, examined: EvaluationReport, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
+    ) -> list[Strip]:
+        """The lines of a class, of which the middle one has the words."""
+        assert examined.counts is not None  # noqa: S101 (there is no page else)
+        counts = examined.counts[row]
+        total = int(counts.sum())
+        name = f"{fitted(examined.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
+        here = counts[columns.start : columns.stop].tolist()
+        head = Segment(name, self.styled("head" if row == self.place[0] else "faint"))
+        cells = [
+            self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
+        ]
+        share = f"{counts[row] / total:>5.0%} " if total else "    - "
+        words = Strip([head, *cells, Segment(share, self.styled("faint"))])
+        if shown.lines == 1:
+            return [words]
+        ground = [Segment(" " * shown.cell, cell.style) for cell in cells]
+        around = Strip(
+            [Segment(" " * shown.name, self.rich_style), *ground, Segment(" " * len(share), self.rich_style)]
+        )
+        above = (shown.lines - 1) // 2
+        return [*[around] * above, words, *[around] * (shown.lines - 1 - above)]
+
+    def _cell(self, count: int, total: int, shown: ConfusionLayout, place: tuple[int, int], paint: "_Paint") -> Segment:
+        share = count / total if total else 0.0
+        text = ""
+        if shown.cell > HEAT_WIDTH:
+            text = "" if not count else f"{share:.0%}" if self.shares else figures.compact(count)
+        elif not paint.coloured:
+            text = colour_scales.shade(share) * HEAT_WIDTH
+        if place == self.place and not text.strip():
+            text = "[]"
+        text = shown.placed(text)
+        right = place[0] == place[1]
+        here = place == self.place
+        if not paint.coloured:
+            return Segment(text, paint.plain + Style(bold=right, reverse=here))
+        return Segment(text, _style(round(share, 2) or share, paint, right=right, here=here))
+
+    def _words(self, examined: EvaluationReport, shown: ConfusionLayout) -> Strip:
+        assert examined.counts is not None  # noqa: S101 (there is no page else)
+        row, column = self.place
+        count, total = int(examined.counts[row, column]), int(examined.counts[row].sum())
+        said = f"{examined.names[row]} taken for {examined.names[column]}: {count:,} of {total:,}"
+        share = f" ({units.percent(count / total)})" if count else ""
+        classes = len(examined.names)
+        part = ""
+        if shown.rows < classes or shown.columns < classes:
+            rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
+            columns = f"{self._first[1] + 1}-{self._first[1] + shown.columns}"
+            part = f"   rows {rows}, columns {columns} of {classes:,}"
+        return self.line((said + share, "right" if row == column else "wrong"), (part, "faint"))
+
+    def _list(self, examined: EvaluationReport, width: int, height: int) -> Iterator[Strip]:
+        pairs = confused(examined, height - 1)
+        yield self.line(("Most confused" if pairs else "Nothing is confused", "head"))
+        if not pairs:
+            return
+        longest = max(len(pair_name(examined, pair)) for pair in pairs)
+        room = max(min(longest, width - 14), 8)
+        for pair in pairs:
+            name = fitted(pair_name(examined, pair), room)
+            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{units.percent(pair[3]):>6}", "faint"))
+
+
+@lru_cache(1 << 12)
+def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
+    colour = colour_scales.tone(
+        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.ground, dark=paint.dark
+    )
+    if here:
+        colour = colour_scales.ink(paint.ground)
+    return Style(color=RichColor.from_rgb(*colour_scales.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)

@@ -1,0 +1,89 @@
+"""The lines of a list of runs: which columns there is room for, where they are, and their text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+
+from accel_engine.text import printable_line
+from accel_tui.runs.columns import Column, SortOrder, fitting
+
+GAP = 2
+"""Cells between two columns."""
+
+_WIDEST_ID = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RunsLayout:
+    """The columns of a list.
+
+    Attributes:
+        columns: Those that there is room for.
+        room: Cells of a line.
+        lead: Cells before the first column.
+    """
+
+    columns: tuple[Column, ...] = ()
+    room: int = 0
+    lead: int = 1
+
+    @classmethod
+    def fitting(cls, room: int, lead: int) -> "RunsLayout":
+        """As many columns as there is room for."""
+        return cls(fitting(room - lead + GAP - 1, GAP), room, lead)
+
+    def width(self, column: Column) -> int:
+        """A column's width: the id says what a run is, so that it gets what the other columns leave."""
+        if column.title != "run":
+            return column.width
+        spare = self.room - self.lead + GAP - 1 - sum(other.width + GAP for other in self.columns)
+        return column.width + max(0, min(spare, _WIDEST_ID - column.width))
+
+    def column_at(self, x: int) -> Column | None:
+        """The column that a cell of a line is in."""
+        end = self.lead
+        for column in self.columns:
+            end += self.width(column) + GAP
+            if x < end:
+                return column if x >= self.lead else None
+        return None
+
+    def header(self, order: SortOrder, style: Callable[[str], Style]) -> list[Segment]:
+        """The titles of the columns, and which way the list is put in order by one of them."""
+        plain = style("header")
+        segments = [Segment(" " * self.lead, plain)]
+        for column in self.columns:
+            at = column.title == order.column
+            arrow = ("▼" if order.falling else "▲") if at else " "
+            look, width = style("order") if at else plain, self.width(column)
+            # The arrow stands in the gap, so that the longest title has its place beside it.
+            if column.right:
+                segments[-1] = Segment(segments[-1].text[:-1], plain)
+                segments.append(Segment(cell(arrow + column.title, width + 1, right=True), look))
+                segments.append(Segment(" " * GAP, plain))
+            else:
+                segments.append(Segment((column.title + arrow).ljust(width + 1), look))
+                segments.append(Segment(" " * (GAP - 1), plain))
+        return segments
+
+    def line(self, texts: Sequence[str], plain: Style, mark: Style, status: Style) -> list[Segment]:
+        """A run: its mark and a text for each column, the status in its own colour."""
+        lead, *cells = texts
+        segments = [Segment(f" {lead} "[-self.lead :], plain + mark)]
+        for column, text in zip(self.columns, cells, strict=True):
+            look = plain + status if column.title == "status" else plain
+            segments.append(Segment(cell(text, self.width(column), right=column.right), look))
+            segments.append(Segment(" " * GAP, plain))
+        return segments
+
+
+def cell(text: str, width: int, *, right: bool) -> str:
+    """The text in so many cells; where it is too long, its beginning and an ellipsis."""
+    text = printable_line(text)
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "…"
+    space = " " * (width - cell_len(text))
+    return space + text if right else text + space

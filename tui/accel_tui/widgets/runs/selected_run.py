@@ -1,0 +1,61 @@
+"""What there is to say of one run of a list, below it."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+from accel_engine.run import RunInfo, RunSummary, Status
+from accel_engine.text import printable, printable_fields
+
+
+class SelectedRun(Static):
+    """A run in a few lines: what it is and what people noted, what became of it, how to train it again, where it is."""
+
+    DEFAULT_CSS = """
+    SelectedRun {
+        height: auto;
+        min-height: 4;
+        max-height: 6;
+        padding: 0 1;
+        border-top: solid $border;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+
+    def tell(self, run: RunSummary | None) -> None:
+        """Tell of this run."""
+        self.update(_detail(printable_fields(run)))
+
+
+def _detail(run: RunSummary | None) -> Content:
+    if run is None:
+        return Content("")
+    where = Content.styled(printable(str(run.directory)), "$text-disabled")
+    if run.info is None:
+        return Content("\n").join([Content.styled(run.problem, "$text-warning"), where])
+    info, plan = run.info, run.info.plan
+    lines = [
+        Content.assemble(
+            (info.title, "bold"),
+            (f"  {run.membership}" if run.membership else "", "$text-warning"),
+            (f"  on {info.host}", "$text-muted"),
+            ("".join(f"  #{tag}" for tag in info.labels.tags), "$accent"),
+            (f"  {info.labels.note}" if info.labels.note else "", ""),
+        )
+    ]
+    if info.status is Status.LOST:
+        lines.append(Content.styled(_lost(info), "$text-error"))
+    elif run.reason:
+        lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))
+    again = ("$ " + plan.command(), "") if plan else ("its plan cannot be read on this machine", "$text-warning")
+    if info.script:
+        again = (f"$ {info.script}", "")
+    return Content("\n").join([*lines, Content.assemble(again), where])
+
+
+def _lost(info: RunInfo) -> str:
+    if info.script:
+        return "Lost: its script ended without a word, and alone knows how to go on: start that again."
+    onwards = " R goes on from its last checkpoint." if info.plan else ""
+    return f"Lost: its process ended without a word.{onwards}"
