@@ -31,7 +31,7 @@ def chief() -> Iterator[FakeEngine]:
 def test_a_run_that_is_trained_alone_is_not_looked_through_for_workers(
     monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
-    monkeypatch.setattr(WorkerFollower, "look", lambda _: pytest.fail("it looked"))
+    monkeypatch.setattr(WorkerFollower, "poll", lambda _: pytest.fail("it looked"))
     engine = FakeEngine()
     engine.begin().build().train(10)
     with following(engine.directory) as watched:

@@ -128,7 +128,7 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
 async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
         await pilot.press("q")
-        await shows(pilot, "What now?")
+        await shows(pilot, "Leave it?")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "staying")
 
@@ -273,7 +273,7 @@ class StubQuestion:
         tell(256, 1000)
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
-                raise RunError("the engine ended without a word")
+                raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
             writer.keep(examined(), 300)
         return {"step": 300}

@@ -173,7 +173,7 @@ async def test_what_is_not_painted_at_once_is_painted_at_the_same_place(engine: 
         await until(pilot, app.is_whole, "the first frames")
         line = app.screen.query_one(PhaseLine)
         line.set_state(replace(line.state, info=None))
-        await until(pilot, lambda: " opening …" in "\n".join(_text(app.seen).values()), "the words in its place")
+        await until(pilot, lambda: " opening…" in "\n".join(_text(app.seen).values()), "the words in its place")
 
 
 async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: FakeEngine) -> None:

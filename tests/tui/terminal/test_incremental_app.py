@@ -177,7 +177,7 @@ async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
 async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
     updates: list[object] = []
     monkeypatch.setattr(App, "_display", lambda self, screen, update: updates.append(update))
-    monkeypatch.setattr(incremental_app, "UNDERSTOOD", False)
+    monkeypatch.setattr(incremental_app, "TEXTUAL_SUPPORTED", False)
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
     assert any(isinstance(update, Update) for update in updates)

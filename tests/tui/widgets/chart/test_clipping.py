@@ -80,7 +80,6 @@ def test_what_is_hidden_is_told_in_many_words_and_in_few() -> None:
     assert describe_hidden((one,), Axis(0, 1024), Axis(0, 12.4), clipped=True) == [
         "3 of 1,024 steps hidden above 12.4",
         "3 steps hidden above 12.4",
-        "3 hidden above 12.4",
         "3 steps hidden",
         "3 hidden",
     ]

@@ -243,7 +243,7 @@ def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
     assert "".join(lines(frame)[1:]).count("●") == 9
 
 
-@pytest.mark.parametrize("lens", [ChartOptions(), ChartOptions(clip=True)])
+@pytest.mark.parametrize("options", [ChartOptions(), ChartOptions(clip=True)])
 @pytest.mark.parametrize("seed", range(30))
 def test_nothing_is_drawn_where_nothing_was_measured(options: ChartOptions, seed: int) -> None:
     """Every dot is of a value, or between two neighbours; and every value that is not hidden has its dot."""

@@ -110,13 +110,13 @@ async def test_everything_that_keys_do_the_mouse_does(log: Path) -> None:
         await pilot.press(*"low", "enter")
         await shows(pilot, "/ low 1/1")
         await pilot.click("#log-filter")
-        await shows(pilot, "only lines with:")
+        await shows(pilot, "filter:")
 
 
 async def test_of_a_long_log_the_end_is_read_and_older_lines_as_one_goes_up_within_bounds(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_tail, "REACH", 1000)
+    monkeypatch.setattr(log_tail, "MAX_BYTES", 1000)
     monkeypatch.setattr(log_lines, "MOST", 200)
     write(log, *(f"line {number:06}" for number in range(1000)))
     async with opened(log) as (pilot, view):

@@ -18,12 +18,15 @@ from accel_tui.widgets.styled_text import plain
 
 def test_training_and_validation_stand_apart() -> None:
     metrics = {"loss": 0.0313, "accuracy": 0.9911, "validation_loss": 0.052, "validation_accuracy": 0.9861}
-    assert results(metrics) == "loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861"
+    assert (
+        results(metrics)
+        == "Mean of the last epoch: loss 0.0313, accuracy 0.9911; validation: loss 0.0520, accuracy 0.9861"
+    )
 
 
 def test_either_may_be_missing() -> None:
-    assert results({"loss": 1.0}) == "loss 1.0000"
-    assert results({"validation_loss": 1.0}) == "validation loss 1.0000"
+    assert results({"loss": 1.0}) == "Mean of the last epoch: loss 1.0000"
+    assert results({"validation_loss": 1.0}) == "Validation: loss 1.0000"
     assert results({}) == ""
     assert results({"validation_f1_score": 1.0, "gradient_norm": 2.0}) == (
         "gradient norm 2.0000; validation f1 score 1.0000"
@@ -72,5 +75,5 @@ def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None,
     sample = Sample(9.0, "cpu:0", {"memory_used": memory, "memory_total": Reading(16.0 * 2**30, "B")})
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.LOST)
     said = RunOutcome().build(RunState(info=info, step=7, meters=record({}, [sample]))).plain
-    assert said.startswith("Lost: the training process ended without a word, at step 7\n")
-    assert ("The machine's memory was 97% full at its last reading" in said) is told
+    assert said.startswith("Lost: the training process exited unexpectedly at step 7\n")
+    assert ("The machine's memory was 97% full at the last reading" in said) is told

@@ -124,8 +124,8 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
         return ""
     if tried is None:
         return "on" if built.xla else "off"
-    slower, faster = sorted((tried.plain, tried.compiled))
-    return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} vs {figures.compact(slower)} steps/s"
+    slower, faster = (figures.compact(rate) for rate in sorted((tried.plain, tried.compiled)))
+    return f"on: {faster} steps/s, {slower} without" if tried.xla else f"off: {faster} steps/s, {slower} with XLA"
 
 
 def _micro_batches(state: RunState) -> str:
@@ -133,7 +133,11 @@ def _micro_batches(state: RunState) -> str:
     if tried := state.micro_batches:
         whole, split = (figures.compact(rate) for rate in (tried.whole, tried.split))
         taken = tried.micro_batches > 1
-        return f"{tried.tried}: {split} vs {whole} steps/s" if taken else f"off: {whole} vs {split} steps/s"
+        return (
+            f"{tried.tried}: {split} steps/s, {whole} without"
+            if taken
+            else f"off: {whole} steps/s, {split} with {tried.tried}"
+        )
     asked = state.info.values.get("micro_batches") if state.info else None
     return str(asked or "")
 
