@@ -73,14 +73,14 @@ class ClusterSpec:
         return self.coordinated and not self.chief
 
     @property
-    def parts(self) -> tuple[Self, ...]:
+    def processes(self) -> tuple[Self, ...]:
         """The cluster as each of its processes sees it, the chief first."""
         workers = [replace(self, role="worker", index=index) for index in range(len(self.workers))]
         servers = [replace(self, role="ps", index=index) for index in range(len(self.servers))]
         return (*[replace(self, role="chief", index=0)] * bool(self.coordinator), *workers, *servers)
 
     @property
-    def place(self) -> str:
+    def run_name(self) -> str:
         """What the directory of its part is called within the chief's run."""
         return f"ps{self.index}" if self.role == "ps" else str(self.index)
 

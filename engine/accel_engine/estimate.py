@@ -87,16 +87,16 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
     )
 
 
-def tpu_advice(schedule: StepCounts, examples: int) -> str:
+def tpu_advice(counts: StepCounts, examples: int) -> str:
     """Say which batch would serve a TPU better; nothing when it is a good one.
 
     Its cores work on 8 examples at a time and fill up a batch that is no multiple of it; 128 fill its matrix units.
 
     Args:
-        schedule: How the data becomes steps.
+        counts: How the data becomes steps.
         examples: Number of training examples, which a batch cannot exceed.
     """
-    share, replicas = schedule.per_replica_batch, schedule.replicas
+    share, replicas = counts.per_replica_batch, counts.replicas
     best = f"{TPU_BATCH * replicas}, {TPU_BATCH} a core, is best" if TPU_BATCH * replicas <= examples else ""
     if share % TPU_STRIDE:
         whole = -(-share // TPU_STRIDE) * TPU_STRIDE * replicas

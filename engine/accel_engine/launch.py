@@ -97,7 +97,7 @@ class WarmEngine:
         self.problem = ""
         self.versions: dict[str, str] = {}
         self._replies: dict[int, dict[str, Any]] = {}
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._sending = threading.Lock()
         self._number = 0
         self._log = tempfile.NamedTemporaryFile(prefix="accel-tui-engine-", suffix=".log")  # noqa: SIM115
@@ -111,22 +111,22 @@ class WarmEngine:
 
     def wait_ready(self, timeout: float | None = None) -> bool:
         """Wait until TensorFlow is imported; tell whether it is."""
-        with self._news:
-            self._news.wait_for(lambda: self.state is not EngineState.IMPORTING, timeout)
+        with self._changed:
+            self._changed.wait_for(lambda: self.state is not EngineState.IMPORTING, timeout)
         return self.state is EngineState.READY
 
     def describe(self, plan: Plan, timeout: float = 60.0) -> Description:
         """Build the plan's model, without values, and say how large it is. Blocks; call it from a thread."""
-        with self._news:
+        with self._changed:
             self._number += 1
             number = self._number
         try:
             self._send({"describe": plan.to_mapping(), "number": number})
         except OSError:
             return Description(problem=self.problem or "the engine has ended")
-        with self._news:
+        with self._changed:
             # Once it has a run it answers no more.
-            self._news.wait_for(lambda: number in self._replies or self.state not in USABLE, timeout)
+            self._changed.wait_for(lambda: number in self._replies or self.state not in USABLE, timeout)
             reply = self._replies.pop(number, None)
         if reply is None:
             return Description(problem=self.problem or "the engine did not answer")
@@ -175,16 +175,16 @@ class WarmEngine:
                 if self.state is EngineState.IMPORTING:  # it may have been handed a run meanwhile
                     self._set(EngineState.READY)
             else:
-                with self._news:
+                with self._changed:
                     self._replies[reply.pop("number")] = reply
-                    self._news.notify_all()
+                    self._changed.notify_all()
         self._process.stdout.close()
         if self.state is not EngineState.HANDED_OVER:
-            self.problem = self._last_words()
+            self.problem = self._exit_message()
             self._set(EngineState.FAILED)
         self._process.wait()
 
-    def _last_words(self) -> str:
+    def _exit_message(self) -> str:
         with contextlib.suppress(OSError, ValueError):
             lines = Path(self._log.name).read_text(errors="replace").strip().splitlines()
             if lines:
@@ -192,9 +192,9 @@ class WarmEngine:
         return "the engine ended without a word"
 
     def _set(self, state: EngineState) -> None:
-        with self._news:
+        with self._changed:
             self.state = state
-            self._news.notify_all()
+            self._changed.notify_all()
         self._on_change()
 
 

@@ -25,7 +25,7 @@ class ModelQuery:
     Args:
         work: The process's option for it.
         directory: The run's.
-        request: What it is told, of plain values.
+        request: What it is reply, of plain values.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -71,13 +71,13 @@ class ModelQuery:
             process.stdin.write(self._request)
             process.stdin.close()
         for line in process.stdout:
-            told: dict[str, Any] = json.loads(line)
-            if "done" in told:
-                on_progress(told["done"], told["of"])
-            elif problem := told.get("problem"):
+            reply: dict[str, Any] = json.loads(line)
+            if "done" in reply:
+                on_progress(reply["done"], reply["of"])
+            elif problem := reply.get("problem"):
                 raise RunError(problem)
             else:
-                return told
+                return reply
         self._log.seek(0)
         words = self._log.read().strip().splitlines()
         raise RunError(f"the engine ended: {words[-1].strip()}" if words else "the engine ended without a word")

@@ -28,7 +28,7 @@ class Prediction:
         image: Its file.
         choices: The likeliest classes, the likeliest first; none where there is a problem.
         notes: What was done to the image so that the model can take it.
-        problem: Why it cannot be told.
+        problem: Why it cannot be answer.
     """
 
     image: str
@@ -50,30 +50,30 @@ class Predictions:
     images: tuple[Prediction, ...]
 
 
-def predict(directory: Path, images: Sequence[Path], most: int) -> Predictions:
+def predict(directory: Path, images: Sequence[Path], top: int) -> Predictions:
     """Ask the model of a run's last checkpoint. Takes as long as TensorFlow takes to import, and more.
 
     Args:
         directory: The run's.
         images: Files.
-        most: How many classes to tell of each.
+        top: How many classes to tell of each.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run's model cannot be asked; why.
     """
-    request = {"images": [str(path.absolute()) for path in images], "most": most}
-    with ModelQuery("--predict", directory, request) as question:
-        reply = question.answer()
+    request = {"images": [str(path.absolute()) for path in images], "top": top}
+    with ModelQuery("--predict", directory, request) as query:
+        reply = query.answer()
     return Predictions(
         reply["step"],
         tuple(
             Prediction(
                 str(path),
-                tuple(ClassProbability(*choice) for choice in told["choices"]),
-                tuple(told["notes"]),
-                told["problem"],
+                tuple(ClassProbability(*choice) for choice in answer["choices"]),
+                tuple(answer["notes"]),
+                answer["problem"],
             )
-            for path, told in zip(images, reply["images"], strict=True)
+            for path, answer in zip(images, reply["images"], strict=True)
         ),
     )

@@ -6,24 +6,24 @@ from accel_engine.plan import OPTIMIZERS, Plan
 
 
 def test_an_epoch_has_the_whole_batches_of_the_data() -> None:
-    laid_out = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
-    assert laid_out.steps_per_epoch == 22
-    assert laid_out.total_steps == 220
-    assert laid_out.dropped_examples == 1437 - 22 * 64
-    assert laid_out.passes == 1.0
+    counts = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
+    assert counts.steps_per_epoch == 22
+    assert counts.total_steps == 220
+    assert counts.dropped_examples == 1437 - 22 * 64
+    assert counts.passes == 1.0
 
 
 def test_a_batch_that_the_replicas_cannot_share_evenly_becomes_smaller() -> None:
-    laid_out = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
-    assert laid_out.per_replica_batch == 32
-    assert laid_out.global_batch == 64
-    assert laid_out.steps_per_epoch == 10
+    counts = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
+    assert counts.per_replica_batch == 32
+    assert counts.global_batch == 64
+    assert counts.steps_per_epoch == 10
 
 
 def test_steps_of_the_plan_may_go_over_the_data_again() -> None:
-    laid_out = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
-    assert laid_out.total_steps == 75
-    assert laid_out.passes == 2.5
+    counts = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
+    assert counts.total_steps == 75
+    assert counts.passes == 2.5
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from accel_engine.installation import Installation
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, Placement, find, incompatibility, resolve_placement
 
-CPU = Device("cpu:0", "cpu", "A processor", cores=8)
+CPU = Device("cpu:0", "cpu", "A processor", replicas_per_device=8)
 GPUS = (Device("gpu:0", "gpu", "A card"), Device("gpu:1", "gpu", "A card"))
 CHIPS = (Device("tpu:0", "tpu", "TPU v3"), Device("tpu:1", "tpu", "TPU v3"))
 TPU = Plan(strategy="tpu")
@@ -128,9 +128,9 @@ def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("for_tpus")
 def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
-    laid_out = resolve_placement(TPU, (CPU, *CHIPS), {})
-    assert laid_out == Placement(("tpu:0", "tpu:1"), cores=2)
-    assert laid_out.replicas == 4
+    placement = resolve_placement(TPU, (CPU, *CHIPS), {})
+    assert placement == Placement(("tpu:0", "tpu:1"), replicas_per_device=2)
+    assert placement.replicas == 4
     assert resolve_placement(TPU, (CPU, Device("tpu:0", "tpu", "TPU v4")), {}).replicas == 1
 
 
@@ -140,8 +140,8 @@ def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
     [("local", {}), ("", {"TPU_NAME": "local"}), ("local", {"COLAB_TPU_ADDR": "10.0.0.2:8470"})],
 )
 def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment: dict[str, str]) -> None:
-    laid_out = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
-    assert (laid_out.devices, laid_out.replicas) == ((), None)
+    placement = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
+    assert (placement.devices, placement.replicas) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment
 def test_a_tpu_elsewhere_has_as_many_replicas_as_it_says_once_connected(
     tpu: str, environment: dict[str, str], target: str
 ) -> None:
-    laid_out = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
-    assert (laid_out.elsewhere, laid_out.replicas) == (target, None)
+    placement = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
+    assert (placement.remote_tpu, placement.replicas) == (target, None)
 
 
 def test_without_a_chip_or_a_name_there_is_no_tpu() -> None:
@@ -170,7 +170,7 @@ def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> N
     for plan, devices in ((TPU, CHIPS), (TPU.replace(tpu="local"), ())):
         with pytest.raises(PlanError, match=r"tensorflow-cpu 2\.21\.0 has no TPU support: .* pip install"):
             resolve_placement(plan, (CPU, *devices), {})
-    assert resolve_placement(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).elsewhere == "grpc://10.0.0.2:8470"
+    assert resolve_placement(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).remote_tpu == "grpc://10.0.0.2:8470"
 
 
 def test_no_way_to_a_tpu_is_refused_by_who_named_it() -> None:
@@ -264,8 +264,8 @@ def tf_config(role: str, **cluster: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> None:
-    laid_out = resolve_placement(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
-    assert (laid_out.devices, laid_out.replicas) == (("gpu:0",), 1)
+    placement = resolve_placement(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
+    assert (placement.devices, placement.replicas) == (("gpu:0",), 1)
     cluster = {"chief": ["a:1"], "ps": ["a:2"], "worker": ["b:1", "b:2", "b:3"][:workers]}
     assert resolve_placement(SERVED, (CPU,), tf_config("chief", **cluster)).replicas == 1
 

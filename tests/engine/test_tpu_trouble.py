@@ -81,8 +81,8 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )
-def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, way: TpuEndpoint, said: str, cause: str) -> None:
-    told = explain(way, said, tmp_path, tmp_path)
+def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, endpoint: TpuEndpoint, said: str, cause: str) -> None:
+    told = explain(endpoint, said, tmp_path, tmp_path)
     assert told.startswith("not connected to a TPU (")
-    assert f"named by {way.source}): " in told
+    assert f"named by {endpoint.source}): " in told
     assert cause in told

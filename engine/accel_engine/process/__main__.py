@@ -16,7 +16,7 @@ from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
 from accel_engine.process import environment, query_server
 from accel_engine.process.batch_scheduling import set_batch_scheduling
-from accel_engine.process.pipes import become, pipes
+from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm import WarmServer
@@ -37,15 +37,15 @@ def main() -> int:
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlowImport()
     if arguments.predict:
-        return query_server.answer(query_server.predict, arguments.predict, tensorflow)
+        return query_server.serve_query(query_server.predict, arguments.predict, tensorflow)
     if arguments.revalidate:
-        return query_server.answer(query_server.revalidate, arguments.revalidate, tensorflow)
+        return query_server.serve_query(query_server.revalidate, arguments.revalidate, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:
             return 0
     try:
-        outcome = EngineSupervisor(directory, tensorflow).conduct()
+        outcome = EngineSupervisor(directory, tensorflow).run()
     except AccelError as error:
         print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
         return 1
@@ -54,17 +54,17 @@ def main() -> int:
 
 def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
     """Serve the dashboard until it hands over a run, then let go of it."""
-    requests, replies = pipes()
+    requests, replies = claim_pipes()
     server = WarmServer(tensorflow, replies)
     directory = server.serve(requests)
     if directory is None:
         return None
     log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
-    become(2, log)
+    redirect(2, log)
     requests.close()
     replies.close()
-    if server.spent:
+    if server.needs_restart:
         os.execv(sys.executable, [sys.executable, "-m", "accel_engine.process", "--run", str(directory)])  # noqa: S606
     return directory
 

@@ -26,7 +26,7 @@ JOIN_SECONDS = 180.0
 LOST_SECONDS = 10.0
 """How long a worker may refuse connections before it counts as gone."""
 
-SILENT_SECONDS = 20.0
+UNRESPONSIVE_SECONDS = 20.0
 """How long a worker may take connections without a word: its process is stopped, or its machine hangs.
 
 Training together, TensorFlow gives it up by itself about then, without a name."""
@@ -34,7 +34,7 @@ Training together, TensorFlow gives it up by itself about then, without a name."
 CONNECT_SECONDS = 2.0
 """How long a connection may take."""
 
-WORD_SECONDS = 2.0
+REPLY_SECONDS = 2.0
 """How long the first word over it may take, which TensorFlow's server says by itself."""
 
 WATCH_SECONDS = 1.0
@@ -43,7 +43,7 @@ WATCH_SECONDS = 1.0
 LOST_LOCALLY_SECONDS = 2.0
 """The same for a coordinator on this machine, where only a port that nobody listens on refuses."""
 
-LEAVING_SECONDS = 10.0
+EXIT_SECONDS = 10.0
 """How long a worker may take to end after the chief."""
 
 
@@ -57,26 +57,27 @@ class LocalWorkers:
 
     def __init__(self, directory: Path, plan: Plan) -> None:
         coordinated = strategies.find(plan.strategy).coordinated
-        self._held = [held_port() for _ in range(plan.local_workers + 2 * coordinated)]
-        self.cluster = _local_cluster(tuple(_address(held) for held in self._held), coordinated=coordinated)
+        self._ports = [reserve_port() for _ in range(plan.local_workers + 2 * coordinated)]
+        self.cluster = _local_cluster(tuple(_address(held) for held in self._ports), coordinated=coordinated)
         if sys.platform != "linux":  # elsewhere who is bound keeps what comes to a port from who listens there
-            self._let_go()
+            self._release_ports()
         self._processes: list[subprocess.Popen[str]] = []
         try:
-            for part in self.cluster.parts:
-                if part != self.cluster:
-                    self._processes.append(start(create_worker(directory, part.place, plan), environment(part)))
+            for process in self.cluster.processes:
+                if process != self.cluster:
+                    run = create_worker(directory, process.run_name, plan)
+                    self._processes.append(start(run, environment(process)))
         except BaseException:
             self.end(0.0)
             raise
 
-    def end(self, patience: float = LEAVING_SECONDS) -> None:
+    def end(self, patience: float = EXIT_SECONDS) -> None:
         """Wait until they have ended by themselves, and kill those that have not.
 
         Those that serve a coordinator are told to, which takes them no time.
         """
         if self.cluster.coordinated:
-            patience = LEAVING_SECONDS
+            patience = EXIT_SECONDS
             for process in self._processes:
                 process.terminate()
         deadline = time.monotonic() + patience
@@ -85,10 +86,10 @@ class LocalWorkers:
                 process.wait(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.wait()
-        self._let_go()
+        self._release_ports()
 
-    def _let_go(self) -> None:
-        for held in self._held:
+    def _release_ports(self) -> None:
+        for held in self._ports:
             held.close()
 
 
@@ -97,7 +98,7 @@ def environment(cluster: ClusterSpec) -> dict[str, str]:
     return {"TF_CONFIG": cluster.to_tf_config()} | ({LOCAL: "1"} if cluster.local else {})
 
 
-class PeerWatch:
+class PeerMonitor:
     """Tries to connect to every other process that this one needs, again and again, in a thread.
 
     A coordinator needs all of them to begin, and goes on while one of its workers is there.
@@ -108,7 +109,7 @@ class PeerWatch:
         on_loss: Called from the thread with a word of who is gone, where training goes on without.
         join_seconds: How long they may take to come; as the environment or :data:`JOIN_SECONDS` says when left out.
         lost_seconds: How long one may then be away.
-        silent_seconds: How long one may be there without a word.
+        unresponsive_seconds: How long one may be there without a word.
     """
 
     def __init__(
@@ -118,25 +119,25 @@ class PeerWatch:
         on_loss: Callable[[str], None] = lambda _: None,
         join_seconds: float | None = None,
         lost_seconds: float | None = None,
-        silent_seconds: float = SILENT_SECONDS,
+        unresponsive_seconds: float = UNRESPONSIVE_SECONDS,
     ) -> None:
         self._peers = cluster.peers
-        self._spare = {part.name for part in cluster.parts if cluster.coordinated and part.role == "worker"}
+        self._replaceable = {part.name for part in cluster.processes if cluster.coordinated and part.role == "worker"}
         self._on_change = on_change
         self._on_loss = on_loss
         self._join_seconds = _join_seconds() if join_seconds is None else join_seconds
         usual = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
         self._lost_seconds = usual if lost_seconds is None else lost_seconds
-        self._silent_seconds = silent_seconds
-        self._heard: dict[str, float] = {}
-        self._came: set[str] = set()
-        self._gone: set[str] = set()
-        self._seen = dict.fromkeys(self._peers, time.monotonic())
+        self._unresponsive_seconds = unresponsive_seconds
+        self._last_reply: dict[str, float] = {}
+        self._joined: set[str] = set()
+        self._lost: set[str] = set()
+        self._last_connected = dict.fromkeys(self._peers, time.monotonic())
         self._stopped = threading.Event()
         self.problem = ""
         """Why training cannot go on; empty while it can."""
-        self._complete = threading.Event()
-        self._settled = threading.Event()
+        self._all_joined = threading.Event()
+        self._finished = threading.Event()
         threading.Thread(target=self._watch, name="watch-peers", daemon=True).start()
 
     def stop(self) -> None:
@@ -144,59 +145,60 @@ class PeerWatch:
         self._stopped.set()
 
     @property
-    def complete(self) -> bool:
+    def all_joined(self) -> bool:
         """Whether all have come, be they there or gone again."""
-        return self._complete.is_set()
+        return self._all_joined.is_set()
 
     def wait_for_all(self) -> None:
         """Wait until all have come; for ever, if somebody does not."""
-        self._complete.wait()
+        self._all_joined.wait()
 
     def wait_for_problem(self) -> str:
         """Wait as long as it takes to be sure that somebody is gone; who that is, or nothing."""
-        look = WATCH_SECONDS + (CONNECT_SECONDS + WORD_SECONDS) * len(self._peers)
-        self._settled.wait(max(self._lost_seconds, self._silent_seconds) + 2 * look)
+        look = WATCH_SECONDS + (CONNECT_SECONDS + REPLY_SECONDS) * len(self._peers)
+        self._finished.wait(max(self._lost_seconds, self._unresponsive_seconds) + 2 * look)
         return self.problem
 
     def _watch(self) -> None:
         waited_for: str | None = None
         while not self._stopped.wait(WATCH_SECONDS) and not self.problem:
-            self._look()
-            missing = ", ".join(f"{name} ({self._peers[name]})" for name in self._peers if name not in self._came)
+            self._probe_all()
+            missing = ", ".join(f"{name} ({self._peers[name]})" for name in self._peers if name not in self._joined)
             if missing != waited_for:
                 waited_for = missing
                 self._on_change(missing)
             if not missing:
-                self._complete.set()
-        self._settled.set()
+                self._all_joined.set()
+        self._finished.set()
 
-    def _look(self) -> None:
+    def _probe_all(self) -> None:
         for name, address in self._peers.items():
             now = time.monotonic()
             accepts, answers = _probe(address)
             if accepts:
-                self._came.add(name)
-                self._seen[name] = now
-                self._heard.setdefault(name, now)
+                self._joined.add(name)
+                self._last_connected[name] = now
+                self._last_reply.setdefault(name, now)
             if answers:
-                self._heard[name] = now
-                self._gone.discard(name)
-            who, away = f"{name} ({address})", now - self._seen[name]
-            if name in self._gone:
+                self._last_reply[name] = now
+                self._lost.discard(name)
+            who, away = f"{name} ({address})", now - self._last_connected[name]
+            if name in self._lost:
                 continue
-            if name not in self._came and away > self._join_seconds:
+            if name not in self._joined and away > self._join_seconds:
                 self.problem = f"{who} did not come within {self._join_seconds:g} s"
-            elif name in self._came and away > self._lost_seconds:
-                self._lose(name, f"{who} is gone: it has refused connections for {self._lost_seconds:g} s")
-            elif accepts and now - self._heard[name] > self._silent_seconds:
-                self._lose(
-                    name, f"{who} hangs: it takes connections, and has said nothing for {self._silent_seconds:g} s"
+            elif name in self._joined and away > self._lost_seconds:
+                self._handle_loss(name, f"{who} is gone: it has refused connections for {self._lost_seconds:g} s")
+            elif accepts and now - self._last_reply[name] > self._unresponsive_seconds:
+                self._handle_loss(
+                    name,
+                    f"{who} hangs: it takes connections, and has said nothing for {self._unresponsive_seconds:g} s",
                 )
 
-    def _lose(self, name: str, said: str) -> None:
-        self._gone.add(name)
-        if name in self._spare and self._spare - self._gone:
-            self._on_loss(f"{said}; training goes on with {', '.join(sorted(self._spare - self._gone))}")
+    def _handle_loss(self, name: str, said: str) -> None:
+        self._lost.add(name)
+        if name in self._replaceable and self._replaceable - self._lost:
+            self._on_loss(f"{said}; training goes on with {', '.join(sorted(self._replaceable - self._lost))}")
         else:
             self.problem = said
 
@@ -221,12 +223,12 @@ def _probe(address: str) -> tuple[bool, bool]:
     accepts = answers = False
     with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as door:
         accepts = True
-        door.settimeout(WORD_SECONDS)
+        door.settimeout(REPLY_SECONDS)
         answers = bool(door.recv(1))
     return accepts, answers
 
 
-def held_port() -> socket.socket:
+def reserve_port() -> socket.socket:
     """A port on which nobody listens, and that is given to nobody who wants any while TensorFlow is being imported."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that who names it may listen there

@@ -7,7 +7,7 @@ from typing import Self
 
 from accel_engine.errors import AccelError
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 """How often it is looked whether the door is to be closed."""
 
 
@@ -33,7 +33,7 @@ class ReadinessListener:
             )
         except OSError as error:
             raise AccelError(f"cannot listen on port {port}, where the other workers seek this one: {error}") from error
-        self._listener.settimeout(_LOOK_SECONDS)
+        self._listener.settimeout(_POLL_SECONDS)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._answer, name="door", daemon=True)
         self._thread.start()

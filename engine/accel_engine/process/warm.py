@@ -27,7 +27,7 @@ class WarmServer:
         replies: Where answers are written.
 
     Attributes:
-        spent: Whether this process can no longer train, because the user's own code has run in it or
+        needs_restart: Whether this process can no longer train, because the user's own code has run in it or
             TensorFlow's devices were touched; a fresh one has to take its place.
     """
 
@@ -35,10 +35,10 @@ class WarmServer:
         self._tensorflow = tensorflow
         self._replies = replies
         self._claims = find_installation().distribution == "tensorflow-tpu"
-        self._asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._serving = True
-        self.spent = False
+        self.needs_restart = False
 
     def serve(self, requests: TextIO) -> Path | None:
         """Answer requests; return the run's directory, or ``None`` when the dashboard is gone."""
@@ -50,7 +50,7 @@ class WarmServer:
                 with self._lock:
                     self._serving = False
                 return Path(request["run"])
-            self._asked.put(request)
+            self._requests.put(request)
         return None
 
     def _announce(self) -> None:
@@ -67,13 +67,13 @@ class WarmServer:
 
     def _describe_all(self) -> None:
         while True:
-            request = self._asked.get()
+            request = self._requests.get()
             with self._lock:
                 if not self._serving:
                     return
-                before, self.spent = self.spent, True  # while it is under way, there is no telling
+                before, self.needs_restart = self.needs_restart, True  # while it is under way, there is no telling
             reply = self._describe(request["describe"])
-            self.spent = before or self._is_spent(request["describe"])
+            self.needs_restart = before or self._must_restart(request["describe"])
             self._reply({**reply, "number": request["number"]})
 
     def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class WarmServer:
             traceback.print_exc()
             return {"problem": f"{type(error).__name__}: {error}"}
 
-    def _is_spent(self, values: dict[str, Any]) -> bool:
+    def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
             return False  # nothing was built
         from accel_engine.training.model_size import is_untouched

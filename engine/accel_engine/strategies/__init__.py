@@ -134,19 +134,19 @@ class Placement:
     Attributes:
         devices: Ids of this machine's devices; the logical devices of a split CPU are ``cpu:0``, ``cpu:1``, ...
         workers: Number of processes that share a step.
-        cores: Replicas on each device.
-        elsewhere: The TPU that trains in place of this machine's devices: its address or name.
+        replicas_per_device: Replicas on each device.
+        remote_tpu: The TPU that trains in place of this machine's devices: its address or name.
     """
 
     devices: tuple[str, ...]
     workers: int = 1
-    cores: int = 1
-    elsewhere: str = ""
+    replicas_per_device: int = 1
+    remote_tpu: str = ""
 
     @property
     def replicas(self) -> int | None:
         """Copies of the model that share a step; ``None`` where only the TPU knows, once connected."""
-        return self.workers * len(self.devices) * self.cores or None
+        return self.workers * len(self.devices) * self.replicas_per_device or None
 
 
 def resolve_placement(
@@ -169,12 +169,12 @@ def resolve_placement(
     if plan.tpu and entry.kind != "tpu":
         raise PlanError("tpu", plan.tpu, "is for --strategy tpu")
     if entry.kind == "tpu":
-        _workers(entry, plan, environment)
-        return _lay_out_tpu(entry, plan, devices, environment)
-    if _only_asks(entry, environment):
+        _worker_count(entry, plan, environment)
+        return _place_on_tpu(entry, plan, devices, environment)
+    if _computes_elsewhere(entry, environment):
         chosen: tuple[str, ...] = ("cpu:0",)
     else:
-        chosen = _share(plan, _choose(entry, plan, devices), environment)
+        chosen = _own_gpus(plan, _choose_devices(entry, plan, devices), environment)
         _check_precision(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "is for GPUs, and none is used")
@@ -182,7 +182,7 @@ def resolve_placement(
         raise PlanError(
             "xla", plan.xla, f"must be auto or off under {entry.name}: the weights are not where it computes"
         )
-    workers = _workers(entry, plan, environment)
+    workers = _worker_count(entry, plan, environment)
     return Placement(chosen, 1 if entry.coordinated else workers)
 
 
@@ -198,7 +198,7 @@ def incompatibility(strategy: str, plan: "Plan", devices: Sequence[Device]) -> s
     return ""
 
 
-def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tuple[str, ...]:
+def _choose_devices(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tuple[str, ...]:
     most = entry.maximum_devices * max(1, plan.local_workers)
     there: dict[str, list[str]] = {}
     for device in devices:
@@ -226,7 +226,7 @@ def _choose(entry: StrategyEntry, plan: "Plan", devices: Sequence[Device]) -> tu
     return tuple(chosen)
 
 
-def _only_asks(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
+def _computes_elsewhere(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
     """Whether this process hands steps out or keeps weights, so that it needs none of the plan's devices."""
     cluster = ClusterSpec.find(environment) if entry.coordinated else None
     return cluster is not None and cluster.coordinated and cluster.role != "worker"
@@ -242,7 +242,7 @@ def _check_precision(plan: "Plan", chosen: tuple[str, ...]) -> None:
         )
 
 
-def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
+def _own_gpus(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
     """The GPUs of this process, where others on this machine take the rest; a CPU is shared by all."""
     count = plan.local_workers
     if not count or not chosen[0].startswith("gpu"):
@@ -256,7 +256,7 @@ def _share(plan: "Plan", chosen: tuple[str, ...], environment: Mapping[str, str]
     return chosen[first : first + each]
 
 
-def _lay_out_tpu(
+def _place_on_tpu(
     entry: StrategyEntry, plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str]
 ) -> Placement:
     for field, wrong, allowed in (
@@ -267,24 +267,24 @@ def _lay_out_tpu(
         if wrong:
             raise PlanError(field, getattr(plan, field), allowed)
     try:
-        way = TpuEndpoint.find(plan.tpu, environment)
+        endpoint = TpuEndpoint.find(plan.tpu, environment)
     except UsageError as error:
         if plan.tpu:
             raise PlanError("tpu", plan.tpu, str(error)) from error
         raise
-    if way is not None and not way.local:
-        return Placement((), elsewhere=way.target)
+    if endpoint is not None and not endpoint.local:
+        return Placement((), remote_tpu=endpoint.target)
     chips = [device for device in devices if device.kind == "tpu"]
-    if way is None and not chips:
+    if endpoint is None and not chips:
         raise PlanError("strategy", entry.name, f"needs {entry.needs}")
     here = installation.find_installation()
     if here.distribution and here.distribution != "tensorflow-tpu":
         cause = f"{here.distribution} {here.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
-    return Placement(tuple(chip.id for chip in chips), cores=runtime_devices(chips[0]) if chips else 1)
+    return Placement(tuple(chip.id for chip in chips), replicas_per_device=runtime_devices(chips[0]) if chips else 1)
 
 
-def _workers(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str]) -> int:
+def _worker_count(entry: StrategyEntry, plan: "Plan", environment: Mapping[str, str]) -> int:
     if not entry.processes:
         if plan.local_workers:
             many = ", ".join(other.name for other in CATALOGUE.values() if other.processes)

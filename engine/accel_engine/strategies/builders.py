@@ -85,7 +85,7 @@ def parameter_server(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Stra
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     # Else it warns whenever this process traces or validates by itself.
-    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public way)
+    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public endpoint)
     return strategy
 
 

@@ -17,7 +17,7 @@ CONNECT_SECONDS = 120.0
 
 
 def endpoint_of(plan: Plan) -> TpuEndpoint | None:
-    """The way to a plan's TPU; ``None`` under every other strategy."""
+    """The endpoint to a plan's TPU; ``None`` under every other strategy."""
     if strategies.find(plan.strategy).kind != "tpu":
         return None
     return TpuEndpoint.find(plan.tpu, os.environ) or TpuEndpoint(LOCAL, "its chips on the PCI bus")
@@ -25,11 +25,11 @@ def endpoint_of(plan: Plan) -> TpuEndpoint | None:
 
 def address_of(plan: Plan) -> str:
     """Where a plan's TPU is, if not in this machine; empty otherwise."""
-    way = endpoint_of(plan)
-    return way.target if way and not way.local else ""
+    endpoint = endpoint_of(plan)
+    return endpoint.target if endpoint and not endpoint.local else ""
 
 
-def connect(way: TpuEndpoint) -> tuple[str, ...]:
+def connect(endpoint: TpuEndpoint) -> tuple[str, ...]:
     """Connect to a TPU and start its system, before anything else is done with TensorFlow.
 
     Returns:
@@ -38,27 +38,27 @@ def connect(way: TpuEndpoint) -> tuple[str, ...]:
     Raises:
         AccelError: There is no connection; says why.
     """
-    if silence := way.silence():
-        raise AccelError(explain(way, silence))
+    if problem := endpoint.connection_problem():
+        raise AccelError(explain(endpoint, problem))
     tf.config.set_visible_devices([], "GPU")
     try:
-        resolver = _resolver(way.target)
-        if not way.local:
+        resolver = _resolver(endpoint.target)
+        if not endpoint.local:
             tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (tf.errors.OpError, ImportError, OSError, RuntimeError, ValueError) as error:
-        raise AccelError(explain(way, one_line(str(error)))) from error
+        raise AccelError(explain(endpoint, one_line(str(error)))) from error
     cores = tf.config.list_logical_devices("TPU")
     if not cores:
-        raise AccelError(explain(way, "it has no cores"))
+        raise AccelError(explain(endpoint, "it has no cores"))
     return tuple(f"TPU:{index}" for index in range(len(cores)))
 
 
 def tpu(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
     """A copy of the model on every core of the TPU that was connected to."""
     del devices
-    way = endpoint_of(plan)
-    return tf.distribute.TPUStrategy(_resolver(way.target if way else LOCAL))
+    endpoint = endpoint_of(plan)
+    return tf.distribute.TPUStrategy(_resolver(endpoint.target if endpoint else LOCAL))
 
 
 @cache

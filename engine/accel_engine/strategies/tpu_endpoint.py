@@ -17,33 +17,33 @@ VARIABLES = ("COLAB_TPU_ADDR", "TPU_NAME")
 PORT = 8470
 """Where a TPU listens that is reached over the network, if its address names no port."""
 
-ANSWER = 2.0
+CONNECT_SECONDS = 2.0
 """Seconds that an address may take to answer."""
 
 _PREFIX = "grpc://"
-_PLACE = re.compile(rf"(?:{_PREFIX})?([\w.-]+)(?::(\d{{1,5}}))?/?")
+_ADDRESS = re.compile(rf"(?:{_PREFIX})?([\w.-]+)(?::(\d{{1,5}}))?/?")
 _LIKE_AN_ADDRESS = re.compile(r"[:,]|^[\d.]+$")
 _NAME = re.compile(r"\w[\w./-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class TpuEndpoint:
-    """A way to a TPU.
+    """A endpoint to a TPU.
 
     Attributes:
         target: What TensorFlow's resolver takes: ``local``, ``grpc://HOST:PORT`` (one for each host of a TPU, with
             commas between), or a name in Google Cloud.
         source: Who said so: ``--tpu`` or a variable of the environment.
-        places: Hosts and ports of an address.
+        addresses: Hosts and ports of an address.
     """
 
     target: str
     source: str
-    places: tuple[tuple[str, int], ...] = ()
+    addresses: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def parse(cls, text: str, source: str) -> Self:
-        """Read a way.
+        """Read a endpoint.
 
         Raises:
             ValueError: It is none, in words.
@@ -52,15 +52,15 @@ class TpuEndpoint:
         if text == LOCAL:
             return cls(LOCAL, source)
         if source == "COLAB_TPU_ADDR" or _LIKE_AN_ADDRESS.search(text):
-            places = tuple(_place(part.strip()) for part in text.split(","))
-            return cls(",".join(f"{_PREFIX}{host}:{port}" for host, port in places), source, places)
+            addresses = tuple(_parse_address(part.strip()) for part in text.split(","))
+            return cls(",".join(f"{_PREFIX}{host}:{port}" for host, port in addresses), source, addresses)
         if not _NAME.fullmatch(text):
             raise ValueError(f"{text!r} is neither {LOCAL}, nor an address {_PREFIX}HOST:{PORT}, nor a name")
         return cls(text, source)
 
     @classmethod
     def find(cls, tpu: str, environment: Mapping[str, str]) -> Self | None:
-        """The way that a plan names or, if it names none, the environment; ``None`` where nobody does.
+        """The endpoint that a plan names or, if it names none, the environment; ``None`` where nobody does.
 
         Raises:
             UsageError: What is named is no way; the text begins with who named it.
@@ -79,26 +79,26 @@ class TpuEndpoint:
         """Whether it leads to the chips of this machine."""
         return self.target == LOCAL
 
-    def silence(self) -> str:
+    def connection_problem(self) -> str:
         """Why the TPU cannot be reached; empty when it can, or when only Google Cloud knows its address.
 
-        Takes up to :data:`ANSWER` seconds a place.
+        Takes up to :data:`CONNECT_SECONDS` seconds a place.
         """
-        return next((problem for place in self.places if (problem := _silence(*place))), "")
+        return next((problem for place in self.addresses if (problem := _connection_problem(*place))), "")
 
 
-def _place(text: str) -> tuple[str, int]:
-    match = _PLACE.fullmatch(text)
+def _parse_address(text: str) -> tuple[str, int]:
+    match = _ADDRESS.fullmatch(text)
     if match is None or not 0 < int(match[2] or PORT) < 2**16:
         raise ValueError(f"{text!r} is no address: it should be {_PREFIX}HOST:{PORT}")
     return match[1], int(match[2] or PORT)
 
 
-def _silence(host: str, port: int) -> str:
+def _connection_problem(host: str, port: int) -> str:
     try:
-        socket.create_connection((host, port), timeout=ANSWER).close()
+        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except TimeoutError:
-        return f"{host} does not answer on port {port} within {ANSWER:g} s"
+        return f"{host} does not answer on port {port} within {CONNECT_SECONDS:g} s"
     except ConnectionRefusedError:
         return f"{host} is there, but nothing listens on its port {port}"
     except socket.gaierror:

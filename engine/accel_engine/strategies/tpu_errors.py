@@ -21,23 +21,23 @@ _CAUSES = (
 """What TensorFlow says, in part, and what it means."""
 
 
-def explain(way: TpuEndpoint, said: str, root: Path = Path("/"), temporary: Path | None = None) -> str:
+def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), temporary: Path | None = None) -> str:
     """Say that there is no connection, and the likely cause.
 
     Args:
-        way: The way that was tried.
-        said: What went wrong.
+        endpoint: The endpoint that was tried.
+        message: What went wrong.
         root: Of the file system that holds ``sys``, ``dev`` and ``proc``.
         temporary: The directory of temporary files.
     """
-    holder = _holder(root, temporary or Path(tempfile.gettempdir())) if way.local else None
+    holder = _holder(root, temporary or Path(tempfile.gettempdir())) if endpoint.local else None
     if holder is not None:
         who = describe(holder) if holder else "a process of another container"
         cause = f"{who} holds the chips, which one process at a time can use: wait for it, or end it"
     else:
-        cause = next((cause for words, cause in _CAUSES if words in said), said)
-    where = "of this machine" if way.local else f"at {way.target}" if way.places else way.target
-    return f"not connected to a TPU ({where}, named by {way.source}): {cause}"
+        cause = next((cause for words, cause in _CAUSES if words in message), message)
+    where = "of this machine" if endpoint.local else f"at {endpoint.target}" if endpoint.addresses else endpoint.target
+    return f"not connected to a TPU ({where}, named by {endpoint.source}): {cause}"
 
 
 def _holder(root: Path, temporary: Path) -> int | None:

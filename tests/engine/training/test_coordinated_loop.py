@@ -26,7 +26,7 @@ def coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_worker_takes_the_whole_batch_and_the_learning_rate_stays() -> None:
     assembly = assemble(PLAN, ("CPU:0",), None)
 
-    assert (assembly.replicas, assembly.schedule.global_batch) == (1, PLAN.batch_size)
+    assert (assembly.replicas, assembly.step_counts.global_batch) == (1, PLAN.batch_size)
     assert assembly.simultaneous_steps == 2
     assert assembly.learning_rate == pytest.approx(0.01)
     assert any("2 workers take steps at the same time, each of 64 examples" in note for note in assembly.notes)

@@ -107,7 +107,7 @@ def test_what_is_learnt_is_the_same_under_strategies(
 
     faster, values = learnt()
     for kind in (batch_norm, convolution):
-        monkeypatch.setattr(kind, "LEAST", 2**40)
+        monkeypatch.setattr(kind, "MINIMUM_ELEMENTS", 2**40)
     without, expected = learnt()
 
     assert (faster, without) == (True, False)

@@ -51,7 +51,7 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
 
     chance = said[np.arange(len(y)), y]
     order = sorted(range(len(y)), key=lambda row: (said[row].argmax() == y[row], chance[row]))[
-        : evaluation_report.WORST
+        : evaluation_report.SAMPLES_KEPT
     ]
     assert {judged.row for judged in found.worst} == set(order)
     ranks = [(judged.right, judged.chance) for judged in found.worst]
@@ -79,7 +79,7 @@ def test_data_that_is_no_images_is_judged_without_pictures(gym: Gym) -> None:
 
 
 def test_of_too_many_classes_only_the_worst_are_kept(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation_report, "MOST_CLASSES", 9)
+    monkeypatch.setattr(evaluation_report, "MAXIMUM_CLASSES", 9)
     found = examined(gym.train(PLAN))
     assert found.counts is None
     assert found.pictures is not None

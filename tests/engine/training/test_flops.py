@@ -143,8 +143,8 @@ def loop_of(plan: Plan, way: ExecutionMode, *, streamed: bool = False) -> Count:
     assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
     if streamed:
         assembly = replace(assembly, feed=StreamedFeed(assembly.strategy, assembly.dataset.train))
-    schedule = assembly.schedule
-    order = epoch_order(0, 0, len(assembly.dataset.train), 1, schedule.replicas, schedule.per_replica_batch)
+    step_counts = assembly.step_counts
+    order = epoch_order(0, 0, len(assembly.dataset.train), 1, step_counts.replicas, step_counts.per_replica_batch)
     return count(Loop(assembly, way).trace(order), chunk=True)
 
 
@@ -169,7 +169,7 @@ def test_a_step_is_the_same_work_however_it_is_taken(way: str, streamed: bool) -
     hidden = 64 * 128
     output = 128 * 10
 
-    taken = {"xla": ExecutionMode(xla=True), "micro-batches": ExecutionMode(parts=4)}.get(way, ExecutionMode())
+    taken = {"xla": ExecutionMode(xla=True), "micro-batches": ExecutionMode(micro_batches=4)}.get(way, ExecutionMode())
 
     found = loop_of(plan, taken, streamed=streamed)
 

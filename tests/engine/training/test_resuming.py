@@ -21,7 +21,7 @@ def test_a_stopped_and_resumed_run_is_the_same_run(
     plan = PLAN.replace(model=random_model)
     whole = gym.train_once(plan)
     if kind == "streamed":
-        monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
+        monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     stopped = gym.train(plan, at={7: [("stop",)]})
     assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, 7)
 

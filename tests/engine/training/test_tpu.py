@@ -182,7 +182,10 @@ def test_an_address_is_tried_before_tensorflow_waits_for_it(
 
 def test_cores_of_this_machine_are_its_chips_in_their_order() -> None:
     here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
-    cores = device_visibility.found(("TPU:0", "TPU:1"), here)
+    cores = device_visibility.describe_devices(("TPU:0", "TPU:1"), here)
     assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
-    assert [core["device"] for core in device_visibility.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
-    assert device_visibility.memory(("TPU:0",), Plan(), here) == 0
+    assert [core["device"] for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
+        "",
+        "",
+    ]
+    assert device_visibility.device_memory(("TPU:0",), Plan(), here) == 0

@@ -11,7 +11,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.paths import home
 from accel_engine.training import cpu_peak, device_visibility, utilization
 from accel_engine.training.flops import Count
-from accel_engine.training.utilization import Utilization
+from accel_engine.training.utilization import UtilizationMeter
 
 from .conftest import MACHINE, Gym
 
@@ -41,7 +41,7 @@ def on(
     replicas: int = 0,
     dtype: str = "float32",
     counted: Count | None = None,
-) -> tuple[Utilization, Told]:
+) -> tuple[UtilizationMeter, Told]:
     """What is told of devices that are not here."""
     monkeypatch.setattr(utilization, "count", lambda *_, **__: counted or Count(100e12))
     assembly: Any = SimpleNamespace(
@@ -54,7 +54,7 @@ def on(
         model=SimpleNamespace(compute_dtype=dtype),
     )
     told = Told()
-    made = Utilization(assembly, told, hardware)  # type: ignore[arg-type]
+    made = UtilizationMeter(assembly, told, hardware)  # type: ignore[arg-type]
     made.count(None)  # type: ignore[arg-type]
     return made, told
 
@@ -97,7 +97,7 @@ def test_a_peak_that_training_exceeds_is_measured_again(monkeypatch: pytest.Monk
     cpu, told = on(("CPU:0",), ("a processor",), monkeypatch)
     assert told.last["peak"] == 1.0
 
-    cpu.look(10.0, 0.5)
+    cpu.update_peak(10.0, 0.5)
 
     assert told.last["peak"] > 1.0
 
@@ -108,12 +108,12 @@ def test_only_what_a_quiet_machine_can_do_is_kept(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cpu_peak, "_UNDISTURBED", share)
     cpu, told = on(("CPU:0",), ("another processor",), monkeypatch)
 
-    cpu.look(10.0, 0.5)
+    cpu.update_peak(10.0, 0.5)
 
-    assert (cpu_peak.remembered("another processor") == told.last["peak"]) is kept
+    assert (cpu_peak.cached_peak("another processor") == told.last["peak"]) is kept
     assert ("while it was busy" in told.last["source"]) is not kept
     measured = told.last["peak"]
-    cpu.look(20.0, 0.5)  # once in a run is enough
+    cpu.update_peak(20.0, 0.5)  # once in a run is enough
     assert told.last["peak"] == measured
 
 
@@ -131,8 +131,8 @@ def test_gpus_have_the_peak_of_their_arithmetic_all_together(monkeypatch: pytest
     of_two, told = on(("GPU:0", "GPU:1"), names, monkeypatch, dtype="bfloat16")
     assert (told.last["peak"], told.last["flops"]) == (2 * 989.4e12, 100e12)
     assert told.last["source"] == "NVIDIA H100 architecture whitepaper, bfloat16"
-    assert of_two.reached(4.0) == pytest.approx((400e12, 400 / (2 * 989.4)))
-    assert of_two.reached(0.0) == (None, None)
+    assert of_two.achieved(4.0) == pytest.approx((400e12, 400 / (2 * 989.4)))
+    assert of_two.achieved(0.0) == (None, None)
     _, told = on(("GPU:0", "GPU:1"), names, monkeypatch, replicas=4)  # two workers like this one
     assert (told.last["peak"], told.last["flops"]) == (4 * 494.7e12, 200e12)
 
@@ -146,10 +146,10 @@ def test_cores_of_a_tpu_are_traced_once_and_share_their_chip(monkeypatch: pytest
 def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     lost, told = on(("GPU:0",), ("Some GPU",), monkeypatch)
     assert told.last["reason"] == "the peak of Some GPU is not in the program's table"
-    assert lost.reached(2.0) == (200e12, None)
+    assert lost.achieved(2.0) == (200e12, None)
     lost, told = on(("GPU:0",), ("Tesla T4",), monkeypatch, counted=Count(None, "the model has a loop"))
     assert (told.last["flops"], told.last["reason"]) == (None, "the model has a loop")
-    assert lost.reached(2.0) == (None, None)
+    assert lost.achieved(2.0) == (None, None)
     _, told = on(("CPU:0",), ("a processor",), monkeypatch, dtype="bfloat16")
     assert told.last["reason"] == "a CPU's peak is measured for float32 only, not for bfloat16"
     _, told = on(("CPU:0",), ("a processor",), monkeypatch, replicas=2)
@@ -161,7 +161,7 @@ def test_a_spoilt_file_is_as_good_as_none() -> None:
     path: Path = home() / "cpu_peak.json"
     for words in ("", "[]", json.dumps({cpu_peak._key("a processor"): "fast"})):
         path.write_text(words)
-        assert cpu_peak.remembered("a processor") is None
+        assert cpu_peak.cached_peak("a processor") is None
 
 
 def test_devices_are_called_as_the_hardware_or_else_tensorflow_calls_them() -> None:
@@ -172,7 +172,7 @@ def test_devices_are_called_as_the_hardware_or_else_tensorflow_calls_them() -> N
         for words, device in (("", "gpu:0"), (described, ""), ("", ""))
     )
 
-    assert device_visibility.hardware(devices, inventory) == ("NVIDIA H200", "Tesla T4", "")
+    assert device_visibility.hardware_names(devices, inventory) == ("NVIDIA H200", "Tesla T4", "")
 
 
 def test_an_old_run_s_end_has_neither() -> None:
