@@ -171,5 +171,5 @@ def test_an_allocator_that_does_not_tell_is_a_reason(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
     (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add((Sample(1.0, "gpu:0"),))
     assert sample.readings["allocated"] == Reading.missing(
-        "TensorFlow does not tell: AllocatedMemory stats not available for device 'GPU:0'", "B"
+        "TensorFlow does not report it: Allocator stats not available for device 'GPU:0'", "B"
     )

@@ -118,10 +118,10 @@ def test_what_the_graph_does_not_tell_is_said() -> None:
     unknown = traced(tf.matmul, tf.TensorSpec((None, 3)), square)
     python = traced(lambda x: tf.py_function(lambda y: y, [x], tf.float32), square)
 
-    assert (loop.flops, loop.reason) == (None, "the model has a loop, and how often it turns is not in the graph")
+    assert (loop.flops, loop.reason) == (None, "the model has a loop, whose number of iterations is not in the graph")
     assert unknown.flops is None
-    assert "is not known before it runs" in unknown.reason
-    assert python.reason == "the graph does not tell what its operation EagerPyFunc does"
+    assert "is not static" in unknown.reason
+    assert python.reason == "the graph contains EagerPyFunc, whose operations cannot be counted"
 
 
 def resnet20(side: int, channels: int, classes: int) -> tuple[int, int]:

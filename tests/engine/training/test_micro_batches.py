@@ -103,7 +103,7 @@ def test_dropout_is_the_same_however_many_steps_a_chunk_has(gym: Gym) -> None:
 
 @pytest.mark.parametrize(
     ("model", "why"),
-    [("own", "train_step of its own"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
+    [("own", "custom train_step"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
 )
 def test_parts_that_would_not_be_the_whole_are_refused(gym: Gym, models: str, model: str, why: str) -> None:
     ended = gym.train(PLAN.replace(model=f"{models}:{model}", micro_batches=2)).ended

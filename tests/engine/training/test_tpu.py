@@ -152,7 +152,7 @@ def test_files_that_are_not_held_in_memory_are_for_a_tpu_of_this_machine(
     assert gym.train(plan).ended.outcome is Outcome.FINISHED
     refused = gym.train(plan.replace(tpu="10.0.0.2")).ended
     assert refused.outcome is Outcome.FAILED
-    assert "a TPU elsewhere cannot read files of this machine" in refused.reason
+    assert "a remote TPU cannot read files on this machine" in refused.reason
 
 
 @pytest.mark.parametrize(

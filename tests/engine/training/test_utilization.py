@@ -111,7 +111,7 @@ def test_only_what_a_quiet_machine_can_do_is_kept(monkeypatch: pytest.MonkeyPatc
     cpu.update_peak(10.0, 0.5)
 
     assert (cpu_peak.cached_peak("another processor") == told.last["peak"]) is kept
-    assert ("while it was busy" in told.last["source"]) is not kept
+    assert ("while other programs used it" in told.last["source"]) is not kept
     measured = told.last["peak"]
     cpu.update_peak(20.0, 0.5)  # once in a run is enough
     assert told.last["peak"] == measured
@@ -151,9 +151,9 @@ def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (told.last["flops"], told.last["reason"]) == (None, "the model has a loop")
     assert lost.achieved(2.0) == (None, None)
     _, told = on(("CPU:0",), ("a processor",), monkeypatch, dtype="bfloat16")
-    assert told.last["reason"] == "a CPU's peak is measured for float32 only, not for bfloat16"
+    assert told.last["reason"] == "a CPU's peak is measured in float32 only, not in bfloat16"
     _, told = on(("CPU:0",), ("a processor",), monkeypatch, replicas=2)
-    assert told.last["reason"] == "it is not known how many CPUs the workers have together"
+    assert told.last["reason"] == "the number of CPUs of all workers is unknown"
 
 
 def test_a_spoilt_file_is_as_good_as_none() -> None:

@@ -78,7 +78,7 @@ def test_other_data_than_the_coordinator_s_are_refused_in_words(other: Split) ->
     with pytest.raises(tf.errors.OpError) as refused:
         batches(WorkerDataFeed(Split(X, Y), "training"), np.array([[[0]]], np.int32))
 
-    assert str(refusal(refused.value)) == "worker 1 (b:2) has other data than the coordinator: all need the same"
+    assert str(refusal(refused.value)) == "worker 1 (b:2) has different data from the coordinator"
     del offer
 
 
