@@ -1,7 +1,7 @@
 """Prints the devices that TensorFlow finds: ``python -m accel_engine.process.list_tf_devices``.
 
-:mod:`accel_engine.doctor` starts it, and can send from the lines that came how far it got before
-native code hung or aborted. No memory of a GPU is taken.
+:mod:`accel_engine.doctor` starts it. The lines it has printed show how far it got before native code hung or aborted.
+It allocates no GPU memory.
 """
 
 import json
@@ -15,16 +15,16 @@ from typing import Any
 from accel_engine.process import environment
 
 TIMEOUT_SECONDS = 120
-"""Seconds after which the process ends even if whoever started it is gone and native code hangs."""
+"""Seconds after which the process exits even if native code hangs."""
 
 
 def main() -> None:
-    """Import what an engine imports, in an engine's environment, and send of it."""
+    """Import what an engine imports, in an engine's environment, and print a JSON line after each stage."""
     signal.alarm(TIMEOUT_SECONDS)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends native code too
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C interrupts native code too
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what anybody else prints goes where errors go
+    os.dup2(2, 1)  # other output goes to stderr
 
     def send(**facts: Any) -> None:
         replies.write(json.dumps(facts) + "\n")

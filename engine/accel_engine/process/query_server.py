@@ -1,4 +1,4 @@
-"""Answering one question about a run: a JSON object is read from standard input, and one is written back."""
+"""Answers one query about a run: reads a JSON object from standard input and writes JSON lines to standard output."""
 
 import json
 import sys
@@ -12,14 +12,20 @@ from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
 
 SendReply: TypeAlias = Callable[[dict[str, Any]], None]
-"""Says something before the answer."""
+"""Writes a reply."""
 
 QueryFunction: TypeAlias = Callable[[Path, dict[str, Any], SendReply], dict[str, Any]]
-"""Makes the answer from a run's directory and what is asked of it."""
+"""Computes the answer from a run's directory and the request; may send progress before."""
 
 
-def serve_query(work: QueryFunction, directory: Path, tensorflow: TensorFlowImport) -> int:
-    """Do what is asked of the run's model; return the exit status."""
+def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImport) -> int:
+    """Answer the request on standard input; returns the exit status.
+
+    Args:
+        query: Computes the answer.
+        directory: The run's directory.
+        tensorflow: Imported on demand.
+    """
     requests, replies = claim_pipes()
 
     def send(reply: dict[str, Any]) -> None:
@@ -28,7 +34,7 @@ def serve_query(work: QueryFunction, directory: Path, tensorflow: TensorFlowImpo
     request = json.loads(requests.read())
     try:
         tensorflow.wait()
-        send(work(directory, request, send))
+        send(query(directory, request, send))
     except AccelError as error:
         send({"problem": str(error)})
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
@@ -39,16 +45,16 @@ def serve_query(work: QueryFunction, directory: Path, tensorflow: TensorFlowImpo
 
 
 def predict(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Say what the run's model says of images."""
-    del send  # it does not take long
+    """Predict images with the run's model."""
+    del send  # no progress
     from accel_engine.training.inference import predict
 
     return predict(directory, [Path(image) for image in request["images"]], request["most"])
 
 
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Validate the run's model, and keep what it looks like inside."""
-    del request  # there is nothing to choose
+    """Validate the run's last checkpoint and save its evaluation report."""
+    del request  # has no options
     from accel_engine.training.revalidation import revalidate
 
     return revalidate(directory, lambda done, of: send({"done": done, "of": of}))

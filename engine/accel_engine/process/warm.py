@@ -1,4 +1,4 @@
-"""An engine that waits for a run: it answers a dashboard's questions about plans meanwhile."""
+"""Answers a dashboard's requests to describe plans, until it hands over a run."""
 
 import json
 import os
@@ -17,18 +17,18 @@ from accel_engine.process.tensorflow_import import TensorFlowImport
 
 
 class WarmServer:
-    """Answers a dashboard until it hands over a run.
+    """Serves a dashboard until it hands over a run.
 
-    Plans are described by a thread of its own, so that a run is taken up at once even while the
-    user's function, which may be slow or hang, is being called.
+    Plans are described in a separate thread, so that a run starts at once even while the user's function, which may be
+    slow or hang, is running.
 
     Args:
         tensorflow: Imported ahead, unless that would claim an accelerator.
-        replies: Where answers are written.
+        replies: Stream of replies.
 
     Attributes:
-        needs_restart: Whether this process can no longer train, because the user's own code has run in it or
-            TensorFlow's devices were touched; a fresh one has to take its place.
+        needs_restart: Whether this process can no longer train, because the user's code has run in it or TensorFlow's
+            devices are initialized.
     """
 
     def __init__(self, tensorflow: TensorFlowImport, replies: TextIO) -> None:
@@ -41,9 +41,9 @@ class WarmServer:
         self.needs_restart = False
 
     def serve(self, requests: TextIO) -> Path | None:
-        """Answer requests; return the run's directory, or ``None`` when the dashboard is gone."""
-        for work in (self._announce, self._describe_all):
-            threading.Thread(target=work, name=work.__name__.strip("_"), daemon=True).start()
+        """Answer requests; returns the run's directory, or ``None`` when the dashboard has exited."""
+        for target in (self._announce, self._describe_all):
+            threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True).start()
         for line in requests:
             request = json.loads(line)
             if "run" in request:
@@ -60,8 +60,8 @@ class WarmServer:
             except AccelError as error:
                 with self._lock:
                     if not self._serving:
-                        return  # the run will say so
-                    print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows these last words)
+                        return  # the run will report it
+                    print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows the last line)
                     os._exit(1)
         self._reply({"versions": versions()})
 
@@ -71,14 +71,14 @@ class WarmServer:
             with self._lock:
                 if not self._serving:
                     return
-                before, self.needs_restart = self.needs_restart, True  # while it is under way, there is no telling
+                before, self.needs_restart = self.needs_restart, True  # until it is known
             reply = self._describe(request["describe"])
             self.needs_restart = before or self._must_restart(request["describe"])
             self._reply({**reply, "number": request["number"]})
 
     def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
         if self._claims:
-            return {"problem": "known when training starts: to look now would claim the TPU"}
+            return {"problem": "not available before training starts: describing the model would claim the TPU"}
         try:
             plan = Plan.from_mapping(values)
             self._tensorflow.wait()
@@ -93,13 +93,13 @@ class WarmServer:
 
     def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
-            return False  # nothing was built
+            return False  # no model has been built
         from accel_engine.training.model_size import is_untouched
 
         try:
             own = not isinstance(find(values["model"]), ModelEntry)
         except AccelError:
-            own = False  # there is no such model, so nothing of it has run
+            own = False  # there is no such model, so no user code has run
         return own or not is_untouched()
 
     def _reply(self, reply: dict[str, Any]) -> None:
