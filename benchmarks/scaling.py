@@ -108,7 +108,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
         loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:
         sync = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
-        loop = Loop(assembly, ExecutionMode(), sync_count=sync.follow if sync else int)
+        loop = Loop(assembly, ExecutionMode(), sync_count=sync.broadcast if sync else int)
     replicas, batch = assembly.replicas, assembly.step_counts.per_replica_batch
 
     def take(steps: int) -> None:
@@ -240,14 +240,14 @@ def compare(work: str, name: str, rounds: int, seconds: float) -> tuple[str, flo
     sides = {side: Side(side, work, name) for side in ("ours", "guide")}
     try:
         for side in sides.values():
-            side.measure_rate(8)
-        steps = max(8, int(seconds * min(side.measure_rate(32) for side in sides.values())))
+            side.rate(8)
+        steps = max(8, int(seconds * min(side.rate(32) for side in sides.values())))
         for side in sides.values():
-            side.measure_rate(steps)  # another number of steps is another graph for ours
+            side.rate(steps)  # another number of steps is another graph for ours
         rates: dict[str, list[float]] = {side: [] for side in sides}
         for _ in range(rounds):
             for side, process in sides.items():
-                rates[side].append(process.measure_rate(steps))
+                rates[side].append(process.rate(steps))
     finally:
         for side in sides.values():
             side.close()

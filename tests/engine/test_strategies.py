@@ -10,7 +10,7 @@ from accel_engine.installation import Installation
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, Placement, find, incompatibility, resolve_placement
 
-CPU = Device("cpu:0", "cpu", "A processor", replicas_per_device=8)
+CPU = Device("cpu:0", "cpu", "A processor", cores=8)
 GPUS = (Device("gpu:0", "gpu", "A card"), Device("gpu:1", "gpu", "A card"))
 CHIPS = (Device("tpu:0", "tpu", "TPU v3"), Device("tpu:1", "tpu", "TPU v3"))
 TPU = Plan(strategy="tpu")

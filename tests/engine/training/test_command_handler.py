@@ -59,7 +59,7 @@ def test_a_checkpoint_before_the_first_step_is_refused(gym: Gym) -> None:
 
     assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
         (False, "no step has completed yet"),
-        (False, "a learning rate must be a number above 0"),
+        (False, "the learning rate must be greater than 0"),
         (False, "unknown command dance"),
     ]
 

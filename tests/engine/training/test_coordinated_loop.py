@@ -34,7 +34,7 @@ def test_each_worker_takes_the_whole_batch_and_the_learning_rate_stays() -> None
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 def test_what_takes_the_steps_is_what_the_workers_have(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(device_visibility, "found_at_workers", lambda: ({"kind": kind}, {"kind": kind}))
+    monkeypatch.setattr(device_visibility, "describe_worker_devices", lambda: ({"kind": kind}, {"kind": kind}))
 
     assembly = assemble(PLAN, ("CPU:0",), None)
 

@@ -159,7 +159,7 @@ def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pyte
     )
     driver = {"memory_used": Reading(1000.0, "B")}
     host = Sample(1.0, "cpu:0", {"load": Reading(0.5)})
-    chip, same = allocated_memory.add((Sample(1.0, "tpu:0", driver), host))
+    chip, same = allocated_memory.add_to((Sample(1.0, "tpu:0", driver), host))
     assert chip.readings == {**driver, "allocated": Reading(120.0, "B"), "allocated_peak": Reading(350.0, "B")}
     assert same is host
 
@@ -169,7 +169,7 @@ def test_an_allocator_that_does_not_tell_is_a_reason(monkeypatch: pytest.MonkeyP
         raise ValueError(f"AllocatedMemory stats not available for device '{name}'\nmore")
 
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
-    (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add((Sample(1.0, "gpu:0"),))
+    (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add_to((Sample(1.0, "gpu:0"),))
     assert sample.readings["allocated"] == Reading.missing(
         "TensorFlow does not report it: Allocator stats not available for device 'GPU:0'", "B"
     )

@@ -192,13 +192,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_faster_way_is_gone_on_with_and_remembered(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, split: float, taken: int
 ) -> None:
-    measure = Loop.rate
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         measure(self, order, seconds)
-        return split if self.way.parts > 1 else 100.0
+        return split if self.mode.micro_batches > 1 else 100.0
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
     plan = PLAN.replace(xla="auto")
 
     first = gym.train(plan)

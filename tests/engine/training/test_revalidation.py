@@ -22,7 +22,7 @@ PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
 @pytest.mark.parametrize("validation", ["epoch", "off"])
 def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
-    monkeypatch.setattr(revalidation, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
     expected = read(gym.train_once(PLAN).directory).examined
     trained = gym.train(PLAN.replace(validation=validation))
     with closing(connect(trained.directory)) as connection:

@@ -66,7 +66,7 @@ def tpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTpu]:
     monkeypatch.setattr(tf.distribute, "TPUStrategy", fake.strategy)
     monkeypatch.setattr(tf.config, "list_logical_devices", fake.devices)
     monkeypatch.setattr(tf.config, "set_visible_devices", lambda *_: None)  # TensorFlow is in use here
-    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "")
+    monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "")
     tpu_builder._resolver.cache_clear()
     yield fake
     tpu_builder._resolver.cache_clear()
@@ -174,7 +174,7 @@ def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exc
 def test_an_address_is_tried_before_tensorflow_waits_for_it(
     gym: Gym, tpu: FakeTpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "nothing listens")
+    monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "nothing listens")
     ended = gym.train(PLAN.replace(tpu="10.0.0.2")).ended
     assert ended.reason == "not connected to a TPU (at grpc://10.0.0.2:8470, named by --tpu): nothing listens"
     assert tpu.asked == []
