@@ -49,12 +49,12 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "should be"),
-        ('{"cluster": {"worker": ["a:1"]}}', "should be"),
-        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "should be"),
+        ("{", "TF_CONFIG is invalid"),
+        ('{"cluster": {"worker": ["a:1"]}}', "TF_CONFIG is invalid"),
+        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "TF_CONFIG is invalid"),
         ('{"cluster": {"wroker": ["a:1"]}, "task": {"type": "worker", "index": 0}}', "'wroker'; known: chief, worker"),
         ('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 3}}', "worker 3.*no such task"),
-        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a'; it should be HOST:PORT"),
+        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a': use HOST:PORT"),
     ],
 )
 def test_a_wrong_tf_config_is_told_in_words(text: str, told: str) -> None:

@@ -40,15 +40,15 @@ def test_a_batch_that_cannot_be_is_refused(batch: int, examples: int, replicas: 
     [
         (1024, 5000, ""),
         (8 * 200, 5000, ""),
-        (64, 5000, "each TPU core takes 8 examples: a batch size of 1024, 128 a core, is best"),
+        (64, 5000, "each TPU core takes 8 examples: a batch size of 1024 (128 per core) is best"),
         (64, 1000, ""),
         (
             40,
             5000,
-            "fills up 5 examples to a multiple of 8: a batch size of 64 costs no more, 1024, 128 a core, is best",
+            "pads 5 examples to a multiple of 8: a batch size of 64 is as fast, 1024 (128 per core) is best",
         ),
-        (40, 1000, "a batch size of 64 costs no more"),
-        (8, 8, "a TPU core fills up 1 examples to a multiple of 8"),
+        (40, 1000, "a batch size of 64 is as fast"),
+        (8, 8, "a TPU core pads 1 examples to a multiple of 8"),
     ],
 )
 def test_batches_that_suit_a_tpu(batch: int, examples: int, words: str) -> None:
@@ -74,7 +74,7 @@ def test_of_micro_batches_one_is_in_memory_and_the_gradients_of_all_before_it() 
 
 
 def test_micro_batches_that_are_not_whole_are_refused() -> None:
-    with pytest.raises(PlanError, match="must divide the 32 examples that a device takes"):
+    with pytest.raises(PlanError, match="must divide the per-replica batch of 32"):
         estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
 
 

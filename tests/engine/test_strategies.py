@@ -55,9 +55,9 @@ def test_named_devices_are_taken_in_the_order_they_were_named() -> None:
 @pytest.mark.parametrize(
     ("strategy", "wanted", "told"),
     [
-        ("one-device", ("gpu:7",), "gpu:7 is not here; known: cpu:0, gpu:0, gpu:1"),
-        ("mirrored", ("cpu:0", "gpu:0"), "of one kind"),
-        ("mirrored", ("gpu:0",), "two devices of a kind"),
+        ("one-device", ("gpu:7",), "no device gpu:7; available: cpu:0, gpu:0, gpu:1"),
+        ("mirrored", ("cpu:0", "gpu:0"), "of the same kind"),
+        ("mirrored", ("gpu:0",), "two devices of the same kind"),
         ("one-device", ("gpu:0", "gpu:1"), "takes 1"),
     ],
 )
@@ -93,7 +93,7 @@ def test_many_processes_need_somebody_who_says_which() -> None:
         resolve_placement(Plan(strategy="multi-worker"), (CPU,), {})
     config = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
     assert resolve_placement(Plan(strategy="multi-worker"), (CPU,), {"TF_CONFIG": config}).workers == 2
-    with pytest.raises(PlanError, match="TF_CONFIG describes the workers already"):
+    with pytest.raises(PlanError, match="TF_CONFIG describes the workers"):
         resolve_placement(Plan(strategy="multi-worker", local_workers=2), (CPU,), {"TF_CONFIG": config})
 
 
@@ -112,7 +112,7 @@ def test_xla_is_refused_where_no_step_can_be_compiled() -> None:
     [
         ("default", "ring", "must be auto under default"),
         ("mirrored", "ring", "must be auto or nccl or hierarchical-copy or one-device"),
-        ("mirrored", "nccl", "for GPUs"),
+        ("mirrored", "nccl", "requires GPUs"),
     ],
 )
 def test_a_reduction_that_a_strategy_has_not_is_refused(strategy: str, reduction: str, told: str) -> None:
@@ -161,7 +161,7 @@ def test_a_tpu_elsewhere_has_as_many_replicas_as_it_says_once_connected(
 
 
 def test_without_a_chip_or_a_name_there_is_no_tpu() -> None:
-    with pytest.raises(PlanError, match="a TPU chip here, or one named by --tpu, COLAB_TPU_ADDR or TPU_NAME"):
+    with pytest.raises(PlanError, match="a TPU in this machine, or one set with --tpu, COLAB_TPU_ADDR or TPU_NAME"):
         resolve_placement(TPU, (CPU,), {})
 
 
@@ -203,7 +203,7 @@ def test_chips_are_chosen_only_for_the_strategy_that_is_for_them() -> None:
 
 
 def test_a_tpu_that_the_strategy_has_no_use_for_is_not_passed_over() -> None:
-    with pytest.raises(PlanError, match="is for --strategy tpu"):
+    with pytest.raises(PlanError, match="requires --strategy tpu"):
         resolve_placement(Plan(tpu="local"), (CPU,), {})
     assert incompatibility("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ""
     assert incompatibility("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ""
@@ -274,8 +274,8 @@ def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> N
     ("plan", "role", "cluster", "told"),
     [
         (SERVED, "", {}, r"needs TF_CONFIG with a chief, workers and parameter servers \(ps\), or --local-workers 1"),
-        (SERVED, "worker", {"worker": ["a:1", "b:1"]}, "TF_CONFIG has no such cluster"),
-        (SERVED, "worker", {"worker": ["a:1"], "ps": ["b:1"]}, "TF_CONFIG has no such cluster"),
+        (SERVED, "worker", {"worker": ["a:1", "b:1"]}, "TF_CONFIG describes a different cluster"),
+        (SERVED, "worker", {"worker": ["a:1"], "ps": ["b:1"]}, "TF_CONFIG describes a different cluster"),
         (SERVED, "chief", {"chief": ["a:1"], "ps": ["b:1"]}, "needs TF_CONFIG with a chief, workers"),
         (
             SERVED,
@@ -335,5 +335,5 @@ def test_who_hands_steps_out_or_keeps_weights_has_no_gpu(role: str, wanted: tupl
 
 
 def test_gpus_that_cannot_be_shared_out_evenly_are_said() -> None:
-    with pytest.raises(PlanError, match="must share 2 GPUs out evenly, or train on --devices cpu:0"):
+    with pytest.raises(PlanError, match="must divide 2 GPUs evenly, or train on --devices cpu:0"):
         resolve_placement(Plan(strategy="multi-worker", local_workers=3), (CPU, *GPUS), {})

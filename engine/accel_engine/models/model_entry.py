@@ -18,8 +18,8 @@ class ModelEntry:
     Attributes:
         name: Its name in plans.
         summary: One-line description.
-        builder: ``module:function``, called with ``input_shape`` and ``classes``; returns an uncompiled Keras model that
-            outputs probabilities.
+        builder: ``module:function``, called with ``input_shape`` and ``classes``; returns an uncompiled
+            Keras model that outputs probabilities.
         minimum_size: The smallest height and width; 0 for examples of any shape.
         channels: The supported numbers of channels; empty for any.
         preprocesses: Whether it has its own preprocessing layers.

@@ -48,7 +48,7 @@ def test_who_never_comes_is_a_problem(listener: socket.socket) -> None:
     listener.close()
     cluster = ClusterSpec(("127.0.0.1:1", "127.0.0.1:2"))
     watching = PeerMonitor(cluster, lambda _: None, join_seconds=0.0)
-    assert watching.wait_for_problem() == "worker 1 (127.0.0.1:2) did not come within 0 s"
+    assert watching.wait_for_problem() == "worker 1 (127.0.0.1:2) did not start within 0 s"
 
 
 def test_who_is_gone_is_a_problem(listener: socket.socket, wait_until: Wait) -> None:
@@ -57,13 +57,13 @@ def test_who_is_gone_is_a_problem(listener: socket.socket, wait_until: Wait) -> 
     wait_until(lambda: said == [""], "a word that all are there")
     listener.close()
     wait_until(lambda: watching.problem, "a problem")
-    assert "is gone" in watching.problem
+    assert "was lost" in watching.problem
     assert watching.wait_for_problem() == watching.problem
 
 
 def test_who_hangs_is_a_problem(listener: socket.socket) -> None:
     watching = watch(listener, [], unresponsive_seconds=0.2)
-    assert watching.wait_for_problem().endswith("hangs: it takes connections, and has said nothing for 0.2 s")
+    assert watching.wait_for_problem().endswith("hangs: it accepts connections but has not answered for 0.2 s")
 
 
 def test_who_says_a_word_does_not_hang(
@@ -107,7 +107,7 @@ def test_a_coordinator_goes_on_while_one_worker_is_there(wait_until: Wait) -> No
     sockets[1].close()
     wait_until(lambda: lost, "a word of who is gone")
     assert lost[0].startswith(f"worker 1 ({workers[1]}) is gone")
-    assert lost[0].endswith("; training goes on with worker 0")
+    assert lost[0].endswith("; training continues with worker 0")
     assert not watching.problem
     sockets[0].close()
     assert watching.wait_for_problem().startswith(f"worker 0 ({workers[0]}) is gone")

@@ -167,7 +167,7 @@ def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exc
     tpu.problem = problem
     ended = gym.train(PLAN).ended
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason.startswith("not connected to a TPU (of this machine, named by --tpu): ")
+    assert ended.reason.startswith("not connected to a TPU (of this machine, from --tpu): ")
     assert cause in ended.reason
 
 
@@ -176,7 +176,7 @@ def test_an_address_is_tried_before_tensorflow_waits_for_it(
 ) -> None:
     monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "nothing listens")
     ended = gym.train(PLAN.replace(tpu="10.0.0.2")).ended
-    assert ended.reason == "not connected to a TPU (at grpc://10.0.0.2:8470, named by --tpu): nothing listens"
+    assert ended.reason == "cannot connect to the TPU (at grpc://10.0.0.2:8470, from --tpu): nothing listens"
     assert tpu.asked == []
 
 

@@ -89,9 +89,9 @@ def test_a_run_that_cannot_be_asked_has_the_status_1(run_command, said, monkeypa
     said()
 
     def refuse(*_):
-        raise RunError("run abcd has no checkpoint yet, so there is no model to ask")
+        raise RunError("run abcd has no checkpoint yet")
 
     monkeypatch.setattr("accel_tui.cli.predict.ask", refuse)
     result = run_command("predict last a.png")
     assert (result.status, result.out) == (1, "")
-    assert result.err == "accel-tui: run abcd has no checkpoint yet, so there is no model to ask\n"
+    assert result.err == "accel-tui: run abcd has no checkpoint yet\n"

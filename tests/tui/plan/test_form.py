@@ -49,7 +49,7 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "or virtual CPUs 2" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
-    assert "not here" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
+    assert "no device gpu:0" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
     assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).placement == Placement(("cpu:0", "cpu:1"))
     assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).placement == Placement(("gpu:0", "gpu:1"))
 
@@ -57,7 +57,7 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
 def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
     filled = form.fill({"precision": "mixed_float16"}, (CPU,))
     assert "far slower than float32 on a CPU" in filled.errors["precision"]
-    assert "use auto (float32), or force on to train" in filled.errors["precision"]
+    assert "use auto (float32), or force on to use" in filled.errors["precision"]
     assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
     assert not form.fill({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
 
@@ -108,7 +108,7 @@ def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
     offered = {choice.value: choice for choice in form.choices("strategy", form.fill({}, (CPU,)), (CPU,))}
     assert offered["default"].possible
     assert not offered["mirrored"].possible
-    assert "two devices of a kind" in offered["mirrored"].note
+    assert "two devices of the same kind" in offered["mirrored"].note
     assert offered["multi-worker"].possible  # with its own field filled in, which is shown once it is chosen
     assert "local workers 2" in offered["multi-worker"].note
     many = form.fill({"virtual_cpus": "2"}, (CPU,))

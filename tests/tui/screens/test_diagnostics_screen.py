@@ -273,7 +273,7 @@ class StubQuestion:
         tell(256, 1000)
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
-                raise RunError("the engine ended without a word")
+                raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
             writer.keep(examined(), 300)
         return {"step": 300}
