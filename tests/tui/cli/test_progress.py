@@ -190,9 +190,9 @@ def test_a_server_that_takes_no_steps_of_its_own_tells_none(follower):
     now = [0.0]
     stream = Stream(tty=False)
     log = Log(stream, clock=lambda: now[0])
-    engine.say(PhaseChanged, phase=Phase.TRAINING, detail="keeping weights for the coordinator")
+    engine.say(PhaseChanged, phase=Phase.TRAINING, detail="storing weights for the coordinator")
     log.show(reader.poll())
-    assert stream.getvalue().endswith(" keeping weights for the coordinator\n")
+    assert stream.getvalue().endswith(" storing weights for the coordinator\n")
     before = stream.getvalue()
     now[0] = 60.0
     log.show(reader.poll())

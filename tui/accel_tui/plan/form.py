@@ -78,16 +78,16 @@ class FormResult:
     Attributes:
         plan: The plan of all fields that are right; the others are at their default.
         errors: By field, what it may be instead.
-        layout: What would train; ``None`` before the machine's devices are known.
+        placement: What would train; ``None`` before the machine's devices are known.
         entry: The data, as far as it is known.
-        schedule: Its steps; ``None`` when the number of examples or of replicas is not known, or is wrong.
+        step_counts: Its steps; ``None`` when the number of examples or of replicas is not known, or is wrong.
     """
 
     plan: Plan
     errors: Mapping[str, str]
-    layout: Placement | None
+    placement: Placement | None
     entry: DatasetEntry
-    schedule: StepCounts | None = None
+    step_counts: StepCounts | None = None
 
 
 def doc(name: str) -> str:
@@ -118,13 +118,13 @@ def fill(
     entry = data.find(plan.data)
     if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
         entry = surveyed
-    layout = None
-    schedule = None
+    placement = None
+    step_counts = None
     try:
         if devices is not None:
-            layout = strategies.resolve_placement(plan, devices)
-        if layout is not None and layout.replicas is not None and entry.examples is not None:
-            schedule = estimate.count_steps(plan, entry.examples, layout.replicas)
+            placement = strategies.resolve_placement(plan, devices)
+        if placement is not None and placement.replicas is not None and entry.examples is not None:
+            step_counts = estimate.count_steps(plan, entry.examples, placement.replicas)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
     except UsageError as error:
@@ -137,7 +137,7 @@ def fill(
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return FormResult(plan, {name: on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
+    return FormResult(plan, {name: on_screen(reason) for name, reason in errors.items()}, placement, entry, step_counts)
 
 
 def on_screen(reason: str) -> str:
@@ -218,8 +218,8 @@ def remark(name: str, filled: FormResult) -> str:
 
 def empty(name: str, filled: FormResult) -> str:
     """What a field stands for when it is left empty."""
-    layout = filled.layout if name == "devices" and not filled.plan.devices else None
-    chosen = layout.elsewhere or ",".join(layout.devices) if layout else ""
+    placement = filled.placement if name == "devices" and not filled.plan.devices else None
+    chosen = placement.remote_tpu or ",".join(placement.devices) if placement else ""
     return f"auto: {chosen}" if chosen else field_labels.empty(name)
 
 

@@ -77,21 +77,21 @@ def choices(filled: FormResult) -> tuple[PreviewRow, ...]:
 def warnings(filled: FormResult, description: Description | None) -> tuple[str, ...]:
     """What the user should know of a plan before it is started."""
     said = []
-    plan, laid_out = filled.plan, filled.schedule
+    plan, counts = filled.plan, filled.step_counts
     if description and description.problem:
         said.append(description.problem)
     if (scaling := _chosen_scaling(filled, description)) and scaling.note:
         said.append(form.on_screen(scaling.note))
     said += filled.entry.notes
-    if laid_out and (rest := plan.batch_size - laid_out.global_batch):
+    if counts and (rest := plan.batch_size - counts.global_batch):
         said.append(
-            f"{plan.batch_size} does not divide by {laid_out.replicas} replicas: a step takes "
-            f"{laid_out.global_batch} examples, {rest} fewer"
+            f"{plan.batch_size} does not divide by {counts.replicas} replicas: a step takes "
+            f"{counts.global_batch} examples, {rest} fewer"
         )
-    if laid_out and strategies.find(plan.strategy).kind == "tpu":
-        said += filter(None, [estimate.tpu_advice(laid_out, filled.entry.examples or 0)])
-    if laid_out and laid_out.passes > 1:
-        said.append(f"an epoch goes over the data {laid_out.passes:.3g} times")
+    if counts and strategies.find(plan.strategy).kind == "tpu":
+        said += filter(None, [estimate.tpu_advice(counts, filled.entry.examples or 0)])
+    if counts and counts.passes > 1:
+        said.append(f"an epoch goes over the data {counts.passes:.3g} times")
     return tuple(said)
 
 
@@ -123,38 +123,38 @@ def _chosen_scaling(filled: FormResult, description: Description | None) -> Scal
 
 
 def _steps(filled: FormResult) -> list[PreviewRow]:
-    laid_out, entry = filled.schedule, filled.entry
-    if entry.examples is None or filled.layout is None:
+    counts, entry = filled.step_counts, filled.entry
+    if entry.examples is None or filled.placement is None:
         return [PreviewRow(name, "—") for name in ("examples", "left out", "steps", "batch")]
     held = f" + {units.count(entry.validation_examples)} held out" if entry.validation_examples else ""
     examples = PreviewRow("examples", units.count(entry.examples) + held)
-    if laid_out is None:
-        share = f"{filled.plan.batch_size} shared by the cores of {filled.layout.elsewhere or 'the TPU'}"
+    if counts is None:
+        share = f"{filled.plan.batch_size} shared by the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [
             examples,
             *(PreviewRow(name, "known once connected") for name in ("left out", "steps")),
             PreviewRow("batch", share),
         ]
     parts = filled.plan.micro_batches or 1
-    at_a_time = f", {laid_out.per_replica_batch // parts} at a time" if parts > 1 else ""
+    at_a_time = f", {counts.per_replica_batch // parts} at a time" if parts > 1 else ""
     return [
         examples,
         PreviewRow(
             "left out",
-            f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
+            f"{units.count(counts.dropped_examples)} examples an epoch" if counts.dropped_examples else "none",
         ),
         PreviewRow(
-            "steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"
+            "steps", f"{units.count(counts.steps_per_epoch)} an epoch, {units.count(counts.total_steps)} in all"
         ),
-        PreviewRow("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}{at_a_time}"),
+        PreviewRow("batch", f"{counts.per_replica_batch} on {_each(filled.placement)}{at_a_time}"),
     ]
 
 
-def _each(layout: Placement) -> str:
-    devices = layout.devices[0] if len(layout.devices) == 1 else f"each of {', '.join(layout.devices)}"
-    if layout.cores > 1:
-        devices = f"each of {layout.cores} cores of {devices}"
-    return devices if layout.workers == 1 else f"{devices} of each of {layout.workers} workers"
+def _each(placement: Placement) -> str:
+    devices = placement.devices[0] if len(placement.devices) == 1 else f"each of {', '.join(placement.devices)}"
+    if placement.replicas_per_device > 1:
+        devices = f"each of {placement.replicas_per_device} cores of {devices}"
+    return devices if placement.workers == 1 else f"{devices} of each of {placement.workers} workers"
 
 
 def _precision(filled: FormResult) -> list[PreviewRow]:
@@ -166,14 +166,14 @@ def _precision(filled: FormResult) -> list[PreviewRow]:
 def _memory(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
-    if description.problem or filled.schedule is None:
+    if description.problem or filled.step_counts is None:
         return [PreviewRow("memory", "—")]
     needed = estimate.estimate_memory(
         filled.plan,
-        filled.schedule.per_replica_batch,
+        filled.step_counts.per_replica_batch,
         description.parameters,
         description.trainable,
         description.activations,
     )
-    each = " a device" if filled.schedule.replicas > 1 else ""
+    each = " a device" if filled.step_counts.replicas > 1 else ""
     return [PreviewRow("memory", f"about {units.size(needed)}{each} beside data")]
