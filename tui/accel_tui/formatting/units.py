@@ -21,6 +21,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def plural(number: int, noun: str) -> str:
+    """A count with its noun: ``1 step``, ``1,437 steps``."""
+    return f"{count(number)} {noun}{'s' * (number != 1)}"
+
+
 def flops(number: float) -> str:
     """Floating-point operations in decimal multiples: ``7.76 GFLOP``, ``989 TFLOP``."""
     text = figures.compact(float(number))
@@ -36,10 +41,10 @@ def percent(share: float) -> str:
 
 
 def speed(reached: float | None, share: float | None) -> str:
-    """Operations a second and their share of the peak: ``12.3 GFLOP/s, 41% of peak``; nothing where unknown."""
+    """Operations a second and their share of the peak: ``12.3 GFLOP/s, MFU 41%``; nothing where unknown."""
     if reached is None:
         return ""
-    return f"{flops(reached)}/s" + ("" if share is None else f", {percent(share)} of peak")
+    return f"{flops(reached)}/s" + ("" if share is None else f", MFU {percent(share)}")
 
 
 def ago(seconds: float) -> str:
