@@ -175,6 +175,6 @@ def test_on_a_terminal_one_line_tells_of_the_way_that_trains(new_run, monkeypatc
         stage.show(reader.poll())
     engine.end()
     painted = stream.buffer.getvalue().decode()
-    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10.0 steps/s  accuracy 0.500"
+    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10.0 steps/s  accuracy 0.5000"
     stage.clear()
     assert stream.buffer.getvalue().decode().endswith("\r\x1b[K")

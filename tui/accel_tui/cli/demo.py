@@ -24,7 +24,6 @@ from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.annotations import set_tags
 from accel_tui.appearance.glyphs import has_unicode
-from accel_tui.cli.event_text import number
 from accel_tui.cli.output import write
 from accel_tui.cli.progress import Bar, Line
 from accel_tui.formatting import figures
@@ -196,7 +195,7 @@ class _Stage(Bar):
         self._title = title
 
     def _put(self, lines: Sequence[Line]) -> None:  # noqa: ARG002 (what happens is not worth a line here)
-        self._paint((), self._bar())
+        self._redraw((), self._bar())
 
     def _bar(self) -> str:
         state, width = self.state, self._width() - 3
@@ -204,11 +203,11 @@ class _Stage(Bar):
         if state.rate:
             parts.append(f"{figures.compact(state.rate)} steps/s")
             if curve := state.curves.get("accuracy"):
-                parts.append(f"accuracy {number(curve.last, 'accuracy')}")
+                parts.append(f"accuracy {figures.metric(curve.last)}")
         elif state.phase:
             parts.append(str(state.phase.phase))
         room = max(min(width - 62, 40), 4)
-        return f"{self._drawn(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
+        return f"{self._render_bar(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
 
 
 def _stages(stream: TextIO) -> Callable[[str], _Stage]:
