@@ -8,7 +8,7 @@ from difflib import get_close_matches
 import click
 
 from accel_engine.errors import AccelError
-from accel_tui.cli.output import print_line
+from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
 
 __all__ = ["main"]
@@ -53,24 +53,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(root.main(arguments, prog_name="accel-tui", standalone_mode=False) or 0)
     except click.NoSuchOption as error:
-        print_line(f"{_no_such_option(error)}\nTry '{_path(error)} --help'.")
+        print_to_stderr(f"{_no_such_option(error)}\nTry '{_path(error)} --help'.")
         return 2
     except click.UsageError as error:
-        print_line(f"{_lowered(error.format_message())}\nTry '{_path(error)} --help'.")
+        print_to_stderr(f"{_lowered(error.format_message())}\nTry '{_path(error)} --help'.")
         return 2
     except click.ClickException as error:
-        print_line(_lowered(error.format_message()))
+        print_to_stderr(_lowered(error.format_message()))
         return error.exit_code
     except AccelError as error:
-        print_line(str(error))
+        print_to_stderr(str(error))
         return error.exit_status
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (no traceback at a terminal)
         if os.environ.get("ACCEL_TUI_DEBUG"):
-            print_line(traceback.format_exc())
+            print_to_stderr(traceback.format_exc())
             return 1
-        print_line(
+        print_to_stderr(
             f"unexpected {type(error).__name__}: {error}\n"
             "This is a bug in accel-tui. Please report it in the project's issue tracker, "
             "with the output of the same command under ACCEL_TUI_DEBUG=1."

@@ -17,7 +17,7 @@ from accel_engine.text import printable_fields
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.output import write
-from accel_tui.cli.table import NARROWEST
+from accel_tui.cli.table import MIN_WIDTH
 from accel_tui.formatting import units
 
 EPILOG = """\b
@@ -46,7 +46,7 @@ SYMBOLS = {
 
 @click.command(epilog=EPILOG)
 @click.argument("names", nargs=-1, metavar="[CHECK]...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def doctor(names: Sequence[str], as_json: bool) -> int:
     """Diagnose this machine and suggest fixes.
 
@@ -130,7 +130,7 @@ class _Text:
         in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
         symbol = in_unicode if self._has_unicode else in_ascii
         lead = " " * (self._column + 4)
-        found = _wrapped(finding.found, max(self._width - len(lead), NARROWEST)) or [""]
+        found = _wrapped(finding.found, max(self._width - len(lead), MIN_WIDTH)) or [""]
         first = f" {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("cause", finding.why) + self._indented("fix", finding.advice)

@@ -7,7 +7,7 @@ from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
 from accel_engine.run.paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.output import print_line
+from accel_tui.cli.output import print_to_stderr
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
@@ -53,20 +53,20 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
             view.show(update, info)
             if not info.status.live:
                 break
-            for message in interrupts.act(info) if interrupts else ():
+            for message in interrupts.escalate(info) if interrupts else ():
                 view.clear()
-                print_line(message)
+                print_to_stderr(message)
             time.sleep(INTERVAL)
         if info.status is Status.LOST:
             view.lost(info, steps)
     finally:
         view.clear()
     if info.status is Status.LOST:
-        print_line(_lost_message(info, steps))
+        print_to_stderr(_lost_message(info, steps))
     elif info.status is Status.FAILED and ended:
-        print_line(_failed_message(info, ended))
+        print_to_stderr(_failed_message(info, ended))
     elif info.status is Status.STOPPED and interrupts and not info.script:
-        print_line(f"continue it with: accel-tui continue {info.id}")
+        print_to_stderr(f"continue it with: accel-tui continue {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
 
 

@@ -1,4 +1,4 @@
-"""``accel-tui train``: train in the foreground, for a person, a log or a script, or in the background."""
+"""``accel-tui train``: trains a model in the foreground or in the background."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ from accel_engine.run.worker_runs import resumable
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.output import print_line, write
+from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -39,17 +39,17 @@ Exit status:
   2  the plan or the command is wrong
 """
 
-LEAVING_SECONDS = 10.0
-"""How long an engine that has ended its run is waited for."""
+EXIT_SECONDS = 10.0
+"""Seconds to wait for the engine process to exit after its run has ended."""
 
 METAVARS = {int: "N", float: "X", tuple: "ID,..."}
 
-SHORT = 14
-"""How long choices may be to stand beside their option instead of in its text."""
+INLINE_CHOICES = 14
+"""Up to this length, choices are shown next to the option instead of in its description."""
 
 
 def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:
-    """Read a flag's text as its field's type; ``None`` when the flag was not given."""
+    """Parse the value of an option as the type of its field; ``None`` if the option is not given."""
     if text is None or option.name is None:
         return None
     try:
@@ -60,17 +60,17 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
 
 
 def plan_option(name: str, spec: FieldSpec, *, default: Any = None, hidden: bool = False) -> click.Option:
-    """A field of the plan as an option of a command.
+    """Make the option of a plan field.
 
     Args:
         name: The field.
-        spec: What it may be.
-        default: What the help gives as its default, unless that is nothing.
-        hidden: Whether the help leaves it out.
+        spec: Its type, bounds and description.
+        default: The default to show in the help.
+        hidden: Whether to leave it out of the help.
     """
     details = [] if default in (None, "", ()) else [f"default: {default}"]
     metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
-    if spec.choices and len("|".join(spec.choices)) <= SHORT:
+    if spec.choices and len("|".join(spec.choices)) <= INLINE_CHOICES:
         metavar = "|".join(spec.choices)
     elif spec.choices:
         details.insert(0, ", ".join(spec.choices))
@@ -127,21 +127,21 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
 
 
 def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:
-    """Train an ended run on from its last checkpoint, and show it.
+    """Continue an ended run from its last checkpoint and show its progress.
 
     Args:
         reference: The run, as :func:`accel_engine.run.find` takes it.
-        flags: Fields of the plan to change; ``None`` leaves one as it is.
-        as_json: Whether to write JSON lines.
-        plain: Whether to write log lines on a terminal too.
-        detach: Whether to leave the engine in the background.
+        flags: New values of plan fields; ``None`` for unchanged.
+        as_json: Whether to print JSON lines.
+        plain: Whether to print log lines on a terminal too.
+        detach: Whether to train in the background.
 
     Returns:
-        The status for the shell.
+        The exit status.
 
     Raises:
         RunError: The run is live, has no checkpoint, or cannot be continued here.
-        PlanError: A field may not change, or the plan leaves nothing to train.
+        PlanError: A changed field must not change, or all epochs are already trained.
     """
     directory = resumable(find(reference))
     with closing(RunReader(directory)) as reader:
@@ -170,7 +170,7 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_machine(plan: Plan) -> None:
-    """Refuse a plan that cannot be trained here, before there is a run."""
+    """Raise an error, before a run is created, if the plan cannot be trained on this machine."""
     preflight.check(plan, detect().devices)
     if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
@@ -181,21 +181,21 @@ def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) ->
         launch.start(directory)
         write(directory.name)
         return 0
-    return _train_here(directory, as_json=as_json, plain=plain)
+    return _train_in_foreground(directory, as_json=as_json, plain=plain)
 
 
-def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
-    """Start an engine on a run and show the run until it ends."""
+def _train_in_foreground(directory: Path, *, as_json: bool, plain: bool) -> int:
+    """Start the engine of a run and show the run until it ends."""
     try:
         with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
-            reader.skip()  # what an earlier engine said of a resumed run is no news
+            reader.skip()  # the events of an earlier engine were shown before
             engine = launch.start(directory)
             status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
             with suppress(subprocess.TimeoutExpired):
-                engine.wait(LEAVING_SECONDS)  # the next command of a script should find its accelerator free
+                engine.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script
             return status
     except BrokenPipeError:
-        print_line(f"the output was closed; training continues in the background: accel-tui watch {directory.name}")
+        print_to_stderr(f"output closed; training continues in the background: accel-tui watch {directory.name}")
         raise
 
 

@@ -140,7 +140,7 @@ class CompareScreen(Screen[None]):
         found = compare(sides)
         self._charts.sides = sides
         self._table.comparison = found
-        self.query_one("#equal", Static).update(found.words)
+        self.query_one("#equal", Static).update(found.summary)
 
     def on_resize(self) -> None:
         """Give the table what room there is now, which it takes no more of than it needs."""
