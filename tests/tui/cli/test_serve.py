@@ -48,8 +48,7 @@ def test_a_port_that_is_taken_is_said(run_command):
         told = run_command(f"serve --port {port}")
     assert told.status == 2
     assert told.err == (
-        f"accel-tui: port {port} of 127.0.0.1 is in use by another program; "
-        "choose another, or any that is free: --port 0\n"
+        f"accel-tui: port {port} of 127.0.0.1 is already in use; choose another port, or --port 0 for any free port\n"
     )
 
 

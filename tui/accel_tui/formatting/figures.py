@@ -1,10 +1,10 @@
-"""Durations, rates and metrics as people read them. Amounts are in ``units``."""
+"""Formats durations, rates and metrics; bytes, counts and ages are in ``units``."""
 
 import math
 
 
 def duration(seconds: float) -> str:
-    """A length of time: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``."""
+    """A duration, rounded to seconds: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``."""
     minutes, second = divmod(max(0, round(seconds)), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
@@ -30,7 +30,7 @@ def time_taken(word: str, seconds: float, before: float | None, first_step: int)
 
 
 def compact(number: float) -> str:
-    """A number in three digits and a decimal prefix: ``7.25``, ``648``, ``62.3k``; a small count is exact: ``44``."""
+    """A number in three digits with a decimal prefix: ``7.25``, ``648``, ``62.3k``; an ``int`` below 1000 is exact."""
     if isinstance(number, int) and abs(number) < 1000:
         return str(number)
     prefixes = ["E", "P", "T", "G", "M", "k", ""]

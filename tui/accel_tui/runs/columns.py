@@ -108,9 +108,9 @@ def _metric(title: str, width: int, name: str, spare: int = 0, *, descending: bo
 
 def _plan(title: str, width: int, spare: int) -> Column:
     def text(run: RunSummary, _: float) -> str:
-        return names.end(names.brief(plan_value(run, title)), width)
+        return names.shorten_start(names.base_name(plan_value(run, title)), width)
 
-    return Column(title, width, text, _words(lambda run: names.brief(plan_value(run, title))), spare=spare)
+    return Column(title, width, text, _words(lambda run: names.base_name(plan_value(run, title))), spare=spare)
 
 
 def _name(run: RunSummary) -> str:

@@ -175,12 +175,12 @@ def _value(field: str, value: Any) -> str:
     if value is _UNKNOWN or value == "":
         return NO_VALUE
     if value in (None, ()):
-        return field_labels.empty(field) or NO_VALUE
+        return field_labels.placeholder(field) or NO_VALUE
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:g}"
-    return names.brief(value) if field in ("model", "data") else str(value)
+    return names.base_name(value) if field in ("model", "data") else str(value)
 
 
 def _comparable(value: Any) -> Any:

@@ -81,8 +81,8 @@ class PlanPreviewScreen(DirtyRegionScreen):
         known = self._described
         description = known[1] if known and known[0] == _subject(self._weighed.plan) else None
         pending = "counting…" if self.ready_engine else "once TensorFlow is there"
-        self.summary.choices = printable_fields(plan_preview.choices(self._weighed))
-        self.summary.facts = printable_fields(plan_preview.facts(self._weighed, description, pending))
+        self.summary.choices = printable_fields(plan_preview.choice_rows(self._weighed))
+        self.summary.facts = printable_fields(plan_preview.rows(self._weighed, description, pending))
         self.summary.warnings = printable_fields(plan_preview.warnings(self._weighed, description))
 
     def _ask(self) -> None:

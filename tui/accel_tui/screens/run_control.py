@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from accel_engine.errors import RunError
 from accel_engine.run import request
-from accel_tui.plan.starting import RESUMABLE
+from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -89,7 +89,7 @@ class RunControlScreen(DirtyRegionScreen):
             case "inside" | "log" | "search_log":
                 return not self._is_script  # which keeps its model, its data and what it says to itself
             case "take_up":
-                return state.info is not None and state.info.status in RESUMABLE and not self._is_script
+                return state.info is not None and state.info.status in CONTINUABLE and not self._is_script
         return True
 
     def action_pause(self) -> None:

@@ -22,7 +22,7 @@ from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.plan.starting import RESUMABLE
+from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.runs.comparison import MOST
 from accel_tui.screens.edit_run_screen import Change, EditedField, EditRunScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -121,7 +121,7 @@ class RunsScreen(Screen[None]):
             case "resume" | "plan":
                 if current is None or current.info is None or current.info.plan is None:
                     return None
-                return action == "plan" or current.info.status in RESUMABLE
+                return action == "plan" or current.info.status in CONTINUABLE
         return True
 
     @property
