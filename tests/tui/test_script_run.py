@@ -124,7 +124,7 @@ async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume
     for words in told:
         assert "script" in words
         assert "python train.py --fast" in words
-        assert "ended without a word" in words
+        assert "exited unexpectedly" in words
         assert "checkpoint" not in words
         assert "--resume" not in words
     assert watched == 1

@@ -196,11 +196,11 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def keep_theme(self) -> None:
         """Write the theme into the user's settings."""
-        from accel_tui.settings.settings_editor import keep  # seldom wanted
+        from accel_tui.settings.settings_editor import save_setting  # seldom wanted
 
         file = self.settings.source.path or settings_path()
         try:
-            keep(file, "theme", self.theme)
+            save_setting(file, "theme", self.theme)
         except AccelError as error:
             self.notify(str(error), title="The theme was not kept", severity="error")
         else:
@@ -312,8 +312,8 @@ class AccelApp(SafeUnmountApp, EngineApp):
         if self.settings.keys:
             from accel_tui.settings import keymap
 
-            if mistakes := keymap.key_mistakes(self.settings):
-                self.post_message(messages.SettingsRefused(SettingsError(mistakes)))
+            if errors := keymap.key_errors(self.settings):
+                self.post_message(messages.SettingsRefused(SettingsError(errors)))
 
     @on(messages.RestImported)
     def _settle(self, event: messages.RestImported) -> None:

@@ -60,7 +60,7 @@ def test_all_mistakes_are_told_by_line(file: Path, capsys: pytest.CaptureFixture
     file.write_text('theme = "x"\n[keys]\n"run.puase" = "f9"\n[rates]\nframes = 0\n')
     assert main(["settings", "check"]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "accel-tui: the settings are wrong"
+    assert lines[0] == "accel-tui: the settings have errors"
     assert [line.removeprefix(f"{file}:").partition(":")[0] for line in lines[1:]] == ["1", "3", "5"]
 
 

@@ -74,11 +74,11 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
     from textual.scrollbar import ScrollBarRender
 
     from accel_tui.app import AccelApp
-    from accel_tui.settings.keymap import theme_mistakes
+    from accel_tui.settings.keymap import theme_errors
     from accel_tui.terminal.driver import DisconnectSafeDriver, SavedFrameDriver
 
-    if mistakes := theme_mistakes(settings):
-        raise SettingsError(mistakes)
+    if errors := theme_errors(settings):
+        raise SettingsError(errors)
     if settings.glyphs == "ascii":  # ASCII has no eighths of a cell for the ends of a bar
         ScrollBarRender.VERTICAL_BARS = ScrollBarRender.HORIZONTAL_BARS = [" "] * 8
     with asyncio.Runner() as runner:

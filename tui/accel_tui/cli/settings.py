@@ -108,7 +108,7 @@ def template(keys: "dict[str, Any]") -> str:
         groups["plan"] += _lines(name, spec.doc, _allowed(spec.choices), PLAN_DEFAULTS[name])
     for key in keys.values():
         pressed = key.keys[0] if len(key.keys) == 1 else list(key.keys)
-        groups["keys"] += _lines(f'"{key.id}"', key.does, "", pressed)
+        groups["keys"] += _lines(f'"{key.id}"', key.description, "", pressed)
     parts = [HEAD, *(("\n" + f"[{name}]\n" if name else "\n") + "".join(lines) for name, lines in groups.items())]
     return "".join(parts)
 
@@ -138,9 +138,9 @@ def _load_checked() -> Settings:
     """
     from accel_tui.settings import keymap  # imports all screens
 
-    loaded, mistakes = user.read(paths.settings_path())
-    if mistakes := [*mistakes, *keymap.theme_mistakes(loaded), *keymap.key_mistakes(loaded)]:
-        raise SettingsError(mistakes)
+    loaded, errors = user.read(paths.settings_path())
+    if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded)]:
+        raise SettingsError(errors)
     return loaded
 
 
