@@ -24,7 +24,7 @@ def said(monkeypatch, tmp_path, new_run):
             asked.append((directory, [str(path) for path in images], most))
             return Predictions(22, predictions)
 
-        monkeypatch.setattr("accel_tui.cli.predict.ask", ask)
+        monkeypatch.setattr("accel_tui.cli.predict.predict_images", ask)
         return asked
 
     return answer
@@ -76,7 +76,7 @@ def test_what_is_asked_wrongly_has_the_status_2_and_no_model_is_asked(run_comman
         ("predict last c.png", "no such file: c.png"),
         ("predict last a.png.txt --top 0", "--top"),
         ("predict last", "image"),
-        ("predict last .", "the folder . has no images (.png, .jpg, .jpeg, .bmp, .gif)"),
+        ("predict last .", "the folder . contains no images (.png, .jpg, .jpeg, .bmp, .gif)"),
         ("predict nobody a.png.txt", "nobody"),
     ):
         result = run_command(words)
@@ -91,7 +91,7 @@ def test_a_run_that_cannot_be_asked_has_the_status_1(run_command, said, monkeypa
     def refuse(*_):
         raise RunError("run abcd has no checkpoint yet")
 
-    monkeypatch.setattr("accel_tui.cli.predict.ask", refuse)
+    monkeypatch.setattr("accel_tui.cli.predict.predict_images", refuse)
     result = run_command("predict last a.png")
     assert (result.status, result.out) == (1, "")
     assert result.err == "accel-tui: run abcd has no checkpoint yet\n"

@@ -77,7 +77,11 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
             "Missing runtime dependency on the Google API client.",
             "cloud-tpu-client",
         ),
-        (AWAY, "Received http2 header with status: 404\nAdditional GRPC error information", "not a TPU but a web server"),
+        (
+            AWAY,
+            "Received http2 header with status: 404\nAdditional GRPC error information",
+            "not a TPU but a web server",
+        ),
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )
