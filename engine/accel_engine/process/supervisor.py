@@ -43,7 +43,7 @@ POLL_SECONDS = 0.05
 PATIENCE_SECONDS = 3.0
 """How long training may go on (tracing a graph, say) after it was asked to stop now."""
 
-LOST_HINT = "its last checkpoint is kept: resume the run once all workers can be reached"
+LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
 
 
 class EngineSupervisor:

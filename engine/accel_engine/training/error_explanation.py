@@ -31,7 +31,7 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     if isinstance(error, AccelError):
         return str(error), ""
     if any(words in str(error) for words in _DISK_FULL):
-        return "the disk is full", "make room and resume the run: it goes on from its last checkpoint"
+        return "the disk is full", "free disk space, then continue the run from its last checkpoint"
     if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
         advice = [f"a smaller batch (it is {plan.batch_size}; try {max(1, plan.batch_size // 2)})"]
         parts = 2 * (plan.micro_batches or 1)

@@ -40,7 +40,7 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
     )
     assert set(filled.errors) == {"model", "batch_size", "epochs", "optimizer", "xla"}
     assert "did you mean resnet20" in filled.errors["model"]
-    assert "a whole number at least 1" in filled.errors["batch_size"]
+    assert "an integer of at least 1" in filled.errors["batch_size"]
     assert "at least 1" in filled.errors["epochs"]
     assert "did you mean adam" in filled.errors["optimizer"]
     assert filled.plan == Plan(seed=7)
