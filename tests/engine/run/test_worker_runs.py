@@ -104,10 +104,10 @@ def test_a_part_does_not_go_on_alone(chief: Path) -> None:
     with pytest.raises(RunError, match="cannot continue alone"):
         resumable(part, environment(0))
     assert resumable(part, environment(1)) == part
-    with pytest.raises(RunError, match="resume the chief's run on"):
+    with pytest.raises(RunError, match="continue the chief's run on"):
         resumable(begin(create(PLAN), "worker 1"), {})
     local = begin(create_worker(chief, "1", PLAN), "worker 1", chief.name)
-    with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: resume {chief.name}, which takes"):
+    with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: continue {chief.name}, which includes"):
         resumable(local, {})
 
 

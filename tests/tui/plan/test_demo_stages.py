@@ -101,6 +101,6 @@ def test_bars_are_as_long_as_rates_are_high() -> None:
     assert all(len(line) <= 80 for line in lines)
     assert [line.count("#") for line in lines] == [2, 43, 0]
     assert lines[0].endswith("10.0 steps/s   1.00x")
-    assert lines[1].endswith("200.0 steps/s  20.00x")
+    assert lines[1].endswith("200 steps/s  20.00x")
     assert lines[2] == "two      failed: why"
     assert bars([], 80) == []

@@ -62,10 +62,11 @@ def format_event(event: Event, state: RunState) -> str:
             steps = f" of {units.plural(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
             batch = f", batch size {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
-            parameters = "unknown" if event.parameters is None else units.count(event.parameters)
+            count = event.parameters
+            parameters = "parameters unknown" if count is None else units.plural(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
             epochs = units.plural(event.epochs, "epoch")
-            return f"{parameters} parameters; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
+            return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
         case Validated():
