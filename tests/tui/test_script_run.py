@@ -83,7 +83,7 @@ def state(directory: Path) -> RunState:
 
 
 def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
-    facts = RunDetails().words(state).plain
+    facts = RunDetails().build(state).plain
     assert "python train.py --fast" in facts
     assert "None" not in facts
     assert "classes" not in facts
@@ -119,8 +119,8 @@ async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume
     screen.set_reactive(RunScreen.state, state)
     assert not screen.check_action("take_up", ())
     detail, outcome = SelectedRun(), RunOutcome()
-    detail.tell(summarize(directory))
-    told = (str(detail.content), outcome.words(state).plain, capfd.readouterr().err)
+    detail.show_run(summarize(directory))
+    told = (str(detail.content), outcome.build(state).plain, capfd.readouterr().err)
     for words in told:
         assert "script" in words
         assert "python train.py --fast" in words

@@ -15,7 +15,7 @@ from pathlib import Path
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
-from accel_engine.run.paths import runs_directory
+from accel_engine.run.paths import latest_checkpoint, runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
@@ -41,6 +41,7 @@ class RunSummary:
             last event of one that ended without a word.
         membership: Whose part of a run of many workers it is; ``None`` for a whole run.
         reason: Why it ended, where it did not just finish.
+        checkpoint: The step of its last checkpoint; 0 when it has none.
         problem: Why it cannot be read.
     """
 
@@ -52,6 +53,7 @@ class RunSummary:
     seconds: float = 0.0
     membership: Membership | None = None
     reason: str = ""
+    checkpoint: int = 0
     problem: str = ""
 
     @property
@@ -166,6 +168,7 @@ def summarize(directory: Path) -> RunSummary:
             seconds=_worked(connection),
             membership=read_membership(connection),
             reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
+            checkpoint=latest_checkpoint(directory),
         )
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")

@@ -26,7 +26,7 @@ def test_who_keeps_weights_and_who_hands_steps_out_get_theirs_too(run_command):
     lines = [line for line in result.lines if line]
     assert lines[::2] == ["# coordinator, on a", "# worker 0, on b", "# worker 1, on c", "# parameter server 0, on a"]
     found = [ClusterSpec.find({"TF_CONFIG": shlex.split(line)[0].removeprefix("TF_CONFIG=")}) for line in lines[1::2]]
-    assert tuple(found) == ClusterSpec(("b:1", "c:1"), ("a:2",), coordinator="a:1").parts
+    assert tuple(found) == ClusterSpec(("b:1", "c:1"), ("a:2",), coordinator="a:1").processes
     assert all("--strategy parameter-server --model mlp" in line for line in lines[1::2])
 
 

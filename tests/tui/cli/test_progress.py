@@ -190,9 +190,9 @@ def test_a_server_that_takes_no_steps_of_its_own_tells_none(follower):
     now = [0.0]
     stream = Stream(tty=False)
     log = Log(stream, clock=lambda: now[0])
-    engine.say(PhaseChanged, phase=Phase.TRAINING, detail="keeping weights for the coordinator")
+    engine.say(PhaseChanged, phase=Phase.TRAINING, detail="storing weights for the coordinator")
     log.show(reader.poll())
-    assert stream.getvalue().endswith(" keeping weights for the coordinator\n")
+    assert stream.getvalue().endswith(" storing weights for the coordinator\n")
     before = stream.getvalue()
     now[0] = 60.0
     log.show(reader.poll())
@@ -227,7 +227,7 @@ def test_the_view_is_what_fits(monkeypatch):
 def test_the_use_of_the_devices_is_said_where_there_is_room():
     state = RunState(
         phase=PhaseChanged(time=0.0, phase=Phase.TRAINING),
-        pace=StepRate(recent=((100, 10.0),)),
+        step_rate=StepRate(recent=((100, 10.0),)),
         work=WorkCounted(time=1.0, flops=2e9, peak=80e9),
     )
     assert progress(state) == "epoch 1  10.0 steps/s  MFU 25%"

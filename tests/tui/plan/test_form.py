@@ -10,7 +10,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Placement
 from accel_tui.plan import form
 
-CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
+CPU = Device("cpu:0", "cpu", "AMD EPYC", replicas_per_device=4)
 GPUS = (Device("gpu:0", "gpu", "NVIDIA L4"), Device("gpu:1", "gpu", "NVIDIA L4"))
 
 
@@ -49,7 +49,7 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "or virtual CPUs 2" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
-    assert "not here" in form.evaluate({"devices": "gpu:0"}, (CPU,)).errors["devices"]
+    assert "no device gpu:0" in form.evaluate({"devices": "gpu:0"}, (CPU,)).errors["devices"]
     assert form.evaluate({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).placement == Placement(
         ("cpu:0", "cpu:1")
     )
@@ -59,7 +59,7 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
 def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
     filled = form.evaluate({"precision": "mixed_float16"}, (CPU,))
     assert "far slower than float32 on a CPU" in filled.errors["precision"]
-    assert "use auto (float32), or force on to train" in filled.errors["precision"]
+    assert "use auto (float32), or force on to use" in filled.errors["precision"]
     assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
     assert not form.evaluate({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
 
@@ -77,7 +77,7 @@ def test_a_scale_that_the_data_does_not_allow_is_an_error_of_its_own(tmp_path: P
 def test_before_the_machine_is_known_nothing_is_said_to_misfit() -> None:
     filled = form.evaluate({"strategy": "mirrored", "devices": "gpu:0"})
     assert not filled.errors
-    assert filled.schedule is None
+    assert filled.step_counts is None
 
 
 def test_batch_and_model_are_checked_against_the_data() -> None:
@@ -90,9 +90,9 @@ def test_batch_and_model_are_checked_against_the_data() -> None:
 
 
 def test_the_schedule_is_that_of_the_plan() -> None:
-    laid_out = form.evaluate({"epochs": "2"}, (CPU,)).schedule
-    assert laid_out is not None
-    assert (laid_out.steps_per_epoch, laid_out.total_steps, laid_out.dropped_examples) == (22, 44, 29)
+    counts = form.evaluate({"epochs": "2"}, (CPU,)).step_counts
+    assert counts is not None
+    assert (counts.steps_per_epoch, counts.total_steps, counts.dropped_examples) == (22, 44, 29)
 
 
 def test_what_was_found_in_the_users_data_counts_for_that_data_only(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_what_was_found_in_the_users_data_counts_for_that_data_only(tmp_path: Pa
     surveyed = data.survey(data.find(str(path)), None)
     filled = form.evaluate({"model": "mlp", "data": str(path), "batch_size": "9"}, (CPU,), surveyed)
     assert filled.entry == surveyed
-    assert filled.schedule is not None
-    assert filled.schedule.steps_per_epoch == 5
+    assert filled.step_counts is not None
+    assert filled.step_counts.steps_per_epoch == 5
     assert form.evaluate({"model": "mlp"}, (CPU,), surveyed).entry == data.find("digits")
 
 
@@ -110,7 +110,7 @@ def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
     offered = {choice.value: choice for choice in form.choices("strategy", form.evaluate({}, (CPU,)), (CPU,))}
     assert offered["default"].possible
     assert not offered["mirrored"].possible
-    assert "two devices of a kind" in offered["mirrored"].note
+    assert "two devices of the same kind" in offered["mirrored"].note
     assert offered["multi-worker"].possible  # with its own field filled in, which is shown once it is chosen
     assert "local workers 2" in offered["multi-worker"].note
     many = form.evaluate({"virtual_cpus": "2"}, (CPU,))

@@ -222,7 +222,7 @@ async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -
         await shows(pilot, "● running")
         close_all()
         await until(pilot, lambda: [note.title for note in pilot.app._notifications] == ["Run lost"], "what is told")
-        await shows(pilot, "? lost", "ended without a word", "R goes on from its last checkpoint")
+        await shows(pilot, "? lost", "exited unexpectedly", "R goes on from its last checkpoint")
 
 
 async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path]) -> None:

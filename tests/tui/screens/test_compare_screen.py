@@ -113,7 +113,10 @@ async def test_rates_and_metrics_of_validations_are_compared_whichever_program_w
         await shows(pilot, "f1 score ● b 0.75", "learning rate ━━ a 0.001  ━━ b 0.25")
         await pilot.press("m", "o", "y")
         rate, loss = charts(pilot)[4], charts(pilot)[0]
-        assert (rate.lens, loss.lens) == (ChartOptions(log=True), ChartOptions(log=True, smoothing=0.6, clip=True))
+        assert (rate.options, loss.options) == (
+            ChartOptions(log=True),
+            ChartOptions(log=True, smoothing=0.6, clip=True),
+        )
     newer.close()
 
 
@@ -128,7 +131,7 @@ async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
         await pilot.press("home", "right", "left", "end", "minus", "0")
         assert charts(pilot)[0].window is None
         await pilot.press("y", "v")
-        assert charts(pilot)[0].lens.log
+        assert charts(pilot)[0].options.log
         assert {chart.cursor for chart in charts(pilot)} == {200}
         await pilot.press("f")
         await until(pilot, lambda: len(charts(pilot)) == 1, "one chart")
@@ -199,7 +202,7 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
         await pilot.press("x", "plus", "v")
         await shows(pilot, "time ")
         assert told.window.span
-        assert told.part is None
+        assert told.visible_steps is None
         seconds, unit = (told.cursor.step * told._axis.unit, told._axis.unit)  # type: ignore[union-attr]
         assert seconds == pytest.approx(3.0, abs=0.1)
         await shows(pilot, "v  0:03")

@@ -128,7 +128,7 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
 async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
         await pilot.press("q")
-        await shows(pilot, "What now?")
+        await shows(pilot, "Leave it?")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "staying")
 
@@ -153,7 +153,7 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
         await pilot.press("right")
         await hides(pilot, "name5 90%")
         await pilot.press("left", "minus", "minus", "minus")
-        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).wide == 0, "small pictures")
+        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).size_index == 0, "small pictures")
         await shows(pilot, "name5 90%")
 
 
@@ -234,19 +234,19 @@ async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: Fa
 
 
 async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
-    engine.writer.keep(EvaluationReport(10, ("a", "b"), reason="the model is no classifier"), 30)
+    engine.writer.keep(EvaluationReport(10, ("a", "b"), reason="the model is not a classifier"), 30)
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "the model is no classifier")
+        await shows(pilot, "the model is not a classifier")
         await pilot.press("2")
-        await shows(pilot, "the model is no classifier")
+        await shows(pilot, "the model is not a classifier")
         await pilot.press("3")
         await shows(pilot, "This run did not list its layers.")
 
 
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
     found = examined()
-    words = "there is nothing to see: examples of 20 are no images (20 numbers)"
+    words = "no images: examples of 20 are not images (20 numbers)"
     engine.writer.keep(EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("2")
@@ -256,11 +256,11 @@ async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> N
 class StubQuestion:
     """Stands in for the process that validates: it tells how far it is when it is let go on."""
 
-    asked: ClassVar[list[str]] = []
+    pending_commands: ClassVar[list[str]] = []
     goes_on = threading.Event()
 
     def __init__(self, work: str, directory: Path, request: object) -> None:
-        self.asked.append(work)
+        self.pending_commands.append(work)
         self.directory = directory
         self.cancelled = threading.Event()
 
@@ -273,7 +273,7 @@ class StubQuestion:
         tell(256, 1000)
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
-                raise RunError("the engine ended without a word")
+                raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
             writer.keep(examined(), 300)
         return {"step": 300}
@@ -302,7 +302,7 @@ async def test_an_ended_run_is_validated_in_the_background(
         stub_question.goes_on.set()
         await shows(pilot, "300 of 309 right (97.1%) after step 300")
         await hides(pilot, "Validating")
-        assert stub_question.asked == ["--revalidate"]
+        assert stub_question.pending_commands == ["--revalidate"]
         assert pilot.app.screen.check_action("validate", ())
 
 

@@ -168,7 +168,7 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "strategy", "")
         await pilot.press("enter")
-        await shows(pilot, "mirrored", "needs two devices of a kind", "virtual CPUs 2", "esc closes the list")
+        await shows(pilot, "mirrored", "needs two devices of the same kind", "virtual CPUs 2", "esc closes the list")
         listed = field(pilot, "strategy").picker.listed
         assert {option.prompt.plain.split()[0]: option.disabled for option in listed.options}["mirrored"]
         for _ in listed.options:
@@ -329,8 +329,8 @@ async def test_the_engine_is_followed_from_import_to_its_end() -> None:
         await shows(pilot, "engine: importing TensorFlow…", "once TensorFlow is there")
         app.engines[0].be(EngineState.READY)
         await shows(pilot, "engine: ready (TensorFlow 2.21.0)", "94,634 in 14 layers")
-        app.engines[0].be(EngineState.FAILED, "the engine ended: out of memory")
-        await shows(pilot, "the engine ended: out of memory")
+        app.engines[0].be(EngineState.FAILED, "the engine exited: out of memory")
+        await shows(pilot, "the engine exited: out of memory")
 
 
 async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() -> None:

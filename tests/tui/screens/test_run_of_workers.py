@@ -64,7 +64,7 @@ async def test_a_worker_that_dies_is_said_before_the_run_ends(chief: FakeEngine)
     chief.build()
     async with opened(chief.directory) as pilot:
         await shows(pilot, "✗ lost: worker 1   ● at work: worker 0, worker 2")
-        reason = "worker 1 (10.0.0.1:2222) is gone: it has refused connections for 10 s"
+        reason = "worker 1 (10.0.0.1:2222) was lost: it has refused connections for 10 s"
         chief.end(Outcome.FAILED, reason)
         other.end(Outcome.FAILED, reason)
         await shows(pilot, "✗ lost: worker 1   ✗ failed: worker 0, worker 2", reason)
@@ -117,9 +117,9 @@ async def test_the_log_is_that_of_all_workers(chief: FakeEngine) -> None:
     async with opened(chief.directory) as pilot:
         await pilot.press("l")
         await shows(pilot, "begun")
-        part = chief.directory / WORKERS / "1"
-        part.mkdir(parents=True)
-        (part / "log.txt").write_text("hello\n")
+        visible_steps = chief.directory / WORKERS / "1"
+        visible_steps.mkdir(parents=True)
+        (visible_steps / "log.txt").write_text("hello\n")
         await shows(pilot, "worker 1 │ hello")
         with (chief.directory / "log.txt").open("a") as log:
             log.write("and mine\n")

@@ -80,7 +80,7 @@ async def test_a_failed_run_shows_why_and_what_to_do(engine: FakeEngine, size: t
     async with opened(engine.directory, size) as pilot:
         await shows(pilot, "training")
         engine.end(Outcome.FAILED, "out of memory", "Try a smaller batch")
-        await shows(pilot, "failed", "Failed after 30 steps", "out of memory", "Try a smaller batch", "R Resume")
+        await shows(pilot, "failed", "Failed after 30 steps", "out of memory", "Try a smaller batch", "R Continue")
         assert not told(pilot)
 
 
@@ -88,7 +88,7 @@ async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> 
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
         await pilot.press("r")
-        await shows(pilot, "It is 0.001")
+        await shows(pilot, "Current: 0.001")
         engine.end(Outcome.FAILED, "out of memory")
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
 
@@ -137,7 +137,7 @@ async def test_a_run_whose_engine_was_killed_is_lost_at_its_last_step() -> None:
     engine = FakeEngine(pid=dead_pid())
     engine.begin().build().train(130)
     async with opened(engine.directory) as pilot:
-        await shows(pilot, "lost", "at step 130", "There is no checkpoint", "R Resume")
+        await shows(pilot, "lost", "at step 130", "There is no checkpoint", "R Continue")
         engine.save()
         await shows(pilot, "checkpoint at step 130")
     engine.close()
@@ -241,8 +241,8 @@ async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(eng
         first, last = loss.window or (0, 0)
         assert last - first < 200
         # What is drawn at once is what is known; the steps themselves follow.
-        await until(pilot, lambda: loss.series[0].seen(first, last).width == 1, "single steps")
-        low, high = loss.series[0].seen(first, last).extremes(first, last)
+        await until(pilot, lambda: loss.series[0].curve_in(first, last).width == 1, "single steps")
+        low, high = loss.series[0].curve_in(first, last).extremes(first, last)
         assert (low, high) == pytest.approx((first / 200_000, (last - 1) / 200_000), abs=1e-6)
         assert {chart.window for chart in screen_of(pilot).query(Chart)} == {(first, last)}
         await pilot.press("home")
@@ -329,4 +329,4 @@ async def test_a_screen_that_is_left_before_it_has_made_room_makes_none(engine: 
         screen = RunScreen(engine.directory)
         await pilot.app.push_screen(screen)
         await pilot.app.pop_screen()
-        screen._make_room()
+        screen._update_layout()

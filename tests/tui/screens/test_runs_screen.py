@@ -161,9 +161,9 @@ async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., P
         await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("R")
         assert app.is_starting is False
-        assert "R Resume" not in text_of(pilot)
+        assert "R Continue" not in text_of(pilot)
         await pilot.press("down")
-        await shows(pilot, "R Resume")
+        await shows(pilot, "R Continue")
         await pilot.press("R")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         assert app.engines[0].handed == [lost]

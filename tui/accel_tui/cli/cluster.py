@@ -80,8 +80,8 @@ def cluster(
     strategy = "parameter-server" if servers else "multi-worker"
     train_arguments = ["--strategy", strategy, *arguments]
     _check(train_arguments, strategy)
-    parts = ClusterSpec(workers, servers, coordinator="".join(coordinator)).parts
-    places = {"coordinator" if part.role == "chief" else part.place: part for part in parts}
+    parts = ClusterSpec(workers, servers, coordinator="".join(coordinator)).processes
+    places = {"coordinator" if part.role == "chief" else part.run_name: part for part in parts}
     if here is not None:
         if here not in places:
             raise click.UsageError(f"--here must be one of {', '.join(places)}")

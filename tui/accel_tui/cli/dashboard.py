@@ -84,7 +84,7 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
     with asyncio.Runner() as runner:
         app = AccelApp(open_run=run, settings=settings)
         if frame:
-            app.keep_first_frame = frame.keep
+            app.on_first_frame = frame.keep
         if not _is_served():
             app.driver_class = SavedFrameDriver if frame and frame.is_shown else DisconnectSafeDriver
         app.error_console = Console(file=error_output, width=100, markup=False, highlight=False)
@@ -92,8 +92,8 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
             runner.get_loop().add_signal_handler(number, app.exit)
         threading.Thread(target=_await_hang_up, name="hang-up", daemon=True).start()
         runner.run(app.run_async())
-    if app.refusal is not None:
-        raise app.refusal
+    if app.settings_error is not None:
+        raise app.settings_error
     return app.return_code or 0
 
 

@@ -26,7 +26,7 @@ from accel_engine.text import shell_command
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import means_of, whereabouts
+from accel_tui.run.worker_follower import reduction_name, worker_locations
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, each shown as a line."""
@@ -50,22 +50,22 @@ def format_event(event: Event, state: RunState) -> str:
         case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a parameter server, which trains nothing itself
             return event.detail
         case WorkersMet():
-            return f"workers: {whereabouts(event)}; gradients summed by {means_of(event)}"
+            return f"workers: {worker_locations(event)}; gradients summed by {reduction_name(event)}"
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
-            dropped = units.plural(event.dropped_examples, "example")
+            dropped = units.counted(event.dropped_examples, "example")
             drops = f"\ndrops the last partial batch: {dropped} per epoch" if event.dropped_examples else ""
-            steps = f" of {units.plural(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
+            steps = f" of {units.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
             batch = f", batch size {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
             count = event.parameters
-            parameters = "parameters unknown" if count is None else units.plural(count, "parameter")
+            parameters = "parameters unknown" if count is None else units.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            epochs = units.plural(event.epochs, "epoch")
+            epochs = units.counted(event.epochs, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
@@ -123,7 +123,7 @@ def _is_validated(state: RunState) -> bool:
 def _format_end(event: RunEnded, state: RunState) -> str:
     speed = f"{figures.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     step = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
-    duration = figures.time_taken("after", event.seconds, state.worked, state.resumed_at)
+    duration = figures.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
     flops = units.speed(event.flops_per_second, event.mfu)
     line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))
     model = state.info and trained_model(state.info.directory)

@@ -79,14 +79,14 @@ class FormResult:
         errors: The error message of each invalid field.
         placement: The devices that would train; ``None`` before the devices of the machine are known.
         entry: The dataset, as far as it is known.
-        schedule: Steps and batches; ``None`` if the number of examples or replicas is unknown or invalid.
+        step_counts: Steps and batches; ``None`` if the number of examples or replicas is unknown or invalid.
     """
 
     plan: Plan
     errors: Mapping[str, str]
     placement: Placement | None
     entry: DatasetEntry
-    schedule: StepCounts | None = None
+    step_counts: StepCounts | None = None
 
 
 def doc(name: str) -> str:
@@ -117,12 +117,12 @@ def evaluate(
     if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
         entry = surveyed
     placement = None
-    schedule = None
+    step_counts = None
     try:
         if devices is not None:
             placement = strategies.resolve_placement(plan, devices)
         if placement is not None and placement.replicas is not None and entry.examples is not None:
-            schedule = estimate.count_steps(plan, entry.examples, placement.replicas)
+            step_counts = estimate.count_steps(plan, entry.examples, placement.replicas)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
     except UsageError as error:
@@ -135,7 +135,9 @@ def evaluate(
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return FormResult(plan, {name: use_labels(reason) for name, reason in errors.items()}, placement, entry, schedule)
+    return FormResult(
+        plan, {name: use_labels(reason) for name, reason in errors.items()}, placement, entry, step_counts
+    )
 
 
 def use_labels(message: str) -> str:
@@ -192,8 +194,8 @@ def describe_dataset(entry: DatasetEntry) -> str:
     """The known shape, classes and examples of a dataset."""
     parts = [
         units.shape(entry.shape) if entry.shape is not None else "",
-        units.plural(entry.classes, "class") if entry.classes else "",
-        units.plural(entry.examples, "example") if entry.examples else "",
+        units.counted(entry.classes, "class") if entry.classes else "",
+        units.counted(entry.examples, "example") if entry.examples else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -216,7 +218,7 @@ def describe_value(name: str, filled: FormResult) -> str:
 def placeholder(name: str, filled: FormResult) -> str:
     """The value that an empty field stands for."""
     placement = filled.placement if name == "devices" and not filled.plan.devices else None
-    default = placement.elsewhere or ",".join(placement.devices) if placement else ""
+    default = placement.remote_tpu or ",".join(placement.devices) if placement else ""
     return f"auto: {default}" if default else field_labels.placeholder(name)
 
 

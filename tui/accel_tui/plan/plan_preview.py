@@ -77,21 +77,21 @@ def choice_rows(filled: FormResult) -> tuple[PreviewRow, ...]:
 def warnings(filled: FormResult, description: Description | None) -> tuple[str, ...]:
     """Return warnings about a plan before it is started."""
     found = []
-    plan, schedule = filled.plan, filled.schedule
+    plan, counts = filled.plan, filled.step_counts
     if description and description.problem:
         found.append(description.problem)
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:
         found.append(form.use_labels(scaling.note))
     found += filled.entry.notes
-    if schedule and plan.batch_size != schedule.global_batch:
+    if counts and plan.batch_size != counts.global_batch:
         found.append(
-            f"batch size {plan.batch_size} is not divisible by {schedule.replicas} replicas: "
-            f"the global batch is {schedule.global_batch}"
+            f"batch size {plan.batch_size} is not divisible by {counts.replicas} replicas: "
+            f"the global batch is {counts.global_batch}"
         )
-    if schedule and strategies.find(plan.strategy).kind == "tpu":
-        found += filter(None, [estimate.tpu_advice(schedule, filled.entry.examples or 0)])
-    if schedule and schedule.passes > 1:
-        found.append(f"each epoch uses the data {schedule.passes:.3g} times")
+    if counts and strategies.find(plan.strategy).kind == "tpu":
+        found += filter(None, [estimate.tpu_advice(counts, filled.entry.examples or 0)])
+    if counts and counts.passes > 1:
+        found.append(f"each epoch uses the data {counts.passes:.3g} times")
     return tuple(found)
 
 
@@ -101,12 +101,12 @@ def _model(filled: FormResult, description: Description | None, pending: str) ->
     elif description.problem:
         parameters = PreviewRow("parameters", "—")
     else:
-        layers = units.plural(description.layers, "layer")
+        layers = units.counted(description.layers, "layer")
         parameters = PreviewRow("parameters", f"{units.count(description.parameters)} in {layers}")
     shape, classes = filled.entry.shape, filled.entry.classes
     if shape is None or classes is None:
         return [parameters, PreviewRow("input", "reading the data…", pending=True)]
-    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.plural(classes, 'class')}")]
+    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.counted(classes, 'class')}")]
 
 
 def _scaling(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
@@ -124,37 +124,37 @@ def _resolve_scaling(filled: FormResult, description: Description | None) -> Sca
 
 
 def _steps(filled: FormResult) -> list[PreviewRow]:
-    schedule, entry = filled.schedule, filled.entry
+    counts, entry = filled.step_counts, filled.entry
     if entry.examples is None or filled.placement is None:
         return [PreviewRow(name, "—") for name in ("examples", "dropped", "steps", "batch")]
     validation = f" + {units.count(entry.validation_examples)} validation" if entry.validation_examples else ""
     examples = PreviewRow("examples", units.count(entry.examples) + validation)
-    if schedule is None:
-        batch = f"{filled.plan.batch_size} over the cores of {filled.placement.elsewhere or 'the TPU'}"
+    if counts is None:
+        batch = f"{filled.plan.batch_size} over the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [
             examples,
             *(PreviewRow(name, "known after connecting") for name in ("dropped", "steps")),
             PreviewRow("batch", batch),
         ]
     micro_batches = filled.plan.micro_batches or 1
-    micro_batch = f", {schedule.per_replica_batch // micro_batches} per micro-batch" if micro_batches > 1 else ""
+    micro_batch = f", {counts.per_replica_batch // micro_batches} per micro-batch" if micro_batches > 1 else ""
     return [
         examples,
         PreviewRow(
             "dropped",
-            f"{units.plural(schedule.dropped_examples, 'example')} per epoch" if schedule.dropped_examples else "none",
+            f"{units.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
         ),
         PreviewRow(
-            "steps", f"{units.count(schedule.steps_per_epoch)} per epoch, {units.count(schedule.total_steps)} total"
+            "steps", f"{units.count(counts.steps_per_epoch)} per epoch, {units.count(counts.total_steps)} total"
         ),
-        PreviewRow("batch", f"{schedule.per_replica_batch} on {_device_text(filled.placement)}{micro_batch}"),
+        PreviewRow("batch", f"{counts.per_replica_batch} on {_device_text(filled.placement)}{micro_batch}"),
     ]
 
 
 def _device_text(placement: Placement) -> str:
     devices = placement.devices[0] if len(placement.devices) == 1 else f"each of {', '.join(placement.devices)}"
-    if placement.cores > 1:
-        devices = f"each of {placement.cores} cores of {devices}"
+    if placement.replicas_per_device > 1:
+        devices = f"each of {placement.replicas_per_device} cores of {devices}"
     return devices if placement.workers == 1 else f"{devices} of each of {placement.workers} workers"
 
 
@@ -167,14 +167,14 @@ def _precision(filled: FormResult) -> list[PreviewRow]:
 def _memory(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
-    if description.problem or filled.schedule is None:
+    if description.problem or filled.step_counts is None:
         return [PreviewRow("memory", "—")]
     needed = estimate.estimate_memory(
         filled.plan,
-        filled.schedule.per_replica_batch,
+        filled.step_counts.per_replica_batch,
         description.parameters,
         description.trainable,
         description.activations,
     )
-    each = " per device" if filled.schedule.replicas > 1 else ""
+    each = " per device" if filled.step_counts.replicas > 1 else ""
     return [PreviewRow("memory", f"about {units.size(needed)}{each}, without data")]

@@ -1,4 +1,4 @@
-"""The form of a plan, made from the plan's own specs."""
+"""The New run form, generated from the plan's field specs."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -21,7 +21,7 @@ from accel_tui.widgets.plan.picker import Picker
 
 
 class PlanForm(Widget):
-    """The fields that mean something, by group; says what they make whenever one changes."""
+    """The fields that apply, by group; posts its result whenever one changes."""
 
     DEFAULT_CSS = """
     PlanForm {
@@ -40,27 +40,27 @@ class PlanForm(Widget):
     """
 
     COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("Model and data", "Devices"), ("Training",))
-    """The groups that stand under each other where there is no room beside."""
+    """Groups per column; the columns are stacked on narrow screens."""
 
     inventory: reactive[Inventory | None] = reactive(None)
-    """The machine's devices, which decide what fits."""
+    """The machine's devices, which decide what is possible."""
 
     surveyed: reactive[DatasetEntry | None] = reactive(None, init=False)
     """What was found in the user's own data."""
 
-    broken: reactive[tuple[str, str]] = reactive(("", ""), init=False)
-    """Data that could not be looked into, and why."""
+    data_problem: reactive[tuple[str, str]] = reactive(("", ""), init=False)
+    """The user's own data that cannot be read, and why."""
 
     @dataclass
     class Changed(Message):
-        """The form is filled in differently."""
+        """A field has changed."""
 
         form: "PlanForm"
         filled: FormResult
 
         @property
         def control(self) -> "PlanForm":
-            """The form that it comes from."""
+            """The sender, for :func:`textual.on`."""
             return self.form
 
     def __init__(self) -> None:
@@ -71,10 +71,10 @@ class PlanForm(Widget):
             for group in column
             for name in form.GROUPS[group]
         )
-        """All fields, in their order on the screen, be they on it or not."""
+        """All fields in their order on the screen, mounted or not."""
 
     def compose(self) -> ComposeResult:
-        """A column, or two, of groups of fields."""
+        """Compose one or two columns of groups."""
         for column, place in zip(self.COLUMNS, ("-first", "-second"), strict=True):
             with Vertical(classes=f"column {place}"):
                 for group in column:
@@ -84,20 +84,20 @@ class PlanForm(Widget):
                         yield from (field for field in self.fields if field.field in names)
 
     def on_mount(self) -> None:
-        """Say what the form makes as it opens."""
+        """Post the initial result."""
         self._look()
 
     @property
     def shown(self) -> tuple[Field, ...]:
-        """The fields that mean something for what is chosen, in their order on the screen."""
+        """The fields that apply, in their order on the screen."""
         return tuple(field for field in self.fields if field.parent is not None and field.display)
 
     @property
     def filled(self) -> FormResult:
-        """What the form makes now."""
+        """The current result."""
         devices = None if self.inventory is None else self.inventory.devices
         filled = form.evaluate({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
-        data, reason = self.broken
+        data, reason = self.data_problem
         if data == filled.plan.data:
             return replace(filled, errors={"data": reason, **filled.errors})
         return filled
@@ -110,25 +110,25 @@ class PlanForm(Widget):
         self._look()
 
     def set(self, name: str, text: str) -> None:
-        """Fill one field in."""
+        """Set the text of a field."""
         self._field(name).picker.value = text
 
     def go_to(self, name: str) -> None:
-        """Put the cursor in a field."""
+        """Focus a field."""
         self._field(name).picker.input.focus()
 
     def watch_inventory(self) -> None:
-        """What fits may be another."""
+        """Update what is possible."""
         if self.is_mounted:
             self._look()
 
     def watch_surveyed(self) -> None:
-        """Which models fit may be another."""
+        """Update which models are possible."""
         if self.is_mounted:
             self._look()
 
-    def watch_broken(self) -> None:
-        """The data is wrong after all."""
+    def watch_data_problem(self) -> None:
+        """Show the problem."""
         if self.is_mounted:
             self._look()
 
@@ -152,7 +152,7 @@ class PlanForm(Widget):
         self.post_message(self.Changed(self, filled))
 
     def _show(self, plan: Plan) -> None:
-        """Show the fields that mean something; those that are needed for the first time are mounted in their place."""
+        """Show the fields that apply; those that were never needed before are mounted in their place."""
         devices = None if self.inventory is None else self.inventory.devices
         for group, names in form.GROUPS.items():
             mounted: Field | None = None
