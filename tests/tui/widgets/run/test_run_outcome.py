@@ -29,7 +29,7 @@ def test_either_may_be_missing() -> None:
     assert results({"validation_loss": 1.0}) == "Validation: loss 1.0000"
     assert results({}) == ""
     assert results({"validation_f1_score": 1.0, "gradient_norm": 2.0}) == (
-        "gradient norm 2.0000; validation f1 score 1.0000"
+        "Mean of the last epoch: gradient norm 2.0000; validation: f1 score 1.0000"
     )
 
 
