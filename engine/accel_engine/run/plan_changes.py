@@ -70,7 +70,9 @@ def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
         PlanError: It has trained as many epochs, or more.
     """
     if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
-        raise PlanError("epochs", plan.epochs, "were trained already; ask for more to go on")
+        raise PlanError("epochs", plan.epochs, "already trained; increase --epochs to continue")
     if trained > plan.epochs:
         reached = math.ceil(trained)
-        raise PlanError("epochs", plan.epochs, f"are past already: its checkpoint is of epoch {reached}; ask for more")
+        raise PlanError(
+            "epochs", plan.epochs, f"already trained: the checkpoint is of epoch {reached}; increase --epochs"
+        )

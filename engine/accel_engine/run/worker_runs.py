@@ -116,15 +116,15 @@ def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> P
         raise RunError(f"run {directory.name} cannot be read: {error}") from error
     if script:
         raise RunError(
-            f"run {directory.name} is a script's, which alone knows how to go on: start that again ({script})"
+            f"run {directory.name} was trained by a script, which alone can continue it: start that again ({script})"
         )
     if member is None or (cluster is not None and cluster.name == member.worker):
         return directory
     if directory.parent.name == WORKERS:
         whole = directory.parent.parent.name
-        raise RunError(f"this is {member.worker} of run {whole}: resume {whole}, which takes all its workers along")
+        raise RunError(f"this is {member.worker} of run {whole}: continue {whole}, which includes all its workers")
     whole = member.run or "the chief's run"
     raise RunError(
-        f"run {directory.name} is {member} and cannot go on alone: resume {whole} on the chief's machine "
+        f"run {directory.name} is {member} and cannot continue alone: continue {whole} on the chief's machine "
         "and this one here, each with the same cluster as before (TF_CONFIG or Slurm)"
     )

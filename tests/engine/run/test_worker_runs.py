@@ -99,15 +99,15 @@ def test_a_part_is_listed_as_what_it_is_and_is_not_the_last_run(chief: Path) -> 
 
 def test_a_part_does_not_go_on_alone(chief: Path) -> None:
     part = begin(create(PLAN), "worker 1", chief.name)
-    with pytest.raises(RunError, match=f"worker 1 of {chief.name} and cannot go on alone: resume {chief.name} on"):
+    with pytest.raises(RunError, match=f"worker 1 of {chief.name} and cannot continue alone: continue {chief.name} on"):
         resumable(part, {})
-    with pytest.raises(RunError, match="cannot go on alone"):
+    with pytest.raises(RunError, match="cannot continue alone"):
         resumable(part, environment(0))
     assert resumable(part, environment(1)) == part
-    with pytest.raises(RunError, match="resume the chief's run on"):
+    with pytest.raises(RunError, match="continue the chief's run on"):
         resumable(begin(create(PLAN), "worker 1"), {})
     local = begin(create_worker(chief, "1", PLAN), "worker 1", chief.name)
-    with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: resume {chief.name}, which takes"):
+    with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: continue {chief.name}, which includes"):
         resumable(local, {})
 
 

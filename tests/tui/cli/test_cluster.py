@@ -62,7 +62,7 @@ def test_one_machine_runs_its_part(run_command, monkeypatch: pytest.MonkeyPatch)
         ("--workers a:1 --servers b:1 --coordinator a:1", "duplicate address"),
         ("--workers a:1,b:1 --strategy parameter-server", "which use multi-worker"),
         ("--workers a:1,b:1 --modle cnn", "--modle"),
-        ("--workers a:1,b:1 --epochs many", "whole number"),
+        ("--workers a:1,b:1 --epochs many", "integer"),
         ("--workers a:1,b:1 --local-workers 2", "excludes --workers"),
         ("", "--workers"),
     ],

@@ -21,7 +21,7 @@ class AccelApp(App):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("x", "crash"), ("m", "leave('bye')"), ("q", "leave('')")]
 
-    refusal = None
+    settings_error = None
 
     def __init__(self, open_run, settings):
         super().__init__()

@@ -88,9 +88,9 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("--data digts", "did you mean digits?"),
         ("--strategy mirored", "did you mean mirrored?"),
         ("--strategy mirrored", "two devices of the same kind, or --virtual-cpus 2"),
-        ("--devices gpu:7", "gpu:7 is not here"),
-        ("--epochs 0", "'--epochs': '0' must be a whole number at least 1"),
-        ("--epochs many", "'--epochs': 'many' must be a whole number"),
+        ("--devices gpu:7", "no device gpu:7"),
+        ("--epochs 0", "'--epochs': '0' must be an integer of at least 1"),
+        ("--epochs many", "'--epochs': 'many' must be an integer"),
         ("--learning-rate nan", "must be a number above 0"),
         ("--precision float61", "one of auto, float32, mixed_bfloat16, mixed_float16"),
         ("--json --plain", "exclude each other"),
@@ -388,5 +388,5 @@ def test_a_worker_s_part_of_a_run_is_not_resumed_alone(engines, run_command, new
     engine.end()
     result = run_command("train --resume last")
     assert result.status == 1
-    assert "is worker 1 and cannot go on alone" in result.err
+    assert "is worker 1 and cannot continue alone" in result.err
     assert not engines.started

@@ -27,7 +27,7 @@ def test_ages(seconds: float, text: str) -> None:
 
 
 def test_shapes_and_counts() -> None:
-    assert [units.plural(number, "step") for number in (0, 1, 1437)] == ["0 steps", "1 step", "1,437 steps"]
+    assert [units.counted(number, "step") for number in (0, 1, 1437)] == ["0 steps", "1 step", "1,437 steps"]
     assert units.shape((28, 28, 1)) == "28x28x1"
     assert units.shape(()) == "a single number"
     assert units.count(1437) == "1,437"

@@ -8,7 +8,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import Chunk
 from accel_tui.plan.demo_stages import DemoResult, DemoStage, agreement, bars, rate, stages
 
-CPU = Device("cpu:0", "cpu", "AMD EPYC", replicas_per_device=4)
+CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4") for index in range(4))
 TPU = Device("tpu:0", "tpu", "TPU v5e")
 
@@ -17,7 +17,7 @@ TPU = Device("tpu:0", "tpu", "TPU v5e")
     ("devices", "titles"),
     [
         ((CPU,), ["one thread", "all 4 cores", "XLA", "bfloat16", "CPU in two, mirrored"]),
-        ((Device("cpu:0", "cpu", "A small one", replicas_per_device=1),), ["CPU", "XLA", "bfloat16"]),
+        ((Device("cpu:0", "cpu", "A small one", cores=1),), ["CPU", "XLA", "bfloat16"]),
         ((CPU, GPUS[0]), ["CPU", "one GPU", "one GPU, XLA", "one GPU, mixed precision"]),
         (
             (CPU, *GPUS),
@@ -101,6 +101,6 @@ def test_bars_are_as_long_as_rates_are_high() -> None:
     assert all(len(line) <= 80 for line in lines)
     assert [line.count("#") for line in lines] == [2, 43, 0]
     assert lines[0].endswith("10.0 steps/s   1.00x")
-    assert lines[1].endswith("200.0 steps/s  20.00x")
+    assert lines[1].endswith("200 steps/s  20.00x")
     assert lines[2] == "two      failed: why"
     assert bars([], 80) == []

@@ -10,7 +10,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Placement
 from accel_tui.plan import form
 
-CPU = Device("cpu:0", "cpu", "AMD EPYC", replicas_per_device=4)
+CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = (Device("gpu:0", "gpu", "NVIDIA L4"), Device("gpu:1", "gpu", "NVIDIA L4"))
 
 
@@ -40,7 +40,7 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
     )
     assert set(filled.errors) == {"model", "batch_size", "epochs", "optimizer", "xla"}
     assert "did you mean resnet20" in filled.errors["model"]
-    assert "a whole number at least 1" in filled.errors["batch_size"]
+    assert "an integer of at least 1" in filled.errors["batch_size"]
     assert "at least 1" in filled.errors["epochs"]
     assert "did you mean adam" in filled.errors["optimizer"]
     assert filled.plan == Plan(seed=7)

@@ -83,7 +83,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
     app = StubApp()
     async with app.run_test(size=size) as pilot:
         await fill(pilot, "batch_size", "n0one")
-        await shows(pilot, "must be a whole number at least 1", "batch size: must be")
+        await shows(pilot, "must be an integer of at least 1", "batch size: must be")
         await pilot.press("escape", "s")
         assert field(pilot, "batch_size").picker.value == "n0one"
         assert field(pilot, "batch_size").picker.input.has_focus
@@ -96,7 +96,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("epochs", "1e3", "epochs: must be a whole number at least 1"),
+        ("epochs", "1e3", "epochs: must be an integer of at least 1"),
         ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
         ("data", " ", "data: none is named; known: digits"),
     ],

@@ -30,7 +30,7 @@ def test_every_key_is_known_with_what_it_does() -> None:
     keys = keymap.keys()
     assert {"app.help", "plan.start", "picker.close", "run.pause", "charts.in", "runs.open", "help.close"} <= set(keys)
     assert keys["app.help"].keys == ("question_mark", "f1")
-    assert keys["app.help"].description == "Explain the keys of this screen"
+    assert keys["app.help"].description == "Show the keys of this screen"
     assert keys["help.close"].modal
     assert not keys["app.help"].modal
 
@@ -56,7 +56,7 @@ def test_an_unknown_id_is_told_with_the_nearest() -> None:
 def test_two_uses_of_a_key_are_told() -> None:
     assert [mistake for mistake in said(run_pause="question_mark") if "app.help" in mistake] == [
         "s.toml:2: run.pause = 'question_mark': question_mark is already bound to app.help "
-        "(Explain the keys of this screen); "
+        "(Show the keys of this screen); "
         "use another key, or set another key for app.help in [keys]"
     ]
     assert any("run.pause" in mistake and "run.stop" in mistake for mistake in said(run_pause="f9", run_stop="f9"))

@@ -119,12 +119,12 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
         ("rates = 3", [":1: rates = 3: must be a table: put its settings below a [rates] header"]),
         ("plan = 3", [":1: plan = 3: must be a table: put its settings below a [plan] header"]),
         ("[rates]\n\nframe = 3", [":3: unknown setting 'frame' in [rates]; did you mean frames?"]),
-        ("[rates]\nframes = 0", [":2: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
-        ("rates = { frames = 0 }", [":1: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
-        ("rates.devices = nan", [":1: rates.devices = nan: must be a number at least 0.2 and at most 60"]),
+        ("[rates]\nframes = 0", [":2: rates.frames = 0: must be an integer from 1 to 120"]),
+        ("rates = { frames = 0 }", [":1: rates.frames = 0: must be an integer from 1 to 120"]),
+        ("rates.devices = nan", [":1: rates.devices = nan: must be a number from 0.2 to 60"]),
         ("[notify]\nbell = 1", [":2: notify.bell = 1: must be true or false"]),
         ("[plan]\nepoch = 1", [":2: 'epoch' is not a plan field; did you mean epochs?"]),
-        ("[plan]\nepochs = 0", [":2: epochs = 0: must be a whole number at least 1"]),
+        ("[plan]\nepochs = 0", [":2: epochs = 0: must be an integer of at least 1"]),
         ('[plan]\n"strategy" = "miror"', [":2: strategy = 'miror': no such strategy; did you mean mirrored?"]),
         (
             "[keys]\nrun.pause = 3",
@@ -137,8 +137,8 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
         (
             "[rates]\nframes = 0\n[plan]\nepochs = 0",
             [
-                ":2: rates.frames = 0: must be a whole number at least 1 and at most 120",
-                ":4: epochs = 0: must be a whole number at least 1",
+                ":2: rates.frames = 0: must be an integer from 1 to 120",
+                ":4: epochs = 0: must be an integer of at least 1",
             ],
         ),
     ],

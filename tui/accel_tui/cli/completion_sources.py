@@ -13,7 +13,7 @@ Candidates = Iterable[tuple[str, str]]
 """Values with their descriptions."""
 
 MOST_NAMED = 100
-"""The number of runs searched by name when no id matches; reading one takes description a millisecond."""
+"""The number of runs searched by name when no id matches; reading one takes about a millisecond."""
 
 
 def attach(parameter: click.Parameter) -> None:

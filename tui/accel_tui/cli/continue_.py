@@ -1,4 +1,4 @@
-"""``accel-tui continue``: train an ended run on from its last checkpoint."""
+"""``accel-tui continue``: continues an ended run from its last checkpoint."""
 
 from typing import Any
 

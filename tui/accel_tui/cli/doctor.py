@@ -115,7 +115,7 @@ class _Text:
             verdicts[report.finding.verdict] += 1
             yield report
         failed, warned, passed = (verdicts[each] for each in (Verdict.FAIL, Verdict.WARN, Verdict.PASS))
-        texts = ((failed, f"{failed} failed"), (warned, units.plural(warned, "warning")), (passed, f"{passed} passed"))
+        texts = ((failed, f"{failed} failed"), (warned, units.counted(warned, "warning")), (passed, f"{passed} passed"))
         counts = ", ".join(text for number, text in texts if number)
         write(f"\n{counts}")
 

@@ -57,15 +57,16 @@ def format_event(event: Event, state: RunState) -> str:
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
-            dropped = units.plural(event.dropped_examples, "example")
+            dropped = units.counted(event.dropped_examples, "example")
             drops = f"\ndrops the last partial batch: {dropped} per epoch" if event.dropped_examples else ""
-            steps = f" of {units.plural(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
+            steps = f" of {units.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
             batch = f", batch size {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
-            parameters = "unknown" if event.parameters is None else units.count(event.parameters)
+            count = event.parameters
+            parameters = "parameters unknown" if count is None else units.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            epochs = units.plural(event.epochs, "epoch")
-            return f"{parameters} parameters; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
+            epochs = units.counted(event.epochs, "epoch")
+            return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
         case Validated():

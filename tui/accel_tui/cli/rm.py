@@ -29,7 +29,7 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
     found = [contents(directory) for directory in directories]
     for directory, each in zip(directories, found, strict=True):
         parts = [
-            units.plural(number, noun)
+            units.counted(number, noun)
             for number, noun in (
                 (each.checkpoints, "checkpoint"),
                 (int(each.model), "trained model"),

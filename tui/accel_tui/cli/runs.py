@@ -71,7 +71,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
             write(json.dumps(_wire(run)))
         return
     if everything and not found:
-        write(f"No matching runs: {text!r} matches none of {units.plural(len(everything), 'run')}.")
+        write(f"No matching runs: {text!r} matches none of {units.counted(len(everything), 'run')}.")
         return
     if not found:
         write(_no_runs())

@@ -21,7 +21,7 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def plural(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     """A count with its noun: ``1 step``, ``1,437 steps``, ``10 classes``."""
     suffix = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{count(number)} {noun}{suffix}"

@@ -194,8 +194,8 @@ def describe_dataset(entry: DatasetEntry) -> str:
     """The known shape, classes and examples of a dataset."""
     parts = [
         units.shape(entry.shape) if entry.shape is not None else "",
-        units.plural(entry.classes, "class") if entry.classes else "",
-        units.plural(entry.examples, "example") if entry.examples else "",
+        units.counted(entry.classes, "class") if entry.classes else "",
+        units.counted(entry.examples, "example") if entry.examples else "",
     ]
     return ", ".join(part for part in parts if part)
 

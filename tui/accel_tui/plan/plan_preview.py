@@ -101,12 +101,12 @@ def _model(filled: FormResult, description: Description | None, pending: str) ->
     elif description.problem:
         parameters = PreviewRow("parameters", "—")
     else:
-        layers = units.plural(description.layers, "layer")
+        layers = units.counted(description.layers, "layer")
         parameters = PreviewRow("parameters", f"{units.count(description.parameters)} in {layers}")
     shape, classes = filled.entry.shape, filled.entry.classes
     if shape is None or classes is None:
         return [parameters, PreviewRow("input", "reading the data…", pending=True)]
-    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.plural(classes, 'class')}")]
+    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.counted(classes, 'class')}")]
 
 
 def _scaling(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
@@ -142,7 +142,7 @@ def _steps(filled: FormResult) -> list[PreviewRow]:
         examples,
         PreviewRow(
             "dropped",
-            f"{units.plural(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
+            f"{units.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
         ),
         PreviewRow(
             "steps", f"{units.count(counts.steps_per_epoch)} per epoch, {units.count(counts.total_steps)} total"

@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The order of a list.
+    """The sort order of a list.
 
     Attributes:
         column: The title of the column to sort by.

@@ -106,7 +106,7 @@ class Comparison:
     def summary(self) -> str:
         """The equal fields in a sentence."""
         equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
-        rest = f"{units.plural(self.defaults, 'field')} at default"
+        rest = f"{units.counted(self.defaults, 'field')} at default"
         return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
 
 

@@ -266,7 +266,7 @@ class RunsScreen(Screen[None]):
             self.query_one("#found", Label).update("loading runs…")
             return
         everything, shown, selected_runs = len(self.table.runs), len(self.table.shown), len(self.table.selected_runs)
-        counts = [f"{shown:,} of " * bool(self.table.filter) + units.plural(everything, "run")]
+        counts = [f"{shown:,} of " * bool(self.table.filter) + units.counted(everything, "run")]
         self.query_one("#found", Label).update(", ".join(counts + [f"{selected_runs} selected"] * bool(selected_runs)))
         self.refresh_bindings()
 
@@ -276,7 +276,7 @@ def _deletion_detail(runs: Sequence[RunSummary], found: Sequence[Contents]) -> s
     size = units.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
-        units.plural(number, word)
+        units.counted(number, word)
         for number, word in ((checkpoints, "checkpoint"), (models, "trained model"))
         if number
     ]

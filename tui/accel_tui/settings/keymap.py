@@ -32,7 +32,7 @@ _NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KeyBinding:
-    """What a key can do.
+    """A key binding.
 
     Attributes:
         id: Its name in settings.
