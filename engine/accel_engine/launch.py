@@ -138,9 +138,9 @@ class WarmEngine:
         Raises:
             RunError: It has ended.
         """
-        from accel_engine.run.creation import hand_over  # slow to import, and not before there is a run
+        from accel_engine.run.creation import assign_process  # slow to import, and not before there is a run
 
-        hand_over(directory, self.pid)
+        assign_process(directory, self.pid)
         self._set(EngineState.HANDED_OVER)
         try:
             self._send({"run": str(directory)})
@@ -209,7 +209,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
-    from accel_engine.run.creation import hand_over
+    from accel_engine.run.creation import assign_process
     from accel_engine.run.paths import LOG  # see above
 
     try:
@@ -222,7 +222,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         )
     finally:
         os.close(log)
-    hand_over(directory, process.pid)
+    assign_process(directory, process.pid)
     return process
 
 

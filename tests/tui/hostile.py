@@ -103,9 +103,11 @@ def _look_inside(engine: FakeEngine) -> None:
     counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
     names = (HOSTILE, f"b{HOSTILE}")
     worst = (SamplePrediction(0, 1, 0, 0.9, 0.1),)
-    engine.writer.keep(EvaluationReport(7, names, counts, worst, pictures, HOSTILE), 150)
-    engine.writer.keep(LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0)
-    engine.writer.keep(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
+    engine.writer.write_diagnostics(EvaluationReport(7, names, counts, worst, pictures, HOSTILE), 150)
+    engine.writer.write_diagnostics(
+        LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0
+    )
+    engine.writer.write_diagnostics(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
 
 
 def _label(directory: Path, *, plan: bool) -> None:

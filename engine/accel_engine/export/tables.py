@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_wire
-from accel_engine.run.bulk_reader import BulkReader, standing
+from accel_engine.run.bulk_reader import BulkReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
 _EVENTS = 1 << 12
@@ -34,13 +34,13 @@ class Table:
 def steps(source: BulkReader) -> Table:
     """A row a step, counted from 0: when it ended, everything recorded of it, and the pace of its dispatch."""
     names = source.series()
-    growth = source.growth()
+    new = source.new_steps()
     epoch = _steps_per_epoch(source)
 
     def parts() -> Iterator[list[Column]]:
-        if growth is None:
+        if new is None:
             return
-        for piece in source.steps(0, growth.last):
+        for piece in source.steps(0, new.last):
             numbers = [piece.steps, *([piece.steps // epoch + 1] if epoch else []), piece.times]
             yield [*numbers, *(piece.series[name] for name in names), piece.rates]
 
@@ -102,7 +102,7 @@ TABLES: dict[str, Callable[[BulkReader], Table]] = {
 
 def points(source: BulkReader) -> list[Validated]:
     """The validations of the steps that the run has."""
-    said = standing(event for _, event in source.events(0, RunStarted, Validated))
+    said = drop_discarded(event for _, event in source.events(0, RunStarted, Validated))
     return [event for event in said if isinstance(event, Validated)]
 
 

@@ -286,7 +286,7 @@ class FitSession:
                 self._scribe.tell(LearningRateChanged(time=now, step=self.step, learning_rate=rate))
 
     def _tell_remarks(self) -> None:
-        for remark in self.names.remarks():
+        for remark in self.names.take_notes():
             self._scribe.tell(Warned(time=clock.now(), message=remark))
 
     def _warn(self, series: Mapping[str, Values]) -> None:

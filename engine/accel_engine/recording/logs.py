@@ -26,7 +26,7 @@ def numbers(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
     for told, value in logs.items():
         number = value if isinstance(value, float) else as_array(value)
         if number is None:
-            names.remark(f"the metric {told} is left out: it is no number")
+            names.add_note(f"the metric {told} is not recorded: it is not a number")
         else:
             known[told] = number
     return {name: float(number) for name, number in names.scalars(known).items()}

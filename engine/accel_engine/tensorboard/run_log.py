@@ -8,7 +8,7 @@ import numpy as np
 
 from accel_engine.devices.reading import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
-from accel_engine.run.bulk_reader import BulkReader, StepBatch, standing
+from accel_engine.run.bulk_reader import BulkReader, StepBatch, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.tensorboard.event_file import EventFile, remove
@@ -51,13 +51,13 @@ class RunLog:
         """
         self._add_events()
         chunk, taken = self._chunk, self._step
-        growth = self._source.growth(chunk)
-        if growth is not None:
-            if growth.first < self._step:
-                self._file(TRAIN).restart(growth.first)
-            for piece in self._source.steps(growth.first, growth.last):
+        new = self._source.new_steps(chunk)
+        if new is not None:
+            if new.first < self._step:
+                self._file(TRAIN).restart(new.first)
+            for piece in self._source.steps(new.first, new.last):
                 self._add_steps(piece)
-            self._chunk, self._step = growth.chunk, growth.last
+            self._chunk, self._step = new.chunk, new.last
         self._add_samples(chunk, taken)
         for file in self._files.values():
             file.flush()
@@ -101,7 +101,7 @@ class RunLog:
     def _add_events(self) -> None:
         events = list(self._source.events(self._event, RunStarted, Validated, LearningRateChanged))
         self._event = events[-1][0] if events else self._event
-        for event in standing(event for _, event in events):
+        for event in drop_discarded(event for _, event in events):
             match event:
                 case Validated(step=step, metrics=metrics):
                     for name, value in metrics.items():
@@ -121,7 +121,7 @@ class RunLog:
             chunk: The chunk after which steps are new.
             taken: The steps taken by its end.
         """
-        ended, steps = self._source.ends(chunk)
+        ended, steps = self._source.chunk_ends(chunk)
         steps = np.concatenate(([taken], steps))
         for number, samples in self._source.samples(self._unpacker, self._sample):
             self._sample = number

@@ -37,7 +37,7 @@ def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
     step = latest_checkpoint(directory)
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().values)
-    intake = read(directory).intake or _intake_of_data(plan)
+    intake = read(directory).input_spec or _intake_of_data(plan)
     if not intake.is_image:
         raise DataError(f"run {directory.name} cannot be shown images: its {in_words(intake.shape)}")
     model = restored(plan, intake, directory, step)

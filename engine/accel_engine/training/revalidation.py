@@ -44,7 +44,7 @@ def revalidate(directory: Path, tell: Callable[[int, int], None]) -> dict[str, A
     info = _ended(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.values)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    split, recorded = dataset.validation, diagnostics.read(directory).intake
+    split, recorded = dataset.validation, diagnostics.read(directory).input_spec
     intake = intake_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
     if split is None:
         raise DataError(f"{plan.data} has too few examples to set some aside, so there is nothing to validate on")
@@ -80,7 +80,7 @@ def _keep(directory: Path, found: EvaluationReport, step: int) -> None:
     _ended(directory)  # what its engine found meanwhile is newer
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
-            writer.keep(found, step)
+            writer.write_diagnostics(found, step)
     except BlockingIOError as error:
         raise RunError(f"run {directory.name} is being trained again") from error
     except sqlite3.Error as error:

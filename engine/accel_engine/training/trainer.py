@@ -193,7 +193,7 @@ class Trainer:
     def _train_epochs(self) -> None:
         progress = self._progress
         progress.epochs, done = divmod(progress.step, self._assembly.schedule.steps_per_epoch)
-        self._means.add(*self._run.recorded(progress.step - done, progress.step))
+        self._means.add(*self._run.read_steps(progress.step - done, progress.step))
         if progress.epochs >= self._plan.epochs:  # its engine died between the last checkpoint and the end
             self._validate()
         while progress.epochs < self._plan.epochs:
@@ -234,7 +234,9 @@ class Trainer:
         graph = self._loop.trace(self._order(0, self._steps_with(0)))
         self._tell_names()
         self._utilization = Utilization(assembly, self._progress, self._hardware)
-        self._run.keep(layer_table.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step)
+        self._run.write_diagnostics(
+            layer_table.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step
+        )
         self._choice.tell_remembered()
 
     @property
@@ -265,13 +267,13 @@ class Trainer:
         metrics = self._validation.run(self._obeying.obey)
         self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
         seconds = time.perf_counter() - began
-        self._run.keep(self._validation.examination.result(), progress.step)
+        self._run.write_diagnostics(self._validation.examination.result(), progress.step)
         progress.say(Validated, epoch=progress.epochs, step=progress.step, metrics=metrics, seconds=seconds)
         self._tell_names()
         return True
 
     def _tell_names(self) -> None:
-        for remark in self._assembly.names.remarks():
+        for remark in self._assembly.names.take_notes():
             self._progress.say(Warned, message=remark)
 
     def _record(self, measured: Measured) -> None:
@@ -314,7 +316,7 @@ class Trainer:
             address=tpu_builder.address_of(self._plan),
         )
         self._run.event(summarize(assembly))
-        self._run.keep(intake_of(assembly.dataset, assembly.scale), self._progress.step)
+        self._run.write_diagnostics(intake_of(assembly.dataset, assembly.scale), self._progress.step)
         if (rate := learning_rate_of(assembly, self._progress.step)) is not None:
             self._run.event(rate)
         for note in assembly.notes:

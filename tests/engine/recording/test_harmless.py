@@ -179,7 +179,7 @@ def test_a_warning_that_is_an_error_ends_no_training(
 
     assert history["loss"]
     assert (
-        "the fit is not recorded from here on, training continues: cannot make the run directory"
+        "the fit is not recorded from here on, training continues: cannot create the run directory"
         in capsys.readouterr().err
     )
 
@@ -308,7 +308,7 @@ def _locked(directory: Path) -> sqlite3.Connection:
 def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
-    monkeypatch.setattr(writing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(writing, "LOCK_TIMEOUT_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     locks: list[sqlite3.Connection] = []
     _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)

@@ -41,9 +41,9 @@ def test_every_number_has_the_name_of_its_series() -> None:
         "confusion_1_0": 3.0,
         "confusion_1_1": 4.0,
     }
-    assert names.remarks() == [
-        "the metric words is left out: it is no number",
-        "the metric nothing is left out: it has no value",
+    assert names.take_notes() == [
+        "the metric words is not recorded: it is not a number",
+        "the metric nothing is not recorded: it has no value",
     ]
 
 
@@ -69,7 +69,7 @@ def test_two_names_that_would_be_one_series_are_the_same_two_everywhere(more: di
     assert (found["top5_acc_2"][0], found["top5_acc"][0]) == (1.0, 2.0)
     assert of_training({"top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
     assert of_validation({"val_top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
-    assert names.remarks() == ["the metric top5-acc is recorded as top5_acc_2: another one is top5_acc"]
+    assert names.take_notes() == ["the metric top5-acc is recorded as top5_acc_2: the name top5_acc is taken"]
 
 
 def test_validation_has_the_names_of_training() -> None:
@@ -111,10 +111,10 @@ def test_the_run_says_once_what_is_renamed_and_left_out(monkeypatch: pytest.Monk
     for name, more in renamed.items():
         np.testing.assert_allclose(read.series(name), read.series("loss") + more, rtol=1e-5)
     assert sorted(warned.message for warned in read.all(Warned)) == [
-        "the metric d_learning_rate is recorded as d_learning_rate_2: another one is d_learning_rate",
-        "the metric learning_rate is recorded as learning_rate_2: another one is learning_rate",
+        "the metric d_learning_rate is recorded as d_learning_rate_2: the name d_learning_rate is taken",
+        "the metric learning_rate is recorded as learning_rate_2: the name learning_rate is taken",
         "the metric scores has 40 values: the first 32 are recorded",
-        "the metric top5-acc is recorded as top5_acc_2: another one is top5_acc",
+        "the metric top5-acc is recorded as top5_acc_2: the name top5_acc is taken",
     ]
 
 

@@ -33,8 +33,8 @@ from accel_engine.recording import model_description, running_means
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request
-from accel_engine.run.commands import answer
-from accel_engine.run.worker_runs import resumable
+from accel_engine.run.commands import read_answer
+from accel_engine.run.worker_runs import run_to_continue
 
 from .conftest import Read, examples, tiny
 
@@ -352,8 +352,8 @@ def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) ->
             ("stop", None),
         ]:
             number = request(recorder.directory, name, argument)
-            wait_until(lambda number=number: answer(recorder.directory, number), name)
-            answers[name] = answer(recorder.directory, number) or (False, "")
+            wait_until(lambda number=number: read_answer(recorder.directory, number), name)
+            answers[name] = read_answer(recorder.directory, number) or (False, "")
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -375,7 +375,7 @@ def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) ->
     paused, resumed = (event.step for event in read.all(CommandAnswered) if event.command in ("pause", "resume"))
     assert paused == resumed
     with pytest.raises(RunError, match="script"):
-        resumable(read.info.directory)
+        run_to_continue(read.info.directory)
 
 
 def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(

@@ -88,7 +88,7 @@ def test_a_run_stopped_before_its_last_validation_makes_up_for_it(gym: Gym) -> N
 
 def test_a_finished_run_goes_on_when_more_epochs_are_asked_for(gym: Gym) -> None:
     finished = gym.train(PLAN)
-    with pytest.raises(PlanError, match="were trained already; ask for more"):
+    with pytest.raises(PlanError, match="already trained; choose more epochs"):
         gym.train(PLAN, run=finished.directory)
 
     longer = gym.train(PLAN.replace(epochs=3), run=finished.directory)

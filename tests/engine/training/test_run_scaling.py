@@ -151,9 +151,9 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     trained = gym.train(plan)
     assert scaling(trained) == words
     found = read(trained.directory)
-    assert found.intake is not None
-    assert (found.intake.scale, found.intake.low, found.intake.high) == (factor, 0.0, 255.0)
-    assert found.examined is not None
+    assert found.input_spec is not None
+    assert (found.input_spec.scale, found.input_spec.low, found.input_spec.high) == (factor, 0.0, 255.0)
+    assert found.evaluation is not None
 
     # the model as it was saved gives what validation saw only if it is given the same numbers
     with np.load(images) as arrays:
@@ -163,13 +163,13 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     logits = model.predict(x[rows] * np.float32(factor), verbose=0)
     said = np.exp(logits - logits.max(axis=1, keepdims=True))
     said /= said.sum(axis=1, keepdims=True)
-    for judged in found.examined.worst:
-        assert judged.chance == pytest.approx(said[judged.row, judged.label], abs=1e-4)
+    for judged in found.evaluation.worst:
+        assert judged.true_class_probability == pytest.approx(said[judged.row, judged.label], abs=1e-4)
     revalidate(trained.directory, lambda *_: None)
-    again = read(trained.directory).examined
+    again = read(trained.directory).evaluation
     assert again is not None
-    assert [judged.chance for judged in again.worst] == pytest.approx(
-        [judged.chance for judged in found.examined.worst], abs=1e-4
+    assert [judged.true_class_probability for judged in again.worst] == pytest.approx(
+        [judged.true_class_probability for judged in found.evaluation.worst], abs=1e-4
     )
 
 
@@ -212,7 +212,7 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
     for epochs in (2, 3):  # the first time that it goes on, and once it has the field
         more = gym.train(plan.replace(epochs=epochs), run=trained.directory)
         assert scaling(more) == words
-        intake = read(trained.directory).intake
+        intake = read(trained.directory).input_spec
         assert intake is not None
         assert intake.scale == factor
         told = [warned.message for warned in more.all(Warned)]

@@ -90,7 +90,7 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("--json --plain", "exclude each other"),
         ("--json --detach", "exclude each other"),
         ("no-such-plan.toml", "no-such-plan.toml"),
-        ("--resume last", "there are no runs yet"),
+        ("--resume last", "no runs yet"),
         ("plan.toml --resume last", "leave PLAN.toml out"),
     ],
 )
@@ -335,5 +335,5 @@ def test_a_worker_s_part_of_a_run_is_not_resumed_alone(engines, run_command, new
     engine.end()
     result = run_command("train --resume last")
     assert result.status == 1
-    assert "is worker 1 and cannot go on alone" in result.err
+    assert "is worker 1 and cannot continue alone" in result.err
     assert not engines.started

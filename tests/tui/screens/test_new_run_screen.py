@@ -302,7 +302,7 @@ async def test_a_run_that_cannot_be_made_says_why(home: Path) -> None:
         await shows(pilot, "engine: ready")
         await fill(pilot, "name", "mine")
         await pilot.press("ctrl+s")
-        await shows(pilot, "cannot make the run directory", "mine")
+        await shows(pilot, "cannot create the run directory", "mine")
         await fill(pilot, "name", "yours")
         await shows(pilot, "engine: ready")  # the engine is still there for the next try
         assert app.engines[0].handed == []

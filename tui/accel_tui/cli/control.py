@@ -11,7 +11,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find, request
-from accel_engine.run.commands import answer
+from accel_engine.run.commands import read_answer
 from accel_tui.cli.output import write
 
 PATIENCE = 10.0
@@ -90,9 +90,9 @@ def _ask(directory: Path, name: str, argument: float | None = None, *, wait: boo
         write(f"asked run {directory.name} to {name.replace('_', ' ')}")
         return 0
     deadline = time.monotonic() + PATIENCE
-    while (reply := answer(directory, number)) is None:
+    while (reply := read_answer(directory, number)) is None:
         status = _status(directory)
-        if not status.live and answer(directory, number) is None:
+        if not status.live and read_answer(directory, number) is None:
             raise RunError(f"run {directory.name} ended before it could answer: it is {status}")
         if time.monotonic() > deadline:
             raise RunError(

@@ -15,7 +15,7 @@ from accel_engine.field_spec import AUTO, FieldSpec
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.run import RunReader, create, find
 from accel_engine.run.creation import reopen
-from accel_engine.run.worker_runs import resumable
+from accel_engine.run.worker_runs import run_to_continue
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
@@ -134,7 +134,7 @@ def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
 
 
 def _run_to_resume(reference: str, changes: dict[str, Any]) -> tuple[Path, Plan]:
-    directory = resumable(find(reference))
+    directory = run_to_continue(find(reference))
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     if info.status.live:

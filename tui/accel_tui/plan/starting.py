@@ -11,7 +11,7 @@ from accel_engine.launch import USABLE, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
-from accel_engine.run.worker_runs import resumable
+from accel_engine.run.worker_runs import run_to_continue
 
 RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """How a run stands that can be resumed: it ended before its plan did."""
@@ -50,7 +50,7 @@ def resume(directory: Path, engine: WarmEngine | None) -> Path:
         UsageError: What the environment says of a cluster is wrong.
     """
     _need_engine()
-    directory = resumable(directory)
+    directory = run_to_continue(directory)
     reader = RunReader(directory)
     try:
         plan = reader.info().plan

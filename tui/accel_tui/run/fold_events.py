@@ -51,8 +51,8 @@ _HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # w
 def fold(state: RunState, update: Update) -> RunState:
     """Give the state of a run after it has said this too, with all text in it fit for a terminal."""
     state = _after_events(state, printable_fields(update.events))
-    if update.stretch:
-        state = _after_stretch(state, update.stretch)
+    if update.step_range:
+        state = _after_stretch(state, update.step_range)
     for chunks in _contiguous(update.chunks):
         state = _after_chunks(state, chunks)
     if update.samples:

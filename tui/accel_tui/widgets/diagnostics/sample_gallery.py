@@ -125,7 +125,7 @@ class SampleGallery(TextPage):
         examined = self.examined
         if examined is None or not examined.worst or height < 4:
             return
-        chosen = [index for index, judged in enumerate(examined.worst) if not (self.only_wrong and judged.right)]
+        chosen = [index for index, judged in enumerate(examined.worst) if not (self.only_wrong and judged.correct)]
         if examined.pictures is None:
             yield from self._without_pictures(examined, chosen, height)
             return
@@ -172,7 +172,7 @@ class SampleGallery(TextPage):
         self._pages = max(1, -(-len(chosen) // room))
         page = min(self.turned, self._pages - 1)
         here = chosen[page * room : (page + 1) * room]
-        wrong = sum(not judged.right for judged in examined.worst)
+        wrong = sum(not judged.correct for judged in examined.worst)
         kept = "all that is wrong" if self.only_wrong else "the most wrong first"
         if not chosen:
             return self.line(("Nothing is wrong.", "right"), (" & shows what the model is least sure of.", "faint")), []
@@ -214,11 +214,11 @@ class SampleGallery(TextPage):
         return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
 
     def _caption(self, examined: EvaluationReport, judged: SamplePrediction, columns: int) -> Iterator[Strip]:
-        name = "right" if judged.right else "wrong"
-        mark = "✓" if judged.right else "✗"
+        name = "right" if judged.correct else "wrong"
+        mark = "✓" if judged.correct else "✗"
         sure = f" {units.percent(judged.confidence)}"
         yield self.line((f"{mark} ", name), (fitted(examined.names[judged.label], columns - 2), ""))
-        yield self.line((fitted(examined.names[judged.said], columns - len(sure)).rstrip() + sure, name))
+        yield self.line((fitted(examined.names[judged.predicted], columns - len(sure)).rstrip() + sure, name))
 
     def _without_pictures(self, examined: EvaluationReport, chosen: list[int], height: int) -> Iterator[Strip]:
         head, here = self._turn(examined, chosen, height - 3)
@@ -226,11 +226,11 @@ class SampleGallery(TextPage):
         yield self.line((examined.reason, "faint"))
         for index in here:
             judged = examined.worst[index]
-            name = "right" if judged.right else "wrong"
+            name = "right" if judged.correct else "wrong"
             yield self.line(
-                (f"{'✓' if judged.right else '✗'} example {judged.row:<8,}", name),
+                (f"{'✓' if judged.correct else '✗'} example {judged.row:<8,}", name),
                 (f" {fitted(examined.names[judged.label], 20)} said ", ""),
-                (f"{fitted(examined.names[judged.said], 20)} {units.percent(judged.confidence):>5}", name),
+                (f"{fitted(examined.names[judged.predicted], 20)} {units.percent(judged.confidence):>5}", name),
             )
 
 
