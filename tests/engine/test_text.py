@@ -74,7 +74,7 @@ def test_all_text_in_a_value_is_cleaned_and_nothing_else() -> None:
     cleaned = printable_fields(whole)
     assert cleaned == Whole((Part(r"a\x07", 1.0), Part("b")), {r"x\x9b": [r"\u202e", 2, None]}, plan=plan)
     assert cleaned.plan is plan
-    assert cleaned.parts[1] is whole.parts[1]
+    assert cleaned.items[1] is whole.items[1]
     assert cleaned.kind is Kind.ONE
 
 

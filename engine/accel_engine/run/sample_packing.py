@@ -104,7 +104,7 @@ def _field(reading: Reading) -> list[Any]:
     if reading.value is None:
         return [reading.reason, reading.unit]
     field: list[Any] = [_rounded(reading.value, reading.unit), reading.unit]
-    return [*field, [list(astuple(item)) for item in reading.parts]] if reading.parts else field
+    return [*field, [list(astuple(item)) for item in reading.items]] if reading.items else field
 
 
 def _rounded(value: float, unit: str) -> float:
@@ -138,7 +138,7 @@ def _readings(fields: Fields) -> dict[str, Reading]:
         readings[name] = (
             Reading.missing(value, unit)
             if isinstance(value, str)
-            else Reading(value, unit, parts=_parts(*parts) if parts else ())
+            else Reading(value, unit, items=_parts(*parts) if parts else ())
         )
     return readings
 

@@ -21,18 +21,20 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
     Raises:
         PlanError: The plan asks for what the data does not allow.
     """
-    chosen = choose_scaling(plan.scale, dataset.numbers, preprocessing(model, declared=dataset.numbers.declared))
+    chosen = choose_scaling(
+        plan.scale, dataset.value_range, preprocessing(model, declared=dataset.value_range.declared)
+    )
     if trained is None or (before := recorded_scale(plan, trained, model)) == chosen.factor:
         return chosen
-    same = scaling_by(before, dataset.numbers.noun)
+    same = scaling_by(before, dataset.value_range.noun)
     return Scaling(
-        before, same.words, f"{same.words}, as the run was trained before; in a new run they would be {chosen.words}"
+        before, same.text, f"{same.text}, as the run was trained before; in a new run they would be {chosen.text}"
     )
 
 
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:
     """What examples are multiplied with for a model without a preprocessing of its own."""
-    return choose_scaling(plan.scale, dataset.numbers).factor
+    return choose_scaling(plan.scale, dataset.value_range).factor
 
 
 def recorded_scale(plan: Plan, trained: InputSpec, model: keras.Model) -> float:

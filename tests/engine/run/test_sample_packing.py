@@ -30,7 +30,7 @@ def test_samples_come_back_as_they_were() -> None:
             "memory_used": Reading(61.5 * GIB, "B"),
             "power": Reading.missing("not supported", "W"),
             "processes": Reading.counted((CountedItem("python", "4242", memory=61 * GIB), CountedItem("?", "7"))),
-            "throttling": Reading.counted((CountedItem("too hot"),)),
+            "throttling": Reading.counted((CountedItem("thermal slowdown (hardware)"),)),
             "instances": Reading.counted(()),
         },
     )
@@ -84,7 +84,7 @@ def test_cores_are_a_digit_each() -> None:
     assert text == '{"cores":"05af"}'
     seen = unpacker.unpack(0.0, "cpu:0", text).readings
     assert [reading.value for reading in seen.values()] == pytest.approx([0, 100 / 3, 200 / 3, 100])
-    unknown = Sample(1.0, "cpu:0", {"core_0": Reading.missing("known from the second reading on", "%")})
+    unknown = Sample(1.0, "cpu:0", {"core_0": Reading.missing("available from the second sample on", "%")})
     assert through(unknown)[0].readings["core_0"].value is None
 
 

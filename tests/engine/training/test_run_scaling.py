@@ -130,7 +130,7 @@ def test_tokens_reach_an_embedding_as_they_are(
     gym.steps = 50
     trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=2, batch_size=50))
     assert trained.all(Validated)[-1].metrics["accuracy"] == 1.0
-    assert scaling(trained) == "numbers not scaled"
+    assert scaling(trained) == "values not scaled"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_tokens_reach_an_embedding_as_they_are(
         ("pixels", "auto", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "0-1", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "none", 1.0, "pixels not scaled"),
-        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a layer Rescaling"),
+        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a Rescaling layer"),
         ("rescaled", "none", 1.0, "pixels not scaled"),
         ("rescaled", "0-1", 1 / 255, "pixels scaled by 1/255"),
     ],
@@ -176,7 +176,7 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
 def test_a_second_scaling_is_said(gym: Gym, models: Path, images: str) -> None:
     trained = gym.train(Plan(model=f"{models}:rescaled", data=images, epochs=1, batch_size=20, scale="0-1"))
     told = [warned.message for warned in trained.all(Warned)]
-    assert any("as the plan says, and the model has a layer Rescaling" in message for message in told)
+    assert any("as the plan says, and the model has a Rescaling layer" in message for message in told)
 
 
 def forget_scale(directory: Path, **intake: Any) -> None:
@@ -194,8 +194,8 @@ def forget_scale(directory: Path, **intake: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "factor", "words"),
     [
-        ("pixels", 1 / 255, "numbers scaled by 1/255"),  # bytes of any shape were
-        ("rescaled", 1.0, "numbers not scaled"),  # but not for a model that takes them raw
+        ("pixels", 1 / 255, "values scaled by 1/255"),  # bytes of any shape were
+        ("rescaled", 1.0, "values not scaled"),  # but not for a model that takes them raw
     ],
 )
 def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_with(
@@ -205,7 +205,7 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
     data = save(tmp_path / "table.npz", x=(RNG.integers(0, 100, (100, 7)) + 150 * y[:, None]).astype(np.uint8), y=y)
     plan = Plan(model=f"{models}:{function}", data=data, epochs=1, batch_size=20)
     trained = gym.train(plan)
-    assert scaling(trained) == "numbers not scaled"
+    assert scaling(trained) == "values not scaled"
     forget_scale(trained.directory, scale=1 / 255)
     with closing(RunReader(trained.directory)) as reader:
         assert reader.info().plan == plan.absolute()

@@ -98,7 +98,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
     [
         ("epochs", "1e3", "epochs: must be a whole number at least 1"),
         ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
-        ("data", " ", "data: none is named; known: digits"),
+        ("data", " ", "data: no dataset given; known: digits"),
     ],
 )
 async def test_nothing_that_is_typed_is_swallowed_and_what_is_wrong_is_said(name: str, text: str, said: str) -> None:

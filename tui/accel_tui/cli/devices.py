@@ -71,7 +71,7 @@ def _show(inventory: Inventory, samples: Sequence[Sample], *, as_json: bool) -> 
         known |= {"cores": device.cores, "address": device.address}
         sample = readings.get(device.id)
         write(json.dumps(known | {"readings": _wire_readings(sample) if sample else {}}))
-    for absence in inventory.absences:
+    for absence in inventory.unavailable:
         write(json.dumps({"id": None, "kind": absence.kind, "problem": absence.reason}))
 
 
@@ -130,7 +130,7 @@ def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
         [table(header, rows)],
         _about_host(readings),
         _about_accelerators(readings) + _programs(readings),
-        [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences] + _reasons(samples),
+        [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.unavailable] + _reasons(samples),
     ]
     return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
 
@@ -217,7 +217,7 @@ def _known(reading: Reading | None) -> bool:
 
 
 def _parts(known: Mapping[str, Reading], name: str) -> tuple[CountedItem, ...]:
-    return known[name].parts if name in known else ()
+    return known[name].items if name in known else ()
 
 
 def _part_memory(part: CountedItem) -> str:
@@ -251,6 +251,6 @@ def _wire(reading: Reading) -> dict[str, Any]:
     said: dict[str, Any] = {"value": reading.value, "unit": reading.unit}
     if reading.value is None:
         said["reason"] = reading.reason
-    if reading.parts:
-        said["parts"] = [{key: known for key, known in asdict(part).items() if known} for part in reading.parts]
+    if reading.items:
+        said["parts"] = [{key: known for key, known in asdict(part).items() if known} for part in reading.items]
     return said

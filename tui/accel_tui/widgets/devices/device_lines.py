@@ -177,7 +177,7 @@ def _accelerator_details(meter: Meter) -> list[Content]:
         style = "$text-error" if errors[1][1] else ""
         parts.append(Content.assemble(("ECC ", "$text-muted"), (said, style)))
     for name in ("processes", "instances"):
-        for part in meter.reading(name).parts:
+        for part in meter.reading(name).items:
             memory = "" if part.memory is None else f" {units.size(part.memory)}"
             whole = "" if part.total is None else f"/{units.size(part.total)}"
             parts.append(
@@ -246,7 +246,7 @@ def _extras(meter: Meter, width: int) -> Iterable[Content]:
 
 def _slowed_words(meter: Meter, *, usual: bool = True) -> list[str]:
     """What keeps a device's clocks down."""
-    return [part.name for part in meter.reading("throttling").parts if usual or part.name not in _USUAL]
+    return [part.name for part in meter.reading("throttling").items if usual or part.name not in _USUAL]
 
 
 def _slowed(meter: Meter, width: int) -> Content:
