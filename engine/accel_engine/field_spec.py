@@ -1,4 +1,4 @@
-"""What a field of a plan means and may be."""
+"""The specification of a plan's field: documentation, type and allowed values."""
 
 import difflib
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import Any
 from accel_engine.errors import PlanError
 
 AUTO = "auto"
-"""What is written for a value that is left out, where something else would stand for nothing."""
+"""The text of an unset value."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """What a field of the plan means and may be; the command line and the form are made from it.
+    """The specification of a plan's field, from which the command line and the form are made.
 
     Attributes:
         doc: One line for ``--help``, the form and the TOML file.
         type: ``str``, ``int`` or ``float``; ``tuple`` for several names.
-        choices: The only values allowed, when they are few.
-        minimum: The smallest number allowed.
-        above: The number that a value must exceed.
-        maximum: The largest number allowed.
-        optional: Whether ``None`` (leave it out) is allowed; it can be written as :data:`AUTO`, as can no names at all.
-        example: A value to show in help.
+        choices: The allowed values; empty if there are no choices.
+        minimum: Minimum of a number.
+        above: Exclusive minimum of a number.
+        maximum: Maximum of a number.
+        optional: Whether ``None`` is allowed, with the text :data:`AUTO`, which also means an empty tuple.
+        example: An example for the help.
     """
 
     doc: str
@@ -36,7 +36,7 @@ class FieldSpec:
 
     @property
     def allowed(self) -> str:
-        """What a value may be, in words."""
+        """A description of the allowed values, for messages."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         noun = {int: "a whole number", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
@@ -52,18 +52,26 @@ class FieldSpec:
         return " ".join([noun, " and ".join(bounds)]).strip() + (f", or {AUTO}" if self.optional else "")
 
     def parse(self, name: str, text: str) -> Any:
-        """Read a value from text, or raise :class:`PlanError`."""
+        """Parse a value.
+
+        Raises:
+            PlanError: It is not allowed.
+        """
         value: Any = text.strip()
         if self.type in (int, float) and not (self.optional and value == AUTO):
             try:
-                # A comma parts thousands; in a number with a fraction, to many people it would be its point.
+                # Commas separate thousands in integers only: in a fraction, many people use a decimal comma.
                 value = int(value.replace(",", "")) if self.type is int else float(value)
             except ValueError:
                 raise PlanError(name, text, f"must be {self.allowed}") from None
         return self.check(name, value)
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value in its exact type, or raise :class:`PlanError`."""
+        """Check a value, and convert it to its exact type.
+
+        Raises:
+            PlanError: It is not allowed.
+        """
         wrong = PlanError(name, value, f"must be {self.allowed}")
         if self.optional and value in (None, AUTO):
             return None

@@ -79,7 +79,7 @@ def test_engine_that_dies_says_so_and_takes_no_run() -> None:
         assert engine.state is EngineState.FAILED
         assert "the engine ended" in engine.problem
         assert "the engine" in engine.describe(QUICK).problem
-        with pytest.raises(RunError, match="the engine has exited"):
+        with pytest.raises(RunError, match="the engine has ended"):
             engine.train(create(QUICK))
 
 

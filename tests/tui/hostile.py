@@ -17,7 +17,7 @@ from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStart
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import EvaluationReport, InputSpec, Layer, LayerTable, SamplePrediction
 from accel_engine.run.schema import connect
-from accel_engine.text import is_seen
+from accel_engine.text import is_printable
 from tui.fake_engine import FakeEngine
 
 HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[/]\u2028\x08\r\x1b[31m\U000e0041"
@@ -133,4 +133,4 @@ def obeyed(text: str, own: str = r"\n") -> list[str]:
         own: A regular expression of the control sequences that are the program's own.
     """
     rest = re.sub(own, "", text)
-    return [rest[max(0, place - 20) : place + 20] for place, each in enumerate(rest) if not is_seen(each)]
+    return [rest[max(0, place - 20) : place + 20] for place, each in enumerate(rest) if not is_printable(each)]

@@ -27,7 +27,7 @@ class BrokenEngine(StubEngine):
 
     def train(self, directory: Path) -> None:
         self.state = EngineState.HANDED_OVER
-        raise RunError(f"the engine has exited: nobody takes {directory}")
+        raise RunError(f"the engine has ended: nobody takes {directory}")
 
 
 def test_where_a_warm_engine_has_just_ended_a_cold_one_is_started(cold: list[Path]) -> None:

@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from accel_engine.text import is_seen
+from accel_engine.text import is_printable
 
 _NARROW = re.compile(r"[ -~\u00a0-\u00ac\u00ae-\u02ff\u2500-\u259f\u2800-\u28ff]*")
 """Text of which every character surely takes one cell: Latin, boxes and blocks, braille."""
@@ -232,7 +232,7 @@ def _paint_changes(brush: _Brush, y: int, x: int, old: list[_Cell | None], new: 
 def _add_uneven(cells: list[_Cell], text: str, pen: _CellStyle) -> None:
     for character in text:
         width = cell_len(character)
-        if not is_seen(character):  # the last place where that can be seen to: the terminal would obey it
+        if not is_printable(character):  # the last place where that can be seen to: the terminal would obey it
             cells += repeat(pen.cells["?"], width)
         elif width:
             cells.append(pen.cells[character])
