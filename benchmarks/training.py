@@ -162,10 +162,10 @@ class Ours:
 
     def _ask(self, command: str) -> None:
         from accel_engine import run
-        from accel_engine.run.commands import answer
+        from accel_engine.run.commands import read_answer
 
         number = run.request(self.directory, command)
-        self._wait_for(lambda: answer(self.directory, number))
+        self._wait_for(lambda: read_answer(self.directory, number))
 
     @staticmethod
     def _wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:

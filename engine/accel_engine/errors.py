@@ -1,35 +1,35 @@
-"""Errors whose text is meant for the person at the terminal."""
+"""Errors with messages for the user."""
 
 from accel_engine.text import printable
 
 
 class AccelError(Exception):
-    """Something that the user can read and act upon; shown as one message, never as a traceback.
+    """An error that is shown to the user as a message, without a traceback.
 
     Attributes:
-        exit_status: What a command that ends with this error returns to the shell.
+        exit_status: Exit status of a command that ends with it.
     """
 
     exit_status = 1
 
     def __str__(self) -> str:
-        """What it says, in which names, values and other errors may be quoted, fit for the terminal."""
+        """The message, without control characters of quoted names, values and errors."""
         return printable(super().__str__())
 
 
 class UsageError(AccelError):
-    """What was asked for cannot be done as asked: a wrong name, value or file."""
+    """Wrong usage: an invalid name, value or file."""
 
     exit_status = 2
 
 
 class PlanError(UsageError):
-    """A plan that cannot be trained, told by field, value and what would be right.
+    """An invalid plan.
 
     Attributes:
-        field: Name of the plan's field at fault.
-        value: What it was given.
-        allowed: What it may be, in words.
+        field: Name of the invalid field.
+        value: Its value.
+        allowed: A message about the allowed values.
     """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
@@ -40,11 +40,11 @@ class PlanError(UsageError):
 
 
 class ModelError(AccelError):
-    """A model that could not be built, or does not fit its data."""
+    """A model that cannot be built, or does not fit its data."""
 
 
 class DataError(AccelError):
-    """Data that could not be read, or is not what it should be."""
+    """Data that cannot be read, or is invalid."""
 
 
 class RunError(AccelError):
@@ -52,4 +52,4 @@ class RunError(AccelError):
 
 
 class EngineMissingError(AccelError):
-    """No usable TensorFlow is installed."""
+    """TensorFlow is not installed, or not usable."""

@@ -137,9 +137,9 @@ class WarmEngine:
         Raises:
             RunError: The engine has exited.
         """
-        from accel_engine.run.creation import hand_over  # slow to import, and only needed with a run
+        from accel_engine.run.creation import assign_process  # slow to import, and only needed with a run
 
-        hand_over(directory, self.pid)
+        assign_process(directory, self.pid)
         self._set(EngineState.HANDED_OVER)
         try:
             self._send({"run": str(directory)})
@@ -208,7 +208,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
-    from accel_engine.run.creation import hand_over
+    from accel_engine.run.creation import assign_process
     from accel_engine.run.paths import LOG  # see above
 
     try:
@@ -221,7 +221,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         )
     finally:
         os.close(log)
-    hand_over(directory, process.pid)
+    assign_process(directory, process.pid)
     return process
 
 

@@ -109,31 +109,36 @@ class Plan:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
-        """Make a plan from names and values, refusing names that are no field's.
+        """Make a plan from names and values.
 
         Raises:
-            PlanError: A name or a value is wrong.
+            PlanError: A name is unknown, or a value is invalid.
         """
         for name in values:
             if name not in SPECS:
                 near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SPECS)}"
-                raise PlanError(name, values[name], f"is not a field of a plan; {hint}")
+                raise PlanError(name, values[name], f"unknown field; {hint}")
         return cls(**values)
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read a plan from TOML.
+        """Parse a plan from TOML.
 
         Raises:
-            PlanError: A field is wrong.
-            UsageError: The text is no TOML.
+            PlanError: A field is invalid.
+            UsageError: The text is not valid TOML.
         """
         return cls.from_mapping(parse_toml(text))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a plan from a JSON object."""
+        """Parse a plan from a JSON object.
+
+        Raises:
+            PlanError: A field is invalid.
+            UsageError: The text is not a JSON object.
+        """
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:
@@ -143,17 +148,17 @@ class Plan:
         return cls.from_mapping(values)
 
     def to_mapping(self) -> dict[str, Any]:
-        """All fields by name, in plain types."""
+        """Return all fields by name, in types of JSON."""
         values = {name: getattr(self, name) for name in SPECS}
         values["devices"] = list(self.devices)
         return values
 
     def to_json(self) -> str:
-        """The plan as a JSON object."""
+        """Format the plan as a JSON object."""
         return json.dumps(self.to_mapping())
 
     def to_toml(self) -> str:
-        """The plan as a TOML file that explains itself: a comment with each field's meaning."""
+        """Format the plan as TOML, with each field's documentation as a comment."""
         lines = []
         for name, value in self.to_mapping().items():
             lines.append(f"# {SPECS[name].doc}")
@@ -161,15 +166,15 @@ class Plan:
         return "\n".join(lines) + "\n"
 
     def changed(self) -> dict[str, Any]:
-        """The fields that are not at their default."""
+        """Return the fields that are not at their defaults."""
         return {name: value for name, value in self.to_mapping().items() if value != _plain(DEFAULTS[name])}
 
     def replace(self, **changes: Any) -> Self:
-        """The same plan with some fields changed."""
+        """Return a copy with some fields changed."""
         return replace(self, **changes)
 
     def absolute(self) -> Self:
-        """The same plan with the user's own files named from the root, so that any directory will do to go on."""
+        """Return a copy with absolute paths, so that the run can be continued from any directory."""
         model, data_path = models.find(self.model), data.find(self.data).path
         changes = {}
         if isinstance(model, models.UserModel) and model.kind != "module":
@@ -180,10 +185,10 @@ class Plan:
         return self.replace(**changes)
 
     def command(self, always: Container[str] = ()) -> str:
-        """The shell command that trains this plan; fields at their default are left out.
+        """Format the shell command that trains this plan, without fields at their defaults.
 
         Args:
-            always: Fields to name even so, since something else stands in place of their default.
+            always: Fields to include anyway, because a setting overrides their defaults.
         """
         words = ["accel-tui", "train"]
         changed = self.changed()
@@ -194,12 +199,12 @@ class Plan:
 
     @property
     def policy(self) -> str:
-        """The numbers that the model computes with, as Keras' dtype policy."""
+        """The model's Keras dtype policy."""
         return strategies.find(self.strategy).precision if self.precision == "auto" else self.precision
 
     @property
     def title(self) -> str:
-        """The run's name, or what it trains in two words."""
+        """The run's name, or its model and data."""
         return self.name or f"{models.find(self.model).name} on {data.find(self.data).name}"
 
 
@@ -208,12 +213,16 @@ def _text(value: Any) -> str:
 
 
 def flag(name: str) -> str:
-    """The command line's flag of a field."""
+    """The command-line flag of a field, e.g. ``--batch-size``."""
     return "--" + name.replace("_", "-")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Read the names and values of a plan's TOML, checking its syntax only."""
+    """Parse a plan's TOML without validating its fields.
+
+    Raises:
+        UsageError: It is not valid TOML.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -221,10 +230,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read a plan file, TOML or (by its suffix) JSON, without checking its fields.
+    """Read a plan file, TOML or (by its suffix) JSON, without validating its fields.
 
     Raises:
-        UsageError: It cannot be read, or is malformed.
+        UsageError: It cannot be read or parsed.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -246,7 +255,7 @@ def _plain(value: Any) -> Any:
 
 
 SPECS: dict[str, FieldSpec] = {item.name: item.metadata["spec"] for item in fields(Plan)}
-"""The meaning of every field, by name, in the order of the form."""
+"""Specifications by field name, in the order of the form."""
 
 DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Plan) if item.default is not MISSING}
-"""The default of every field."""
+"""Defaults by field name."""

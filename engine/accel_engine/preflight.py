@@ -32,8 +32,8 @@ def check(plan: Plan, devices: Sequence[Device]) -> StepCounts | None:
     entry = data.survey(data.find(plan.data), plan.image_size)
     if entry.shape is None or entry.examples is None:
         raise DataError(f"the shape of the data {plan.data} is unknown")
-    if entry.numbers is not None:
-        choose_scaling(plan.scale, entry.numbers)
+    if entry.value_range is not None:
+        choose_scaling(plan.scale, entry.value_range)
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and (mismatch := model.mismatch(entry.shape)):
         raise PlanError("model", plan.model, mismatch)

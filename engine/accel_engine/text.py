@@ -1,8 +1,8 @@
-"""Text from outside, made fit for a terminal: names, notes, paths, log lines, exceptions, what drivers answer.
+"""Escapes control characters in text from outside: names, notes, paths, log lines, exceptions, drivers' messages.
 
-What is on disk stays as it is. Text is cleaned where it enters what is shown (:func:`printable`, and
-:func:`printable_fields` for all that a value holds), since how wide it is counts from there on. Whatever was forgotten
-is stopped where it leaves: the command line writes by ``accel_tui.cli.output`` alone, the dashboard by its canvas.
+Files keep the original text. It is escaped where it enters what is shown (:func:`printable`, and
+:func:`printable_fields` for the fields of a value), as its width matters from there on. As a second line of defence,
+the command line writes only through ``accel_tui.cli.output``, and the dashboard through its canvas.
 """
 
 import re
@@ -17,32 +17,32 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _COLOURS = re.compile(r"\x1b\[[\d;:]*m")
-"""Colours and bold (ECMA-48, 8.3.117), which Keras and progress bars put around words: they say nothing themselves."""
+"""Colours and bold (ECMA-48, 8.3.117), which Keras and progress bars use."""
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode's categories of what a terminal obeys or does not show: controls, formats (among them what turns the
-direction of text, and tags), lone surrogates, separators of lines and paragraphs."""
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories that a terminal interprets or does not show: control and format characters (including those for
+the direction of text, and tags), lone surrogates, separators of lines and paragraphs."""
 
 _JOINERS = "\u200c\u200d"
-"""Formats that emoji and some scripts cannot be written without."""
+"""Format characters that emoji and some scripts need."""
 
 _NUMBERS = frozenset({int, float, bool, type(None)})
 
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
 _PILE = re.compile(f"([{_MARKS}{_JOINERS}]{{4}})[{_MARKS}{_JOINERS}]+")
-"""More marks on one character than any language has."""
+"""More combining marks on one character than any language uses."""
 
 
-def is_seen(character: str) -> bool:
-    """Whether a character only shows something, so that it can be sent to a terminal."""
-    return unicodedata.category(character) not in _UNSEEN or character in _JOINERS
+def is_printable(character: str) -> bool:
+    """Whether a character can be sent to a terminal."""
+    return unicodedata.category(character) not in _UNPRINTABLE or character in _JOINERS
 
 
 def printable(text: str) -> str:
-    r"""Text in which nothing is hidden, and nothing that a terminal would obey.
+    r"""Escape everything in a text that a terminal would interpret or not show.
 
-    Colours are left out, tabs become blanks, lines end with ``\n``. All else that cannot be seen is written as Python
-    writes it, in ASCII: ``\x1b``, ``\u202e``, ``\udcff``. Cleaned twice it is the same.
+    Colours are removed, tabs become blanks, lines end with ``\n``. All other unprintable characters are escaped as in
+    Python: ``\x1b``, ``\u202e``, ``\udcff``. Idempotent.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -51,15 +51,15 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """The same in one line: where a line ended there is a blank."""
+    """Escape a text as :func:`printable` does, and join its lines with blanks."""
     return printable(text).replace("\n", " ")
 
 
 def printable_fields(value: T) -> T:
-    """The same value with each text in it in a printable line, in mappings, tuples, lists and dataclasses.
+    """Apply :func:`printable_line` to all texts in a value, in mappings, tuples, lists and dataclasses.
 
-    What checks itself when it is made stays as it is, a plan among them: it is there to be acted upon. So do paths.
-    A value in which nothing changes is given back itself.
+    Paths, and dataclasses that validate themselves, such as a plan, stay unchanged: they are used, not only shown.
+    If nothing changes, the value itself is returned.
     """
     kind: type = type(value)
     if kind in _NUMBERS:
@@ -80,21 +80,21 @@ def printable_fields(value: T) -> T:
 
 @lru_cache(maxsize=256)
 def _fields_of(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields; none of another class, nor of one whose instances check themselves."""
+    """The field names of a dataclass; empty for other classes and those with a ``__post_init__``."""
     is_plain = is_dataclass(kind) and not hasattr(kind, "__post_init__")
     return tuple(field.name for field in fields(kind)) if is_plain else ()
 
 
 def shell_command(words: Iterable[str]) -> str:
-    r"""Words as a shell takes them, with nothing in them that a terminal obeys, even where it is pasted.
+    r"""Quote words for a shell, without control characters, so that the command can be shown and pasted.
 
-    What :func:`shlex.join` would write as it is stands in ``$'...'`` of bash, zsh and ksh, as in ``$'a\x1b[2J'``.
+    Words with unprintable characters are quoted for bash, zsh and ksh, e.g. ``$'a\x1b[2J'``.
     """
     return " ".join(map(_quoted, words))
 
 
 def _quoted(word: str) -> str:
-    if all(map(is_seen, word)):
+    if all(map(is_printable, word)):
         return shlex.quote(word)
     return f"$'{''.join(map(_in_quotes, word))}'"
 
@@ -104,11 +104,11 @@ def _in_quotes(character: str) -> str:
         return f"\\{character}"
     if 0xDC80 <= ord(character) <= 0xDCFF:  # a byte of a file's name that is no UTF-8 (PEP 383)
         return f"\\x{ord(character) - 0xDC00:02x}"
-    if is_seen(character):
+    if is_printable(character):
         return character
     return f"\\x{ord(character):02x}" if character.isascii() else f"\\U{ord(character):08x}"
 
 
 @lru_cache(maxsize=4096)
 def _shown(character: str) -> str:
-    return character if character == "\n" or is_seen(character) else character.encode("unicode_escape").decode()
+    return character if character == "\n" or is_printable(character) else character.encode("unicode_escape").decode()

@@ -11,7 +11,7 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import EngineState, Installation, WarmEngine, find_installation, start, versions
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
-from accel_engine.run.creation import hand_over
+from accel_engine.run.creation import assign_process
 from accel_engine.run.writer import RunWriter
 
 QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
@@ -68,7 +68,7 @@ def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
     directory = create(Plan())
     with closing(RunWriter(directory)) as writer, closing(RunReader(directory)) as reader:
         writer.begin()
-        hand_over(directory, os.getpid())
+        assign_process(directory, os.getpid())
         assert reader.info().status is Status.RUNNING
 
 
@@ -105,5 +105,5 @@ def test_who_asks_of_a_model_does_not_wait_for_an_engine_that_has_a_run() -> Non
 def test_run_that_was_removed_cannot_be_started() -> None:
     directory = create(QUICK)
     (directory / "run.db").unlink()
-    with closing(WarmEngine()) as engine, pytest.raises(RunError, match="holds no run"):
+    with closing(WarmEngine()) as engine, pytest.raises(RunError, match="no run in"):
         engine.train(directory)

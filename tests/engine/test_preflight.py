@@ -43,7 +43,7 @@ def test_a_scale_that_the_data_does_not_allow_is_named_before_anything_is_read(t
     np.savez(path, x=np.zeros((20, 8), np.float32), y=np.arange(20) % 2)
     plan = Plan(model="mlp", data=str(path), batch_size=4)
     check(plan, HOST)
-    with pytest.raises(PlanError, match=r"divides uint8 by 255 and uint16 by 65535; the examples are float32"):
+    with pytest.raises(PlanError, match=r"divides uint8 by 255 and uint16 by 65535, but the examples are float32"):
         check(plan.replace(scale="0-1"), HOST)
 
 

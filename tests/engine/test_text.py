@@ -11,7 +11,7 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.text import is_seen, printable, printable_fields, printable_line, shell_command
+from accel_engine.text import is_printable, printable, printable_fields, printable_line, shell_command
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ from accel_engine.text import is_seen, printable, printable_fields, printable_li
 def test_what_a_terminal_would_obey_or_hide_is_written_out(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert printable(shown) == shown
-    assert all(map(is_seen, shown.replace("\n", "")))
+    assert all(map(is_printable, shown.replace("\n", "")))
 
 
 def test_every_character_that_is_left_is_seen() -> None:
-    assert all(map(is_seen, printable_line("".join(map(chr, range(0x110000))))))
+    assert all(map(is_printable, printable_line("".join(map(chr, range(0x110000))))))
 
 
 def test_a_line_is_one() -> None:
@@ -93,7 +93,7 @@ WORDS = ["accel-tui", "it's", "a\x1b[2J'b\\c\n", "é\u202ex", "\udcff", "two wor
 
 def test_a_command_can_be_pasted_and_means_the_same() -> None:
     command = shell_command(WORDS)
-    assert all(map(is_seen, command))
+    assert all(map(is_printable, command))
     printed = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
     )

@@ -35,7 +35,7 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
-from accel_engine.run.creation import put
+from accel_engine.run.creation import set_meta
 from accel_engine.run.schema import connect
 
 GIB = 1 << 30
@@ -99,7 +99,7 @@ class FakeEngine:
     def pretend(self) -> None:
         """Let the run be that of :attr:`pid`, and lost if that process has ended."""
         with closing(connect(self.directory)) as connection:
-            put(connection, pid=self.pid)
+            set_meta(connection, pid=self.pid)
         if not psutil.pid_exists(self.pid):
             assert self.writer._writer_lock
             self.writer._writer_lock.release()

@@ -17,7 +17,7 @@ from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStart
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import EvaluationReport, InputSpec, Layer, LayerTable, SamplePrediction
 from accel_engine.run.schema import connect
-from accel_engine.text import is_seen
+from accel_engine.text import is_printable
 from tui.fake_engine import FakeEngine
 
 HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[/]\u2028\x08\r\x1b[31m\U000e0041"
@@ -103,9 +103,11 @@ def _look_inside(engine: FakeEngine) -> None:
     counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
     names = (HOSTILE, f"b{HOSTILE}")
     worst = (SamplePrediction(0, 1, 0, 0.9, 0.1),)
-    engine.writer.keep(EvaluationReport(7, names, counts, worst, pictures, HOSTILE), 150)
-    engine.writer.keep(LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0)
-    engine.writer.keep(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
+    engine.writer.write_diagnostics(EvaluationReport(7, names, counts, worst, pictures, HOSTILE), 150)
+    engine.writer.write_diagnostics(
+        LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0
+    )
+    engine.writer.write_diagnostics(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
 
 
 def _label(directory: Path, *, plan: bool) -> None:
@@ -131,4 +133,4 @@ def obeyed(text: str, own: str = r"\n") -> list[str]:
         own: A regular expression of the control sequences that are the program's own.
     """
     rest = re.sub(own, "", text)
-    return [rest[max(0, place - 20) : place + 20] for place, each in enumerate(rest) if not is_seen(each)]
+    return [rest[max(0, place - 20) : place + 20] for place, each in enumerate(rest) if not is_printable(each)]

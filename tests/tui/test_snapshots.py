@@ -96,7 +96,7 @@ def runs(clock: Clock) -> Iterator[dict[str, FakeEngine]]:
         "live": trained(clock, Plan(name="live", epochs=5, batch_size=32)),
     }
     set_tags(made["flat"].directory, ["paper"])
-    made["live"].writer.keep(_examined(), 300)
+    made["live"].writer.write_diagnostics(_examined(), 300)
     yield made
     for engine in made.values():
         engine.close()

@@ -43,10 +43,10 @@ def engine() -> FakeEngine:
     for _ in range(2):
         engine = FakeEngine().begin().build().train(150)
         counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
-        engine.writer.keep(
+        engine.writer.write_diagnostics(
             EvaluationReport(7, ("cat", "dog"), counts, (SamplePrediction(0, 1, 0, 0.9, 0.1),), pictures), 150
         )
-        engine.writer.keep(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
+        engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
         engine.end()
         (engine.directory / "log.txt").write_text("begun\nended\n")
         engine.close()

@@ -1,6 +1,6 @@
 """The catalogue of datasets: names, summaries, shapes and counts, without TensorFlow.
 
-What reads them is in the modules beside this one; only the engine process imports it.
+The other modules of this package read them; only the engine process imports those.
 """
 
 import re
@@ -22,7 +22,7 @@ CATALOGUE: dict[str, DatasetEntry] = {
     for entry in (
         DatasetEntry(
             "digits",
-            "Handwritten digits, 8x8, included, needs no network",
+            "Handwritten digits, 8x8, built in (no download)",
             "digits",
             (8, 8, 1),
             10,
@@ -31,7 +31,7 @@ CATALOGUE: dict[str, DatasetEntry] = {
         ),
         DatasetEntry(
             "synthetic",
-            "Random images of any shape, for measuring",
+            "Synthetic images of any shape, for benchmarks",
             "synthetic",
             (32, 32, 3),
             10,
@@ -39,32 +39,30 @@ CATALOGUE: dict[str, DatasetEntry] = {
             1_000,
         ),
         DatasetEntry("mnist", "Handwritten digits, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
-        DatasetEntry("fashion_mnist", "Articles of clothing, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry("fashion_mnist", "Clothing articles, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry("cifar10", "Colour photos of 10 classes, 32x32", "keras_dataset", (32, 32, 3), 10, 50_000, 10_000),
         DatasetEntry(
-            "cifar10", "Colour photographs of 10 things, 32x32", "keras_dataset", (32, 32, 3), 10, 50_000, 10_000
-        ),
-        DatasetEntry(
-            "cifar100", "Colour photographs of 100 things, 32x32", "keras_dataset", (32, 32, 3), 100, 50_000, 10_000
+            "cifar100", "Colour photos of 100 classes, 32x32", "keras_dataset", (32, 32, 3), 100, 50_000, 10_000
         ),
     )
 }
-"""Every dataset that can be asked for by name."""
+"""Datasets by name."""
 
 _SYNTHETIC = re.compile(r"synthetic(?::(\d+(?:x\d+)*)(?::(\d+)(?::(\d+))?)?)?")
 
 
 def find(spec: str) -> DatasetEntry:
-    """Find what a plan's ``data`` refers to, without reading it.
+    """Find the dataset of a plan's ``data``, without reading it.
 
     Args:
-        spec: A catalogue name, ``synthetic[:SHAPE[:CLASSES[:EXAMPLES]]]`` as in
+        spec: A catalogue name, ``synthetic[:SHAPE[:CLASSES[:EXAMPLES]]]``, e.g.
             ``synthetic:224x224x3:1000``, a file ``*.npz``, or a folder with a folder of images per class.
 
     Raises:
         PlanError: There is no such dataset, file or folder.
     """
-    if not spec.strip():  # which as a path would be the folder that one is in
-        raise PlanError("data", spec, f"none is named; {suggestion(spec, CATALOGUE)}")
+    if not spec.strip():  # as a path it would be the current directory
+        raise PlanError("data", spec, f"no dataset given; {suggestion(spec, CATALOGUE)}")
     if spec.startswith("synthetic"):
         return _synthetic(spec)
     if entry := CATALOGUE.get(spec.lower().replace("-", "_")):
@@ -73,29 +71,29 @@ def find(spec: str) -> DatasetEntry:
     if path.suffix == ".npz":
         if not path.is_file():
             raise PlanError("data", spec, "no such file")
-        return DatasetEntry(path.stem, f"Arrays of {path.name}", "npz", path=path, numbers=None)
+        return DatasetEntry(path.stem, f"Arrays in {path.name}", "npz", path=path, value_range=None)
     if path.is_dir():
-        return DatasetEntry(path.resolve().name, f"Images of the folder {path}", "folder", path=path)
+        return DatasetEntry(path.resolve().name, f"Images in {path}", "folder", path=path)
     if "/" in spec or path.exists():
-        raise PlanError("data", spec, "is neither an .npz file nor a folder of images")
+        raise PlanError("data", spec, "neither an .npz file nor a folder of images")
     raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
 
 
 def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
-    """Complete what is known of a dataset by looking into the user's file or folder, not reading its examples.
+    """Find a dataset's shape, classes and counts from the headers and names of the user's files.
 
     Args:
-        entry: What :func:`find` found.
-        image_size: Size that a folder's images are brought to, as in a plan.
+        entry: Result of :func:`find`.
+        image_size: Size to which a folder's images are resized, as in a plan.
 
     Returns:
         The entry with its shape, classes and counts.
 
     Raises:
-        DataError: The file or folder, or what was seen of it, cannot be used.
-        PlanError: A size is given to data other than a folder of images.
+        DataError: The file or folder cannot be used.
+        PlanError: ``image_size`` is given for data other than a folder of images.
     """
-    from accel_engine.data import folder_tree, npz  # not above: listing what there is should not load NumPy
+    from accel_engine.data import folder_tree, npz  # not above: listing datasets should not import NumPy
 
     _check_size(entry, image_size)
     if entry.reader == "npz":
@@ -109,13 +107,13 @@ def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
     """Read a dataset; for the engine process only, as it may import TensorFlow.
 
     Args:
-        spec: What a plan's ``data`` may be.
-        image_size: Size that a folder's images are brought to, as in a plan.
-        seed: Decides what is split off for validation, and what ``synthetic`` looks like.
+        spec: A plan's ``data``.
+        image_size: Size to which a folder's images are resized, as in a plan.
+        seed: Seed of the validation split and of ``synthetic``.
 
     Raises:
-        PlanError: There is no such dataset, or a size is given to data other than a folder of images.
-        DataError: It cannot be read, or is not what it should be.
+        PlanError: There is no such dataset, or ``image_size`` is given for data other than a folder of images.
+        DataError: It cannot be read, or is invalid.
     """
     entry = find(spec)
     _check_size(entry, image_size)
@@ -125,19 +123,19 @@ def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
 
 def _check_size(entry: DatasetEntry, image_size: str | None) -> None:
     if image_size is not None and entry.reader != "folder":
-        raise PlanError("image_size", image_size, f"is for a folder of images only; data is {entry.name}")
+        raise PlanError("image_size", image_size, f"only for a folder of images; data is {entry.name}")
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Read ``HEIGHTxWIDTH`` (or one number for both) in pixels.
+    """Parse ``HEIGHTxWIDTH`` (or one number for both) in pixels.
 
     Raises:
-        PlanError: It is something else.
+        PlanError: It has another format.
     """
     match = re.fullmatch(r"(\d+)(?:x(\d+))?", text)
     size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not all(1 <= side <= 4096 for side in size):
-        raise PlanError("image_size", text, "must be HEIGHTxWIDTH in pixels, as in 96x96")
+        raise PlanError("image_size", text, "must be HEIGHTxWIDTH in pixels, e.g. 96x96")
     return size
 
 
@@ -149,6 +147,6 @@ def _synthetic(spec: str) -> DatasetEntry:
     examples = int(match[3]) if match and match[3] else 10_000
     if not match or not shape or 0 in shape or classes < 2 or examples < 1:
         raise PlanError(
-            "data", spec, "must be synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], as in synthetic:224x224x3:1000:512"
+            "data", spec, "must be synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], e.g. synthetic:224x224x3:1000:512"
         )
     return DatasetEntry("synthetic", default.summary, "synthetic", shape, classes, examples, max(1, examples // 10))

@@ -1,4 +1,4 @@
-"""A dataset as training takes it: examples, sparse labels, and what should be told of them."""
+"""A dataset for training: examples, sparse labels, and notes for the user."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,15 +9,15 @@ import psutil
 
 from accel_engine.data.pixel_scaling import ValueRange
 
-HELD_SHARE = 0.25
-"""Share of the host's free memory that examples may take; beyond it they are read when they are needed."""
+MEMORY_SHARE = 0.25
+"""Share of the host's free memory up to which examples are loaded into memory; otherwise they are read lazily."""
 
 VALIDATION_SHARE = 0.1
-"""Share of the examples that is split off for validation where the data brings no split of its own."""
+"""Share of the examples in the validation split, if the data has none of its own."""
 
 
 class Examples(Protocol):
-    """Examples that are read or made when they are asked for, as a NumPy array's rows need not be."""
+    """Examples that are read or generated lazily."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -29,10 +29,10 @@ class Examples(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all of them take in memory."""
+        """Bytes of all examples in memory."""
 
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
-        """The examples of these rows, ``[len(indices), ...]``."""
+        """Read the examples at ``indices``, ``[len(indices), ...]``."""
 
     def __len__(self) -> int: ...
 
@@ -42,7 +42,7 @@ class Split:
     """Examples with their labels.
 
     Attributes:
-        x: ``[examples, ...]``, uint8 or float32, raw: not yet scaled; an array or read lazily.
+        x: ``[examples, ...]``, uint8 or float32, not scaled; an array or lazy.
         y: Sparse labels, int32 ``[examples]``, from 0 to classes - 1.
     """
 
@@ -55,19 +55,19 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Everything that training needs of a dataset.
+    """A dataset for training.
 
-    Labels are always sparse; training gives a loss that wants them otherwise what it wants.
+    Labels are always sparse; training encodes them as the loss requires.
 
     Attributes:
         name: For titles.
-        train: What is trained on.
-        validation: What is validated on; ``None`` where there are too few examples for it.
+        train: The training split.
+        validation: The validation split; ``None`` if there are too few examples.
         classes: Number of classes.
-        class_names: One for each class.
-        numbers: What is known of the numbers of examples. They are scaled once, if at all, in the training
-            step, so that images lie and travel as bytes; see :mod:`accel_engine.data.pixel_scaling`.
-        notes: What the user should be told.
+        class_names: One per class.
+        value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images
+            are stored and transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`.
+        notes: Notes for the user.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Dataset:
     validation: Split | None
     classes: int
     class_names: tuple[str, ...]
-    numbers: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
+    value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()
 
     @property
@@ -85,15 +85,15 @@ class Dataset:
 
 
 def fits_in_memory(nbytes: int) -> bool:
-    """Whether examples of this size should be held in the host's memory."""
-    return nbytes <= HELD_SHARE * psutil.virtual_memory().available
+    """Whether to load examples of this size into the host's memory."""
+    return nbytes <= MEMORY_SHARE * psutil.virtual_memory().available
 
 
-def split_off(examples: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Choose by seed which examples to validate on: a tenth, at least one, but none of a single one.
+def split_rows(examples: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Choose a random validation split of :func:`validation_count` examples.
 
     Returns:
-        The rows to train on and those to validate on, both ascending.
+        The rows of the training and of the validation split, both ascending.
     """
     order = np.random.default_rng(seed).permutation(examples)
     count = validation_count(examples)
@@ -101,5 +101,5 @@ def split_off(examples: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArr
 
 
 def validation_count(examples: int) -> int:
-    """How many of so many examples :func:`split_off` sets aside."""
+    """Size of the validation split: a tenth, at least 1; 0 for a single example."""
     return 0 if examples < 2 else max(1, round(examples * VALIDATION_SHARE))

@@ -1,4 +1,4 @@
-"""What is known of a dataset before it is read."""
+"""A dataset's metadata, known before it is read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +11,16 @@ class DatasetEntry:
     """A dataset that a plan can name.
 
     Attributes:
-        name: What plans and titles call it.
-        summary: What it is, in a line.
-        reader: The module beside this one whose ``read`` function reads it.
-        shape: Shape of one example, without the batch; ``None`` until :func:`accel_engine.data.survey`
-            has looked into the file or folder.
+        name: Its name in plans and titles.
+        summary: One line about it.
+        reader: The module of this package whose ``read`` function reads it.
+        shape: Shape of one example, without the batch; ``None`` before :func:`accel_engine.data.survey`.
         classes: Number of classes; ``None`` likewise.
         examples: Number of training examples; ``None`` likewise.
         validation_examples: Number of validation examples; ``None`` likewise.
         path: The user's file or folder.
-        numbers: What is known of the numbers of examples; ``None`` likewise.
-        notes: What the user should be told of the file.
+        value_range: Value range of the examples; ``None`` likewise.
+        notes: Notes for the user about the file.
     """
 
     name: str
@@ -32,5 +31,5 @@ class DatasetEntry:
     examples: int | None = None
     validation_examples: int | None = None
     path: Path | None = None
-    numbers: ValueRange | None = PIXELS
+    value_range: ValueRange | None = PIXELS
     notes: tuple[str, ...] = ()

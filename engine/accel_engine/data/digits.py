@@ -1,4 +1,4 @@
-"""The 1,797 handwritten digits that scikit-learn carries too, 8x8 pixels of 17 shades of grey.
+"""The 1,797 handwritten digits that scikit-learn includes, too: 8x8 pixels with 17 shades of grey.
 
 Test set of "Optical Recognition of Handwritten Digits" by E. Alpaydin and C. Kaynak (1998), UCI Machine
 Learning Repository, https://doi.org/10.24432/C50P49, licensed under Creative Commons Attribution 4.0
@@ -15,14 +15,14 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
 
 TRAIN = 1437
-"""Digits to train on; the other 360 are for validation."""
+"""Size of the training split; the other 360 are for validation."""
 
 _SHADES = np.rint(np.arange(17) * 255 / 16).astype(np.uint8)
-"""The byte of each shade, so that the digits have the range that images of bytes have."""
+"""The byte of each shade: 0 to 255, the usual range of images."""
 
 
 def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
-    """Read the digits; the split is always the same, so that results can be compared across seeds."""
+    """Read the digits; the split does not depend on the seed, so that results are comparable across seeds."""
     del image_size
     with files("accel_engine.data").joinpath("digits.npz").open("rb") as file, np.load(file) as arrays:
         images, labels = _SHADES[arrays["images"]][..., np.newaxis], arrays["labels"]

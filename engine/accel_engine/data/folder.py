@@ -1,4 +1,4 @@
-"""Images in a folder per class, decoded by TensorFlow."""
+"""Reads images from a folder per class, decoded by TensorFlow."""
 
 import re
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError
 
 THREADS = 8
-"""Images decoded at the same time."""
+"""Number of images decoded in parallel."""
 
 
 class ImageFiles:
-    """Images that are read and decoded whenever they are asked for.
+    """Images that are read and decoded lazily.
 
     Args:
         files: Their paths.
-        shape: Height, width and channels that all are brought to.
+        shape: Height, width and channels to which they are converted.
     """
 
     dtype = np.dtype(np.uint8)
@@ -36,23 +36,23 @@ class ImageFiles:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all images would take."""
+        """Bytes of all images in memory."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
-        """Decode the images of these rows.
+        """Decode the images at ``indices``.
 
         Raises:
-            DataError: One cannot be read; it is named.
+            DataError: An image cannot be read.
         """
         images = np.empty((len(indices), *self.shape[1:]), np.uint8)
 
-        def fill(place: int) -> None:
-            images[place] = self._decode(self._files[indices[place]])
+        def fill(row: int) -> None:
+            images[row] = self._decode(self._files[indices[row]])
 
         with ThreadPoolExecutor(THREADS) as pool:
             for _ in pool.map(fill, range(len(indices))):
-                pass  # only asked for, so that an error is raised here
+                pass  # iterate, so that errors are raised here
         return images
 
     def _decode(self, path: Path) -> npt.NDArray[np.uint8]:
@@ -64,14 +64,14 @@ class ImageFiles:
 
 
 def decode(path: Path) -> npt.NDArray[np.uint8]:
-    """The image of a file, ``[height, width, 3]``; the first of an animation.
+    """Decode an image file, ``[height, width, 3]``; the first frame of an animation.
 
     Raises:
-        DataError: It cannot be read; it is named.
+        DataError: It cannot be read.
     """
     try:
         with tf.device("/CPU:0"):
-            # What a file has for channels differs from format to format; three can be had of all.
+            # The number of channels varies with the format; all formats can be decoded to three.
             decoded: npt.NDArray[np.uint8] = tf.io.decode_image(
                 path.read_bytes(), channels=3, expand_animations=False
             ).numpy()
@@ -79,13 +79,13 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     except OSError as error:
         raise DataError(f"cannot read the image {path}: {error.strerror or error}") from error
     except (tf.errors.OpError, ValueError) as error:
-        # TensorFlow's own words, without the names of what it ran.
-        why = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\]", "", str(error).splitlines()[0])
-        raise DataError(f"cannot decode the image {path}: {why}") from error
+        # TensorFlow's message without the names of ops.
+        message = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\]", "", str(error).splitlines()[0])
+        raise DataError(f"cannot decode the image {path}: {message}") from error
 
 
 def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.uint8]:
-    """Bring an image, ``[height, width, channels]``, to a size."""
+    """Resize an image, ``[height, width, channels]``, with antialiasing."""
     if image.shape[:2] == (height, width):
         return image
     with tf.device("/CPU:0"):
@@ -95,23 +95,22 @@ def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArra
 
 
 def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
-    """Read a folder of images; held in memory when they fit there, else read as they are needed.
+    """Read a folder of images; loaded into memory if they fit, else read lazily.
 
     Args:
         entry: Has the folder's path.
-        image_size: ``HEIGHTxWIDTH`` that images are brought to; the most common size when left out.
-        seed: Decides what is split off for validation where the folder brings no split along.
+        image_size: ``HEIGHTxWIDTH`` to which images are resized; the most common size by default.
+        seed: Seed of the validation split, if the folder has none.
 
     Raises:
-        DataError: It is no folder with a folder of images per class, or an image cannot be read.
+        DataError: The folder does not have a folder of images per class, or an image cannot be read.
     """
     tree = read_splits(entry, image_size)
 
     def split(part: SplitFiles) -> Split:
         lazy = ImageFiles(part.files, tree.shape)
-        held = fits_in_memory(lazy.nbytes)
         return Split(
-            lazy.take(np.arange(len(lazy))) if held else lazy,
+            lazy.take(np.arange(len(lazy))) if fits_in_memory(lazy.nbytes) else lazy,
             np.array(part.labels, np.int32),
         )
 
@@ -122,6 +121,6 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
         split(validation) if validation is not None else None,
         len(tree.class_names),
         tree.class_names,
-        numbers=PIXELS,
+        value_range=PIXELS,
         notes=tree.notes,
     )

@@ -1,4 +1,4 @@
-"""What a folder of images holds, found from names and headers alone: classes, splits, sizes."""
+"""Finds the classes, splits and sizes of a folder of images from names and headers."""
 
 import os
 from collections import Counter
@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data import parse_size
-from accel_engine.data.dataset import split_off, validation_count
+from accel_engine.data.dataset import split_rows, validation_count
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.image_header import SUFFIXES, read_header
 from accel_engine.errors import DataError
 
 HEADERS_READ = 64
-"""Images whose headers are read to find the size and the channels of all."""
+"""Number of images whose headers are read to find the size and channels."""
 
 _TRAIN = ("train", "training")
 _VALIDATION = ("validation", "valid", "val", "test")
-"""Names of subfolders that bring a split along, the preferred ones first."""
+"""Names of subfolders with a split, preferred ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class SplitFiles:
     """The images of a split.
 
     Attributes:
-        files: In a fixed order.
-        labels: The index of the class of each.
+        files: Sorted paths.
+        labels: Class index of each.
     """
 
     files: tuple[Path, ...]
     labels: tuple[int, ...]
 
-    def chosen(self, rows: npt.NDArray[np.intp]) -> "SplitFiles":
-        """The images of these rows."""
+    def select(self, rows: npt.NDArray[np.intp]) -> "SplitFiles":
+        """Select the images at ``rows``."""
         return SplitFiles(tuple(self.files[row] for row in rows), tuple(self.labels[row] for row in rows))
 
 
@@ -46,10 +46,10 @@ class ImageFolder:
 
     Attributes:
         class_names: Names of the classes' folders, sorted.
-        train: All images, where the folder brings no split along.
-        validation: The images of the split that the folder brings along.
-        shape: Height, width and channels that images are brought to.
-        notes: What the user should be told.
+        train: The training split; all images if the folder has no splits.
+        validation: The folder's validation split.
+        shape: Height, width and channels to which images are converted.
+        notes: Notes for the user.
     """
 
     class_names: tuple[str, ...]
@@ -59,18 +59,18 @@ class ImageFolder:
     notes: tuple[str, ...]
 
     def split(self, seed: int) -> tuple[SplitFiles, SplitFiles | None]:
-        """The images to train on and to validate on."""
+        """The training and the validation split."""
         if self.validation is not None:
             return self.train, self.validation
-        chosen, apart = split_off(len(self.train.files), seed)
-        return self.train.chosen(chosen), self.train.chosen(apart) if len(apart) else None
+        train, validation = split_rows(len(self.train.files), seed)
+        return self.train.select(train), self.train.select(validation) if len(validation) else None
 
 
 def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     """Find shape and counts.
 
     Raises:
-        DataError: It is no folder with a folder of images per class.
+        DataError: The folder does not have a folder of images per class.
     """
     tree = read_splits(entry, image_size)
     examples = len(tree.train.files)
@@ -89,48 +89,48 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
 
 
 def read_splits(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
-    """Look through a folder.
+    """Find the images of a folder and their classes.
 
     Args:
         entry: Has the folder's path.
-        image_size: ``HEIGHTxWIDTH`` to bring images to; the most common size when left out.
+        image_size: ``HEIGHTxWIDTH`` to which images are resized; the most common size by default.
 
     Raises:
-        DataError: It is no folder with a folder of images per class.
-        PlanError: The size is none.
+        DataError: The folder does not have a folder of images per class.
+        PlanError: The size is invalid.
     """
     root = Path(entry.path or ".")
     children = {path.name.lower(): path for path in _folders(root)}
     train_root = next((children[name] for name in _TRAIN if name in children), None)
-    names, train = _part(train_root or root, ())
+    names, train = _read_split(train_root or root, ())
     validation, notes = None, []
     if train_root is not None:
         validation_root = next((children[name] for name in _VALIDATION if name in children), None)
         if validation_root is not None:
-            _, validation = _part(validation_root, names)
+            _, validation = _read_split(validation_root, names)
             if validation_root.name.lower() == "test":
-                notes.append(f"validated on {validation_root}, since there is no folder of validation images")
+                notes.append(f"validating on {validation_root}, as there is no validation folder")
     if validation is None:
         count, total = validation_count(len(train.files)), len(train.files)
-        notes.append(f"{count} of {total} images are split off for validation")
+        notes.append(f"validation split: {count} of {total} images")
     shape, note = _shape(train.files, image_size)
     return ImageFolder(names, train, validation, shape, (*notes, *note))
 
 
-def _part(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], SplitFiles]:
-    """The images below a folder with a folder per class; with known classes, no others may be there."""
+def _read_split(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], SplitFiles]:
+    """The images below a folder with a folder per class; ``known`` are the only classes allowed."""
     folders = _folders(root)
-    layout = "it should have a folder for each class, with images in it"
+    layout = "expected a folder of images per class"
     if not folders:
         raise DataError(f"{root} has no folders; {layout}")
     names = tuple(known) or tuple(path.name for path in folders)
     if len(names) < 2:
-        raise DataError(f"{root} has one folder only, {names[0]}: there is nothing to tell apart; {layout}")
+        raise DataError(f"{root} has only one folder, {names[0]}; classification needs at least two classes")
     files: list[Path] = []
     labels: list[int] = []
     for folder in folders:
         if folder.name not in names:
-            raise DataError(f"{root} has the class {folder.name}, which the training images have not")
+            raise DataError(f"{root} has the class {folder.name}, which has no training images")
         found = _images(folder)
         if not found and not known:
             raise DataError(f"{folder} has no images ({', '.join(SUFFIXES)}); {layout}")
@@ -149,7 +149,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _images(folder: Path) -> list[Path]:
-    """All images below a folder, but none that is hidden."""
+    """All images below a folder, except hidden ones."""
     return sorted(
         Path(parent, name)
         for parent, _, names in os.walk(folder)
@@ -168,5 +168,5 @@ def _shape(files: Sequence[Path], image_size: str | None) -> tuple[tuple[int, in
     if len(sizes) == 1:
         return (height, width, channels), []
     return (height, width, channels), [
-        f"images are of several sizes: brought to {height}x{width}, the most common one; image_size sets another"
+        f"images have several sizes: resized to {height}x{width}, the most common one (change it with image_size)"
     ]

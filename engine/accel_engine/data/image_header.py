@@ -1,4 +1,4 @@
-"""Size and channels of an image file from its first bytes, without decoding it."""
+"""Reads the size and channels of an image file from its header."""
 
 import struct
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import BinaryIO, NamedTuple
 from accel_engine.errors import DataError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
-"""Of the files that are taken for images."""
+"""Suffixes of image files."""
 
 
 class Header(NamedTuple):
-    """What an image says of itself: sides in pixels, and 1 channel for grey or 3 for colour."""
+    """Height and width in pixels, and channels: 1 for grey, 3 for colour."""
 
     height: int
     width: int
@@ -32,7 +32,7 @@ def read_header(path: Path) -> Header:
     except (struct.error, IndexError):
         header = None
     if header is None or 0 in header:
-        raise DataError(f"cannot read the image {path}: it is no intact PNG, JPEG, GIF or BMP file")
+        raise DataError(f"cannot read the image {path}: not a valid PNG, JPEG, GIF or BMP file")
     return header
 
 
@@ -54,7 +54,7 @@ def _parse(file: BinaryIO) -> Header | None:
 
 
 def _parse_jpeg(file: BinaryIO) -> Header | None:
-    """Go from segment to segment up to the start of a frame (ITU-T T.81, annex B)."""
+    """Skip segments up to the start of a frame (ITU-T T.81, annex B)."""
     while True:
         marker = file.read(2)
         if len(marker) < 2 or marker[0] != 0xFF:

@@ -1,4 +1,4 @@
-"""The datasets that ``keras.datasets`` fetches over the network once and keeps in Keras' cache."""
+"""Reads the datasets of ``keras.datasets``, which Keras downloads once to its cache."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.errors import DataError
 
 DOWNLOAD_TIMEOUT = 20.0
-"""Seconds that the network may be silent."""
+"""Network timeout in seconds."""
 
 _CLASS_NAMES = {
     "fashion_mnist": (
@@ -38,22 +38,22 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     """Read a dataset from the cache, or download it.
 
     Raises:
-        DataError: It is not in the cache and the network cannot be reached, or the cached file is broken.
+        DataError: It is not in the cache and cannot be downloaded, or the cached file is damaged.
     """
     del image_size
     source = import_module(f"keras.datasets.{entry.name}")
     try:
-        # Keras prints its progress; standard output is not the engine's to write to.
-        with contextlib.redirect_stdout(sys.stderr), _bounded_wait(), _alone():
+        # Keras prints its progress to standard output, which is reserved for JSON lines.
+        with contextlib.redirect_stdout(sys.stderr), _network_timeout(), _cache_lock():
             (x_train, y_train), (x_test, y_test) = source.load_data()
     except Exception as error:
         if "URL fetch failure" in str(error) or isinstance(error, TimeoutError):
             raise DataError(
-                f"{entry.name} is not in the cache at {_cache()} and could not be downloaded: it needs the network "
-                f"once. digits and synthetic need none. ({error})"
+                f"{entry.name} is not in the cache {_cache()} and could not be downloaded; check the network, or use "
+                f"digits or synthetic, which need no download ({error})"
             ) from error
         raise DataError(
-            f"{entry.name} in the cache at {_cache()} cannot be read; delete it there to download it anew. "
+            f"cannot read {entry.name} in the cache {_cache()}; delete it there to download it again "
             f"({type(error).__name__}: {error})"
         ) from error
     arrays = {"x_train": x_train, "y_train": y_train, "x_test": x_test, "y_test": y_test}
@@ -65,18 +65,18 @@ def _cache() -> Path:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Let one process of this machine at a time look into the cache and download: others would read half a file."""
-    with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):  # a home that cannot be written to, or has no locks
+def _cache_lock() -> Iterator[None]:
+    """Lock the cache: another process could read a file while it is downloaded."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # the home cannot be written, or has no locks
             _cache().mkdir(parents=True, exist_ok=True)
-            fcntl.flock(held.enter_context((_cache() / ".accel-tui-lock").open("w")), fcntl.LOCK_EX)
+            fcntl.flock(stack.enter_context((_cache() / ".accel-tui-lock").open("w")), fcntl.LOCK_EX)
         yield
 
 
 @contextlib.contextmanager
-def _bounded_wait() -> Iterator[None]:
-    """Make a network that swallows packets an error instead of a wait without end."""
+def _network_timeout() -> Iterator[None]:
+    """Set the default socket timeout, which Keras' download uses."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(DOWNLOAD_TIMEOUT)
     try:

@@ -1,4 +1,4 @@
-"""The user's own arrays in an ``.npz`` file, in the form in which Keras keeps its datasets."""
+"""Reads the user's arrays from an ``.npz`` file, named as in ``keras.datasets``."""
 
 import zipfile
 import zlib
@@ -27,12 +27,12 @@ _NAMES = {
     frozenset({"x_train", "y_train"}): ("x_train", "y_train"),
     frozenset({"x", "y"}): ("x", "y"),
 }
-"""The names of arrays that make a dataset, fullest first."""
+"""Accepted sets of array names, the largest first."""
 
-_MOST_NAMED = 8
-"""Arrays that a note names."""
+_MAX_LISTED = 8
+"""Maximum number of arrays listed in a note."""
 
-_IN_KERAS_FORM = {"x": "x_train", "y": "y_train"}
+_KERAS_NAMES = {"x": "x_train", "y": "y_train"}
 
 
 def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
@@ -40,17 +40,17 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
 
     Args:
         entry: Has the file's path.
-        image_size: Not used; arrays are taken as they are.
-        seed: Decides what is split off for validation where there is no ``x_test``.
+        image_size: Not used.
+        seed: Seed of the validation split, if there is no ``x_test``.
 
     Raises:
-        DataError: The file or what is in it cannot be used.
+        DataError: The file or its arrays cannot be used.
     """
     del image_size
     path = _path(entry)
     with _opened(path) as file:
         names = _names(set(file.files))
-        dataset = from_arrays(entry.name, {_IN_KERAS_FORM.get(name, name): file[name] for name in names}, seed)
+        dataset = from_arrays(entry.name, {_KERAS_NAMES.get(name, name): file[name] for name in names}, seed)
         return replace(dataset, notes=(*dataset.notes, *_unused(file.files, names)))
 
 
@@ -58,7 +58,7 @@ def survey(entry: DatasetEntry) -> DatasetEntry:
     """Find shape and counts from the file's headers and its labels, without reading its examples.
 
     Raises:
-        DataError: The file or what was seen of it cannot be used.
+        DataError: The file, its headers or its labels cannot be used.
     """
     path = _path(entry)
     with _opened(path) as file:
@@ -80,37 +80,37 @@ def survey(entry: DatasetEntry) -> DatasetEntry:
         classes=classes,
         examples=train,
         validation_examples=validation,
-        numbers=value_range(dtype, shape),
+        value_range=value_range(dtype, shape),
         notes=unused,
     )
 
 
 def _path(entry: DatasetEntry) -> Path:
-    assert entry.path is not None  # noqa: S101 (such an entry has one)
+    assert entry.path is not None  # noqa: S101 (an entry of an .npz file has a path)
     return entry.path
 
 
-def _names(there: set[str]) -> tuple[str, ...]:
-    for wanted, names in _NAMES.items():
-        if wanted <= there:
+def _names(available: set[str]) -> tuple[str, ...]:
+    for required, names in _NAMES.items():
+        if required <= available:
             return names
-    found = f"the file has {', '.join(sorted(there))}" if there else "the file is empty"
-    raise DataError(f"there must be x_train and y_train, with x_test and y_test or without, or x and y; {found}")
+    found = f"the file has {', '.join(sorted(available))}" if available else "the file is empty"
+    raise DataError(f"expected x_train and y_train, optionally with x_test and y_test, or x and y; {found}")
 
 
-def _unused(there: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """A note on the arrays of a file that nothing is done with, if there are any."""
-    unused = sorted(set(there) - set(names))
+def _unused(available: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """A note on the unused arrays of a file, if there are any."""
+    unused = sorted(set(available) - set(names))
     if not unused:
         return ()
-    listed = ", ".join(map(repr, unused[:_MOST_NAMED])) + (", …" if len(unused) > _MOST_NAMED else "")
-    # repr: the names are the file's, and may hold control characters
-    weights = "; every example has the same weight" if any("weight" in name for name in unused) else ""
-    return (f"arrays of the file that are not used: {listed}{weights}",)
+    listed = ", ".join(map(repr, unused[:_MAX_LISTED])) + (", …" if len(unused) > _MAX_LISTED else "")
+    # repr: the file's names may contain control characters
+    weights = "; all examples have the same weight" if any("weight" in name for name in unused) else ""
+    return (f"unused arrays in the file: {listed}{weights}",)
 
 
 def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The shape and the type of an array, from its header alone."""
+    """Read the shape and dtype of an array from its header."""
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
         version = np.lib.format.read_magic(file)
         read_header: Any = {
@@ -118,18 +118,18 @@ def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
             (2, 0): np.lib.format.read_array_header_2_0,
         }.get(version)
         if read_header is None:
-            raise ValueError(f"{name} has a header of an unknown version {version}")
+            raise ValueError(f"{name} has a header of unknown version {version}")
         shape, _, dtype = read_header(file)
         return shape, dtype
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open a file, and say of every way in which it can be broken that it is, and how."""
+    """Open a file; every error is raised as a :class:`DataError`."""
     try:
         with path.open("rb") as stream:
-            if not zipfile.is_zipfile(stream):  # NumPy would take it for a pickle
-                raise zipfile.BadZipFile("it is no complete ZIP archive")
+            if not zipfile.is_zipfile(stream):  # NumPy would try to unpickle it
+                raise zipfile.BadZipFile("not a complete ZIP archive")
         with np.load(path, allow_pickle=False) as file:
             yield file
     except DataError as error:
@@ -138,7 +138,7 @@ def _opened(path: Path) -> Iterator[Any]:
         raise DataError(f"{path} does not fit in memory") from error
     except ValueError as error:
         if "allow_pickle" in str(error):
-            raise DataError(f"{path} holds Python objects, which are not read because they could run code") from error
-        raise DataError(f"{path} is broken, or no .npz file: {error}") from error
+            raise DataError(f"{path} has Python objects, which are not loaded as they could run code") from error
+        raise DataError(f"{path} is damaged or not an .npz file: {error}") from error
     except (OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} is broken, or no .npz file: {error or type(error).__name__}") from error
+        raise DataError(f"{path} is damaged or not an .npz file: {error or type(error).__name__}") from error

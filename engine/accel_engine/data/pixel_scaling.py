@@ -1,4 +1,4 @@
-"""What the numbers of examples are, and whether they are scaled before the model takes them; without NumPy."""
+"""The value range of examples, and the choice whether to scale them; without NumPy."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,27 +6,27 @@ from typing import Self
 from accel_engine.errors import PlanError
 
 SCALES = ("auto", "none", "0-1")
-"""What a plan's ``scale`` may be."""
+"""Values of a plan's ``scale``."""
 
 _LARGEST = {"bool": 1, "uint8": 255, "uint16": 65535}
-"""The largest number of each type whose range says what its numbers may be."""
+"""Largest value of each dtype whose whole range data typically uses."""
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
-    """Whether an example of this shape can be an image: height, width and 1, 3 or 4 channels."""
+    """Whether a shape is that of an image: height, width and 1, 3 or 4 channels."""
     return len(shape) == 3 and shape[2] in (1, 3, 4) and min(shape[:2]) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """What is known of the numbers of all examples.
+    """The range of the values of examples.
 
     Attributes:
-        dtype: NumPy's name of their type.
-        largest: The largest number of that type, where its range says what they may be: 255 for uint8, 65535 for
-            uint16, 1 for bool; ``None`` for fractions and all other integers.
+        dtype: NumPy's name of their dtype.
+        largest: Largest value of the dtype: 255 for uint8, 65535 for uint16, 1 for bool; ``None`` for all others,
+            whose range says nothing about the data.
         pixels: Whether they are pixels of images.
-        declared: Whether the source declares that, and not their type and shape alone.
+        declared: Whether the source declares ``pixels``; otherwise it is inferred from dtype and shape.
     """
 
     dtype: str = "float32"
@@ -36,71 +36,71 @@ class ValueRange:
 
     @classmethod
     def of_array(cls, dtype: str, example: tuple[int, ...]) -> Self:
-        """What can be told of an array by its type and by the shape of one example.
+        """Infer the range from an array's dtype and the shape of one example.
 
-        Only uint8 and uint16 in the shape of images are taken as pixels.
+        Only uint8 and uint16 in the shape of images are treated as pixels.
         """
         pixels = dtype in ("uint8", "uint16") and is_image(example)
         return cls(dtype, _LARGEST.get(dtype), pixels, declared=False)
 
     @property
     def noun(self) -> str:
-        """What they are called."""
-        return "pixels" if self.pixels else "numbers"
+        """``pixels`` or ``values``."""
+        return "pixels" if self.pixels else "values"
 
 
 PIXELS = ValueRange("uint8", 255, pixels=True)
-"""Those of images of 8 bits that their source declares."""
+"""Declared pixels of 8-bit images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What is done to raw numbers before the model takes them.
+    """The scaling of raw values before the model.
 
     Attributes:
-        factor: What they are multiplied with.
-        words: The same for a summary, as in ``pixels scaled by 1/255``.
-        note: What the user should be told of it beside that.
+        factor: Factor of the values.
+        text: Summary, such as ``pixels scaled by 1/255``.
+        note: A note for the user.
     """
 
     factor: float
-    words: str
+    text: str
     note: str = ""
 
 
-def choose_scaling(scale: str, numbers: ValueRange, preprocessing: str = "") -> Scaling:
-    """Decide whether numbers are scaled.
+def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> Scaling:
+    """Decide whether to scale the values of examples.
 
     Args:
-        scale: A plan's: ``auto`` scales pixels to [0, 1] unless the model begins with its own preprocessing,
-            ``0-1`` divides whole numbers by the largest of their type, ``none`` leaves all as they are.
-        numbers: What is known of them.
-        preprocessing: The layer with which the model takes raw numbers; empty where none is seen.
+        scale: A plan's ``scale``: ``auto`` scales pixels to [0, 1] unless the model starts with its own
+            preprocessing, ``0-1`` divides integers by the largest value of their dtype, ``none`` scales nothing.
+        values: Their range.
+        preprocessing: The model's preprocessing layer; empty if none is found.
 
     Raises:
-        PlanError: ``0-1`` is asked for, and the range of their type says nothing.
+        PlanError: ``0-1`` is not possible for the dtype.
     """
-    if scale == "0-1" and numbers.largest is None:
+    if scale == "0-1" and values.largest is None:
         raise PlanError(
             "scale",
             scale,
-            f"divides uint8 by 255 and uint16 by 65535; the examples are {numbers.dtype}, which has no such range: "
+            f"divides uint8 by 255 and uint16 by 65535, but the examples are {values.dtype}; "
             "use auto or none, and scale them in the file or the model",
         )
-    if scale == "none" or (scale == "auto" and not numbers.pixels) or numbers.largest is None:
-        return scaling_by(1.0, numbers.noun)
+    if scale == "none" or (scale == "auto" and not values.pixels) or values.largest is None:
+        return scaling_by(1.0, values.noun)
     if scale == "auto" and preprocessing:
-        return Scaling(1.0, f"pixels not scaled: the model has a layer {preprocessing}")
-    chosen = scaling_by(1 / numbers.largest, numbers.noun)
-    if scale == "auto" and not numbers.declared:
-        note = f"{numbers.dtype} in the shape of images is taken as pixels: {chosen.words} (--scale none keeps them)"
+        return Scaling(1.0, f"pixels not scaled: the model has a {preprocessing} layer")
+    chosen = scaling_by(1 / values.largest, values.noun)
+    if scale == "auto" and not values.declared:
+        note = f"{values.dtype} examples look like images: {chosen.text} (turn this off with --scale none)"
     elif preprocessing:
-        note = f"{chosen.words}, as the plan says, and the model has a layer {preprocessing}"
+        note = f"{chosen.text}, as set in the plan, although the model has a {preprocessing} layer"
     else:
         note = ""
-    return Scaling(chosen.factor, chosen.words, note)
+    return Scaling(chosen.factor, chosen.text, note)
 
 
 def scaling_by(factor: float, noun: str) -> Scaling:
-    """The scaling by a factor, in words."""
+    """Make a :class:`Scaling` by ``factor``."""
     return Scaling(factor, f"{noun} not scaled" if factor == 1 else f"{noun} scaled by 1/{round(1 / factor)}")

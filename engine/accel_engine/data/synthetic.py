@@ -1,7 +1,7 @@
-"""Made-up examples of any shape that can be learned, for measuring.
+"""Generates learnable synthetic examples of any shape, for benchmarks.
 
-Every class has a prototype of coarse blocks. An example is its class' prototype, a fainter one of any
-class, and noise, so that learning takes some steps and its curves look like real ones.
+Every class has a prototype of coarse blocks. An example mixes its class' prototype, a fainter one of a random
+class, and noise, so that learning takes some steps and its curves look realistic.
 """
 
 from typing import Any
@@ -17,23 +17,23 @@ BLOCKS = 4
 """Blocks of a prototype along each side."""
 
 NOISES = 64
-"""Different images of noise, which examples share."""
+"""Number of noise images, which examples share."""
 
 _OWN, _OTHER, _NOISE = 96, 64, 96
-"""Parts of 256 that an example takes from its class, from another one and from noise."""
+"""Weights, of 256, of an example's class, the other class and noise."""
 
-_AT_A_TIME = 1 << 22
-"""Numbers made at a time."""
+_BATCH_VALUES = 1 << 22
+"""Values generated at a time."""
 
 
 class SyntheticExamples:
-    """Examples that are made from their row numbers whenever they are asked for.
+    """Examples that are generated lazily from their row numbers.
 
     Args:
         prototypes: uint8 ``[classes, blocks, ...]``.
         noises: uint8 ``[noises, ...]``, in the shape of an example.
-        labels: The class of each example, int32 ``[examples]``.
-        rng: Decides the rest of each example.
+        labels: Class of each example, int32 ``[examples]``.
+        rng: Chooses the other class and the noise of each example.
     """
 
     dtype = np.dtype(np.uint8)
@@ -50,25 +50,25 @@ class SyntheticExamples:
         self._own = labels
         self._other = rng.integers(0, len(prototypes), len(labels))
         self._noise = rng.integers(0, len(noises), len(labels))
-        # The block that each place of an example lies in, along every side.
+        # The index of the block of each element of an example, along every side.
         blocks = zip(noises.shape[1:], prototypes.shape[1:], strict=True)
         self._blocks = np.ix_(*(np.arange(side) * count // side for side, count in blocks))
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all examples would take."""
+        """Bytes of all examples in memory."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
-        """Make the examples of these rows."""
+        """Generate the examples at ``indices``."""
         made = np.empty((len(indices), *self.shape[1:]), np.uint8)
-        step = max(1, _AT_A_TIME // int(np.prod(self.shape[1:])))
+        step = max(1, _BATCH_VALUES // int(np.prod(self.shape[1:])))
         for first in range(0, len(indices), step):
             made[first : first + step] = self._make(indices[first : first + step])
         return made
 
     def _make(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
-        # The parts add up to 256, so that a sum of 16 bits cannot overflow.
+        # The weights add up to 256, so 16-bit sums cannot overflow.
         coarse = self._prototypes[self._own[rows]].astype(np.uint16) * _OWN
         coarse += self._prototypes[self._other[rows]].astype(np.uint16) * _OTHER
         fine = self._noises[self._noise[rows]].astype(np.uint16) * _NOISE
@@ -81,7 +81,7 @@ class SyntheticExamples:
 
 
 def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
-    """Make the dataset that an entry describes; held in memory when it fits there, else made as it is needed."""
+    """Generate a dataset; in memory if it fits, else lazily."""
     del image_size
     shape, classes = entry.shape or (), entry.classes or 0
     rng = np.random.default_rng(seed)
@@ -99,5 +99,5 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
         split(entry.validation_examples or 0),
         classes,
         tuple(map(str, range(classes))),
-        numbers=PIXELS,
+        value_range=PIXELS,
     )

@@ -1,4 +1,4 @@
-"""What hardware is here and how busy it is, without TensorFlow."""
+"""Finds the devices of this machine and reads their metrics, without TensorFlow."""
 
 from accel_engine.devices.pci_address import find_by_address
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample, UnavailableKind
@@ -8,7 +8,7 @@ __all__ = ["Device", "Inventory", "Reading", "Sample", "Sampler", "UnavailableKi
 
 
 def detect() -> Inventory:
-    """Find the devices of this machine, once; it may take some 100 ms."""
+    """Find the devices of this machine once; this may take some 100 ms."""
     sampler = Sampler(on_samples=lambda _: None)
     try:
         return sampler.inventory

@@ -1,6 +1,6 @@
-"""Which GPUs CUDA shows a program, as ``CUDA_VISIBLE_DEVICES`` has it.
+"""Applies ``CUDA_VISIBLE_DEVICES``.
 
-The rules are those of NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables".
+The rules are from NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables".
 """
 
 from collections.abc import Sequence
@@ -9,29 +9,30 @@ from accel_engine.devices.reading import Device
 
 
 def visible_gpus(shown: str | None, gpus: Sequence[Device]) -> tuple[str, ...]:
-    """Find the GPUs that CUDA shows.
+    """Find the GPUs that are visible to CUDA.
 
     Args:
-        shown: The variable: indexes, UUIDs or beginnings of them, with commas between; ``None`` where it is not set.
+        shown: The variable: comma-separated indexes, UUIDs or prefixes of UUIDs; ``None`` if it is not set.
         gpus: The GPUs of the machine, in the order of their PCI bus ids.
 
     Returns:
-        Their ids in CUDA's order, up to the first name that is none. A GPU that shows an instance (MIG) is one of them.
+        Ids of the visible GPUs in CUDA's order, up to the first invalid entry. A GPU with a visible MIG instance is
+        visible.
     """
     if shown is None:
         return tuple(gpu.id for gpu in gpus)
     found: list[str] = []
-    for name in (part.strip() for part in shown.split(",")):
-        matching = [gpu.id for index, gpu in enumerate(gpus) if _is_meant(name, index, gpu)]
+    for entry in (part.strip() for part in shown.split(",")):
+        matching = [gpu.id for index, gpu in enumerate(gpus) if _matches(entry, index, gpu)]
         if len(matching) != 1:
             break
         found += matching
     return tuple(found)
 
 
-def _is_meant(name: str, index: int, gpu: Device) -> bool:
-    if name.isdecimal():
-        return int(name) == index
-    # An instance used to be called by its GPU: MIG-GPU-<UUID>/<GPU instance>/<compute instance>.
-    whole = name.removeprefix("MIG-").partition("/")[0] if name.startswith("MIG-GPU-") else name
-    return whole.startswith(("GPU-", "MIG-")) and any(uuid.startswith(whole) for uuid in gpu.uuids)
+def _matches(entry: str, index: int, gpu: Device) -> bool:
+    if entry.isdecimal():
+        return int(entry) == index
+    # The old name of an instance: MIG-GPU-<UUID>/<GPU instance>/<compute instance>.
+    uuid = entry.removeprefix("MIG-").partition("/")[0] if entry.startswith("MIG-GPU-") else entry
+    return uuid.startswith(("GPU-", "MIG-")) and any(each.startswith(uuid) for each in gpu.uuids)

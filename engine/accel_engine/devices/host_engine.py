@@ -1,4 +1,4 @@
-"""What an engine process, and those that it started, take of the host."""
+"""Reads the CPU and memory usage of an engine and its child processes."""
 
 import math
 import time
@@ -8,16 +8,16 @@ import psutil
 
 from accel_engine.devices.reading import Reading
 
-CHILDREN_EVERY = 10.0
-"""Seconds between two looks for child processes: that look goes through all processes of the machine."""
+CHILDREN_INTERVAL = 10.0
+"""Seconds between searches for child processes, which scan all processes of the machine."""
 
 
-class EngineUse:
+class EngineUsage:
     """CPU and memory of a process and its children.
 
     Args:
-        pid: The engine's.
-        clock: Tells the time in seconds.
+        pid: Process id of the engine.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, pid: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -26,44 +26,45 @@ class EngineUse:
         self._engine: psutil.Process | None = None
         self._children: list[psutil.Process] = []
         self._children_due = -math.inf
-        self._spent: dict[int, float] = {}
-        self._then = 0.0
+        self._cpu_seconds: dict[int, float] = {}
+        self._last_read = 0.0
 
     def read(self) -> dict[str, Reading]:
-        """Give ``engine_cpu`` (%, of which a core has 100) and ``engine_memory`` (B, resident)."""
+        """Read ``engine_cpu`` (%, 100 per core) and ``engine_memory`` (B, resident)."""
         try:
             self._engine = self._engine or psutil.Process(self._pid)
             now = self._clock()
             if now >= self._children_due:
                 self._children = self._engine.children(recursive=True)
-                self._children_due = now + CHILDREN_EVERY
+                self._children_due = now + CHILDREN_INTERVAL
             seconds, memory = _use(self._engine)
         except (psutil.Error, OSError) as error:
-            reason = "the engine has ended" if isinstance(error, psutil.NoSuchProcess) else str(error)
+            reason = "the engine has exited" if isinstance(error, psutil.NoSuchProcess) else str(error)
             return {"engine_cpu": Reading.missing(reason, "%"), "engine_memory": Reading.missing(reason, "B")}
-        spent = {self._pid: seconds}
+        cpu_seconds = {self._pid: seconds}
         for child in self._children:
             try:
-                spent[child.pid], resident = _use(child)
+                cpu_seconds[child.pid], resident = _use(child)
             except (psutil.Error, OSError):
-                continue  # it has ended
+                continue  # it has exited
             memory += resident
-        # A process that was not there before has all that it ever used, of which most is not of this second.
-        used = sum(seconds - self._spent[pid] for pid, seconds in spent.items() if pid in self._spent)
-        passed, first = now - self._then, not self._spent
-        self._spent, self._then = spent, now
+        # A new process is counted from the next reading on: its total is not of this interval.
+        before = self._cpu_seconds
+        used = sum(seconds - before[pid] for pid, seconds in cpu_seconds.items() if pid in before)
+        elapsed, first = now - self._last_read, not before
+        self._cpu_seconds, self._last_read = cpu_seconds, now
         return {
             "engine_cpu": (
-                Reading.missing("known from the second reading on", "%")
-                if first or passed <= 0
-                else Reading(100 * max(used, 0.0) / passed, "%")
+                Reading.missing("available from the second sample on", "%")
+                if first or elapsed <= 0
+                else Reading(100 * max(used, 0.0) / elapsed, "%")
             ),
             "engine_memory": Reading(float(memory), "B"),
         }
 
 
 def _use(process: psutil.Process) -> tuple[float, int]:
-    """Seconds of CPU time, and bytes of memory, of one process."""
+    """CPU seconds and resident bytes of a process."""
     with process.oneshot():
         times = process.cpu_times()
         return times.user + times.system, process.memory_info().rss

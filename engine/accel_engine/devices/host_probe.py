@@ -1,4 +1,4 @@
-"""The host's CPU, memory, disks and networks, through psutil."""
+"""Reads the host's CPU, memory, disks and networks through psutil."""
 
 import os
 import platform
@@ -10,43 +10,43 @@ from typing import Any, NamedTuple
 import psutil
 
 from accel_engine import clock
-from accel_engine.devices.host_engine import EngineUse
-from accel_engine.devices.host_traffic import Traffic
+from accel_engine.devices.host_engine import EngineUsage
+from accel_engine.devices.host_traffic import HostTraffic
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
-_FIRST_LOOK = "known from the second reading on"
-_NO_TIME_COUNTED = "the system has counted no time since the last reading"
+_FIRST_SAMPLE = "available from the second sample on"
+_NO_TIME_COUNTED = "the system has counted no CPU time since the last sample"
 
 _NAME_KEYS = ("model name", "Model", "Hardware")
-"""Keys of ``/proc/cpuinfo`` that name the processor or, on ARM boards, at least the board; the best first."""
+"""Keys of ``/proc/cpuinfo`` with the name of the processor or, on ARM boards, of the board; best first."""
 
 
 def processors() -> int:
-    """Logical processors that this process may use."""
+    """Number of logical processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
 
 
 class HostProbe:
-    """Finds the CPU and reads how busy the host is.
+    """Finds the CPU and reads the host's metrics.
 
-    Use and rates are measured between a sample and the one before it. In a container the figures are
-    those that the kernel shows there, which are most often the whole machine's.
+    Utilization and rates are averages since the previous sample. In a container they are what the kernel reports
+    there, usually those of the whole machine.
 
     Args:
-        cpuinfo: Where Linux describes the processor.
-        engine: Process id of an engine, whose own use is read too.
+        cpuinfo: Path of ``/proc/cpuinfo``.
+        engine: Process id of an engine, whose own usage is read, too.
     """
 
     kind = "cpu"
 
     def __init__(self, cpuinfo: Path = Path("/proc/cpuinfo"), engine: int | None = None) -> None:
         self._cpuinfo = cpuinfo
-        self._engine = None if engine is None else EngineUse(engine)
-        self._traffic = Traffic()
+        self._engine = None if engine is None else EngineUsage(engine)
+        self._traffic = HostTraffic()
         self._before: list[_Times] = []
 
     def inventory(self) -> Inventory:
-        """Describe the CPU; there always is one."""
+        """Describe the CPU."""
         cores = psutil.cpu_count() or os.cpu_count() or 0
         memory = _memory().get("memory_total", Reading(None)).value
         name = processor_name(self._cpuinfo)
@@ -56,8 +56,8 @@ class HostProbe:
         """Read the host.
 
         ``utilization`` and ``core_0`` ... (%), ``memory_used``, ``memory_total``, ``swap_used`` and
-        ``swap_total`` (B), ``load`` (of a minute), the readings of :class:`Traffic` and, where an engine
-        is followed, of :class:`EngineUse`.
+        ``swap_total`` (B), ``load`` (1-minute average), the readings of :class:`HostTraffic` and, with an engine,
+        of :class:`EngineUsage`.
         """
         readings = {**self._utilization(), **_memory(), **_swap(), "load": _load(), **self._traffic.read()}
         if self._engine:
@@ -65,51 +65,51 @@ class HostProbe:
         return (Sample(clock.now(), "cpu:0", readings),)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are open."""
 
     def _utilization(self) -> dict[str, Reading]:
         try:
             now = [_times(core) for core in psutil.cpu_times(percpu=True)]
         except (OSError, psutil.Error) as error:
-            return {"utilization": Reading.missing(f"processor time cannot be read: {error}", "%")}
+            return {"utilization": Reading.missing(f"cannot read CPU times: {error}", "%")}
         before, self._before = self._before, now
-        if len(before) != len(now):  # the first look, or cores were taken away or added
-            spent = [_Times(0.0, 0.0)] * len(now)
-            reason = _FIRST_LOOK
+        if len(before) != len(now):  # the first sample, or the number of cores has changed
+            elapsed = [_Times(0.0, 0.0)] * len(now)
+            reason = _FIRST_SAMPLE
         else:
-            spent = [_Times(b.busy - a.busy, b.total - a.total) for a, b in zip(before, now, strict=True)]
+            elapsed = [_Times(b.busy - a.busy, b.total - a.total) for a, b in zip(before, now, strict=True)]
             reason = _NO_TIME_COUNTED
-        together = _Times(sum(core.busy for core in spent), sum(core.total for core in spent))
-        cores = {f"core_{index}": _share(core, reason) for index, core in enumerate(spent)}
-        return {"utilization": _share(together, reason), **cores}
+        total = _Times(sum(core.busy for core in elapsed), sum(core.total for core in elapsed))
+        cores = {f"core_{index}": _utilization_of(core, reason) for index, core in enumerate(elapsed)}
+        return {"utilization": _utilization_of(total, reason), **cores}
 
 
 class _Times(NamedTuple):
-    """Seconds that a core was busy, and seconds in all."""
+    """Busy and total seconds of a core."""
 
     busy: float
     total: float
 
 
 def _times(core: Any) -> _Times:
-    # Linux counts a guest's time as user time too; waiting for a disk is not being busy.
+    # Linux includes guest time in user time; iowait does not count as busy.
     total = sum(core) - getattr(core, "guest", 0.0) - getattr(core, "guest_nice", 0.0)
     return _Times(total - core.idle - getattr(core, "iowait", 0.0), total)
 
 
-def _share(spent: _Times, otherwise: str) -> Reading:
-    """The share of time that was busy, or the reason that there is none."""
-    if spent.total <= 0:
-        return Reading.missing(otherwise, "%")
-    return Reading(min(max(100 * spent.busy / spent.total, 0.0), 100.0), "%")
+def _utilization_of(elapsed: _Times, reason: str) -> Reading:
+    """The busy share of time; missing, with ``reason``, if no time has elapsed."""
+    if elapsed.total <= 0:
+        return Reading.missing(reason, "%")
+    return Reading(min(max(100 * elapsed.busy / elapsed.total, 0.0), 100.0), "%")
 
 
 def _memory() -> dict[str, Reading]:
-    """Memory that programs cannot have without another's loss, and all there is."""
+    """Memory that is not available to new programs, and total memory."""
     try:
         memory = psutil.virtual_memory()
     except (OSError, psutil.Error, ValueError) as error:
-        missing = Reading.missing(f"memory cannot be read: {error}", "B")
+        missing = Reading.missing(f"cannot read memory: {error}", "B")
         return {"memory_used": missing, "memory_total": missing}
     used, total = float(memory.total - memory.available), float(memory.total)
     return {"memory_used": Reading(used, "B"), "memory_total": Reading(total, "B")}
@@ -119,7 +119,7 @@ def _swap() -> dict[str, Reading]:
     try:
         swap = psutil.swap_memory()
     except (OSError, psutil.Error, ValueError, RuntimeError) as error:
-        missing = Reading.missing(f"swap cannot be read: {error}", "B")
+        missing = Reading.missing(f"cannot read swap: {error}", "B")
         return {"swap_used": missing, "swap_total": missing}
     return {"swap_used": Reading(float(swap.used), "B"), "swap_total": Reading(float(swap.total), "B")}
 
@@ -128,11 +128,11 @@ def _load() -> Reading:
     try:
         return Reading(os.getloadavg()[0])
     except OSError:
-        return Reading.missing("the system does not give its load")
+        return Reading.missing("the system does not report its load")
 
 
 def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Say what the processor's maker calls it, as well as the system knows."""
+    """Find the processor's model name."""
     name = _from_sysctl() if sys.platform == "darwin" else _from_cpuinfo(cpuinfo)
     return " ".join((name or platform.processor() or platform.machine() or "CPU").split())
 

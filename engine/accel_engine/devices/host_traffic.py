@@ -1,4 +1,4 @@
-"""What goes through the host's disks and networks, a second."""
+"""Reads the transfer rates of the host's disks and networks."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -8,17 +8,17 @@ import psutil
 
 from accel_engine.devices.reading import Reading
 
-_FIRST_LOOK = "known from the second reading on"
+_FIRST_SAMPLE = "available from the second sample on"
 
 _LOOPBACKS = ("lo", "lo0")
 
 
-class Traffic:
-    """Rates of disks and networks, between a look and the one before it.
+class HostTraffic:
+    """Average rates of disks and networks since the previous read.
 
     Args:
-        sysfs: Where the kernel shows its devices.
-        clock: Tells the time in seconds.
+        sysfs: Path of ``/sys``.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, sysfs: Path = Path("/sys"), clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,41 +27,43 @@ class Traffic:
         self._before: dict[str, tuple[float, float]] = {}
 
     def read(self) -> dict[str, Reading]:
-        """Give ``disk_read``, ``disk_written``, ``network_received`` and ``network_sent`` (B/s)."""
+        """Read ``disk_read``, ``disk_written``, ``network_received`` and ``network_sent`` (B/s)."""
         return {
             **self._rates("disk", self._disks, ("disk_read", "disk_written")),
             **self._rates("network", self._networks, ("network_received", "network_sent")),
         }
 
     def _rates(
-        self, what: str, count: Callable[[], tuple[int, int] | None], names: tuple[str, str]
+        self, source: str, count: Callable[[], tuple[int, int] | None], names: tuple[str, str]
     ) -> Mapping[str, Reading]:
         try:
-            counted = count()
+            totals = count()
         except (OSError, psutil.Error, ValueError) as error:
-            return _missing(names, f"{what} traffic cannot be read: {error}")
-        if counted is None:
-            return _missing(names, f"the system shows no {what}")
+            return _missing(names, f"cannot read {source} traffic: {error}")
+        if totals is None:
+            return _missing(names, f"the system reports no {source}")
         now = self._clock()
-        return {name: self._rate(name, now, total) for name, total in zip(names, counted, strict=True)}
+        return {name: self._rate(name, now, total) for name, total in zip(names, totals, strict=True)}
 
     def _rate(self, name: str, now: float, total: int) -> Reading:
         then, before = self._before.get(name, (now, total))
         self._before[name] = now, total
         if now <= then:
-            return Reading.missing(_FIRST_LOOK, "B/s")
-        return Reading(max(total - before, 0) / (now - then), "B/s")  # less after a disk was taken away
+            return Reading.missing(_FIRST_SAMPLE, "B/s")
+        return Reading(max(total - before, 0) / (now - then), "B/s")  # the total shrinks when a disk is removed
 
     def _disks(self) -> tuple[int, int] | None:
         counted = psutil.disk_io_counters(nowrap=False)
         return None if counted is None else (counted.read_bytes, counted.write_bytes)
 
     def _networks(self) -> tuple[int, int] | None:
-        """Bytes of the true network cards; where there are none, as in a container, of all but the loopback."""
+        """Bytes of the physical network cards; if there are none, as in a container, of all but the loopback."""
         cards = psutil.net_io_counters(pernic=True, nowrap=False)
-        # What a bridge or a tunnel passes on, a card has counted already.
-        true = [counted for name, counted in cards.items() if (self._sysfs / "class/net" / name / "device").exists()]
-        chosen = true or [counted for name, counted in cards.items() if name not in _LOOPBACKS]
+        # Cards count the traffic of bridges and tunnels, too.
+        physical = [
+            counted for name, counted in cards.items() if (self._sysfs / "class/net" / name / "device").exists()
+        ]
+        chosen = physical or [counted for name, counted in cards.items() if name not in _LOOPBACKS]
         if not chosen:
             return None
         return sum(card.bytes_recv for card in chosen), sum(card.bytes_sent for card in chosen)

@@ -1,4 +1,4 @@
-"""One NVIDIA GPU: what it is, and its readings, each on its own."""
+"""Describes and reads one NVIDIA GPU."""
 
 import contextlib
 import math
@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
-from accel_engine.devices.nvidia_messages import reason
+from accel_engine.devices.nvidia_messages import error_reason
 from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
 from accel_engine.devices.pci_address import normalise
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
-_ASLEEP = "asleep to save power; reading would wake it"
+_ASLEEP = "suspended to save power; reading it would wake it"
 
-_SPLIT = "not told while the GPU is split into instances (MIG)"
+_SPLIT = "not reported while the GPU is split into MIG instances"
 
 
 class GpuProbe:
     """Describes and reads one GPU.
 
-    What is asked seldom is repeated in the samples between; GPUs take turns with it.
+    Readings with a longer interval are repeated in the samples in between; GPUs take turns reading these.
 
     Args:
-        nvml: The binding, initialised.
-        index: The GPU's, as NVML counts.
-        sysfs: Where the kernel shows its devices.
-        clock: Tells the time in seconds.
+        nvml: The initialised ``pynvml`` module.
+        index: NVML's index of the GPU.
+        sysfs: Path of ``/sys``.
+        clock: Returns the time in seconds.
     """
 
     kind = "gpu"
@@ -43,7 +43,7 @@ class GpuProbe:
         self._due = [-math.inf] * len(QUERIES)
 
     def inventory(self) -> Inventory:
-        """Say what the GPU is; one that does not answer is listed too, so that it is missed."""
+        """Describe the GPU; one that does not respond is listed, too."""
         nvml = self._nvml
         known: dict[str, Any] = {"name": self.device.name}
         with contextlib.suppress(nvml.NVMLError):
@@ -60,49 +60,47 @@ class GpuProbe:
         return Inventory((self.device,))
 
     def sample(self) -> tuple[Sample, ...]:
-        """Read the GPU if it is awake."""
-        if self._sleeps():
-            self._miss_all(_ASLEEP)
+        """Read the GPU, unless it is suspended."""
+        if self._is_suspended():
+            self._set_all_missing(_ASLEEP)
         else:
-            self._ask_what_is_due()
+            self._run_due_queries()
         return (Sample(clock.now(), self.device.id, dict(self._readings)),)
 
     def close(self) -> None:
-        """Forget the GPU; the library is its owner's to close."""
+        """Release the handle; the owner closes the library."""
         self._handle = None
 
-    def _ask_what_is_due(self) -> None:
+    def _run_due_queries(self) -> None:
         now = self._clock()
         for number, query in enumerate(QUERIES):
             if now < self._due[number]:
                 continue
             try:
-                answers = query.ask(self._nvml, self._open())
+                values = query.read(self._nvml, self._open())
             except self._nvml.NVMLError as error:
-                why = reason(self._nvml, error)
+                reason = error_reason(self._nvml, error)
                 if error.value == self._nvml.NVML_ERROR_GPU_IS_LOST:
-                    self._miss_all(why)
-                    return  # every further question would keep the driver waiting for it
-                self._miss(query, _SPLIT if self._is_split(query, error) else why)
+                    self._set_all_missing(reason)
+                    return  # the driver would wait for the GPU at every further query
+                self._set_missing(query, _SPLIT if self._is_split(query, error) else reason)
             else:
-                for (name, unit), answer in zip(query.units, answers, strict=True):
-                    self._readings[name] = (
-                        Reading.counted(answer) if isinstance(answer, tuple) else Reading(answer, unit)
-                    )
-            self._due[number] = _next(now, query.every, self._index)
+                for (name, unit), value in zip(query.units, values, strict=True):
+                    self._readings[name] = Reading.counted(value) if isinstance(value, tuple) else Reading(value, unit)
+            self._due[number] = _next_due(now, query.interval, self._index)
 
     def _open(self) -> Any:
         if self._handle is None:
             self._handle = self._nvml.nvmlDeviceGetHandleByIndex(self._index)
         return self._handle
 
-    def _miss(self, query: Query, why: str) -> None:
-        self._readings |= {name: Reading.missing(why, unit) for name, unit in query.units}
+    def _set_missing(self, query: Query, reason: str) -> None:
+        self._readings |= {name: Reading.missing(reason, unit) for name, unit in query.units}
 
-    def _miss_all(self, why: str) -> None:
-        """Have no reading at all, and begin afresh when the GPU is back."""
+    def _set_all_missing(self, reason: str) -> None:
+        """Set all readings to missing, and start over when the GPU is back."""
         for query in QUERIES:
-            self._miss(query, why)
+            self._set_missing(query, reason)
         self._handle = None
         self._due = [-math.inf] * len(QUERIES)
 
@@ -115,8 +113,8 @@ class GpuProbe:
             and bool(instances.value)
         )
 
-    def _sleeps(self) -> bool:
-        """Whether a laptop's GPU is switched off while idle; asking the kernel does not wake it."""
+    def _is_suspended(self) -> bool:
+        """Whether an idle laptop GPU is suspended; reading sysfs does not wake it."""
         if not self.device.address:
             return False
         status = self._sysfs / "bus/pci/devices" / self.device.address / "power/runtime_status"
@@ -126,6 +124,6 @@ class GpuProbe:
             return False
 
 
-def _next(now: float, every: float, turn: int) -> float:
-    """When something is to be asked again, so that those of different turns do not all ask at once."""
-    return every * (math.floor((now - turn) / every) + 1) + turn if every else -math.inf
+def _next_due(now: float, interval: float, offset: int) -> float:
+    """The next time of a query, shifted by ``offset`` seconds, so that not all GPUs are read at once."""
+    return interval * (math.floor((now - offset) / interval) + 1) + offset if interval else -math.inf

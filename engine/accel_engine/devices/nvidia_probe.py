@@ -1,4 +1,4 @@
-"""NVIDIA GPUs, through the driver's management library (NVML)."""
+"""Finds and reads NVIDIA GPUs through the driver's management library (NVML)."""
 
 import contextlib
 import threading
@@ -9,26 +9,26 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.devices.nvidia_gpu import GpuProbe
-from accel_engine.devices.nvidia_messages import reason
+from accel_engine.devices.nvidia_messages import error_reason
 from accel_engine.devices.probe_thread import ProbeThread
 from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
 
-INVENTORY_PATIENCE = 5.0
-"""Seconds that all GPUs together may take to say what they are; the driver may have to wake them."""
+INVENTORY_TIMEOUT = 5.0
+"""Seconds to wait for all GPUs to be described; the driver may have to wake them."""
 
-PATIENCE = 0.3
-"""Seconds that GPUs are waited for at a sample; less than half of the sampler's interval."""
+SAMPLE_TIMEOUT = 0.3
+"""Seconds to wait for all GPUs at a sample; less than half of the sampler's interval."""
 
 
 class NvidiaProbe:
-    """Finds NVIDIA GPUs and reads them, each in a thread of its own: one that hangs costs only itself.
+    """Finds NVIDIA GPUs and reads each in a thread of its own, so that one that hangs does not block the others.
 
-    GPUs are numbered as NVML does, in the order of their PCI bus ids, whatever
-    ``CUDA_VISIBLE_DEVICES`` hides. The library is loaded when it is first asked for.
+    GPUs have NVML's indexes, in the order of their PCI bus ids, regardless of ``CUDA_VISIBLE_DEVICES``. The library is
+    loaded on first use.
 
     Args:
-        sysfs: Where the kernel shows its devices.
-        clock: Tells the time in seconds; it says when what is asked seldom is asked again.
+        sysfs: Path of ``/sys``.
+        clock: Returns the time in seconds, for the intervals of queries.
     """
 
     kind = "gpu"
@@ -37,13 +37,13 @@ class NvidiaProbe:
         self._sysfs = sysfs
         self._clock = clock
         self._nvml: Any = None
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._gpus: tuple[GpuProbe, ...] = ()
         self._threads: tuple[ProbeThread, ...] = ()
 
     def inventory(self) -> Inventory:
-        """Find the GPUs, or say why there are none."""
-        import pynvml  # not before it is needed: most of its cost is spared where nothing samples
+        """Find the GPUs, or the reason why there are none."""
+        import pynvml  # not above: it is slow to import
 
         try:
             if self._nvml is None:
@@ -51,40 +51,39 @@ class NvidiaProbe:
                 self._nvml = pynvml
             count = pynvml.nvmlDeviceGetCount()
         except pynvml.NVMLError as error:
-            return Inventory((), (UnavailableKind("gpu", reason(pynvml, error)),))
+            return Inventory((), (UnavailableKind("gpu", error_reason(pynvml, error)),))
         if not count:
-            return Inventory((), (UnavailableKind("gpu", "the NVIDIA driver sees no GPU"),))
+            return Inventory((), (UnavailableKind("gpu", "the NVIDIA driver finds no GPU"),))
         if not self._threads:
             self._gpus = tuple(GpuProbe(pynvml, index, self._sysfs, self._clock) for index in range(count))
-            self._threads = tuple(ProbeThread(gpu, self._news) for gpu in self._gpus)
-        self._wait(lambda: all(thread.inventory for thread in self._threads), INVENTORY_PATIENCE)
+            self._threads = tuple(ProbeThread(gpu, self._changed) for gpu in self._gpus)
+        self._wait(lambda: all(thread.inventory for thread in self._threads), INVENTORY_TIMEOUT)
         return Inventory(tuple(gpu.device for gpu in self._gpus))
 
     def sample(self) -> tuple[Sample, ...]:
-        """Read every GPU that is awake, at once; one that does not answer in time has readings that say so."""
-        asked = [thread for thread in self._threads if thread.ask()]
-        self._wait(lambda: not any(thread.busy for thread in asked), PATIENCE)
+        """Read all GPUs in parallel; the readings of one that does not respond in time are missing."""
+        requested = [thread for thread in self._threads if thread.request()]
+        self._wait(lambda: not any(thread.busy for thread in requested), SAMPLE_TIMEOUT)
         return tuple(
             sample
             for gpu, thread in zip(self._gpus, self._threads, strict=True)
-            for sample in thread.take() or (_silent(gpu.device.id),)
+            for sample in thread.take() or (_not_yet_described(gpu.device.id),)
         )
 
     def close(self) -> None:
-        """Let go of the driver's library."""
+        """Close the driver's library."""
         for thread in self._threads:
-            thread.end()
+            thread.stop()
         if self._nvml is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlShutdown()
         self._nvml = None
         self._gpus = self._threads = ()
 
-    def _wait(self, condition: Callable[[], bool], patience: float) -> None:
-        with self._news:
-            self._news.wait_for(condition, patience)
+    def _wait(self, condition: Callable[[], bool], timeout: float) -> None:
+        with self._changed:
+            self._changed.wait_for(condition, timeout)
 
 
-def _silent(device: str) -> Sample:
-    """A sample of a GPU that has not even said what it is."""
-    return Sample(clock.now(), device, {"utilization": Reading.missing("the driver has not told of it yet", "%")})
+def _not_yet_described(device: str) -> Sample:
+    return Sample(clock.now(), device, {"utilization": Reading.missing("the driver has not responded yet", "%")})

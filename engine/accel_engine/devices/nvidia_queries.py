@@ -1,4 +1,4 @@
-"""What is asked of the NVIDIA driver about a GPU, and how often."""
+"""The queries to the NVIDIA driver about a GPU, and their intervals."""
 
 import contextlib
 from collections.abc import Callable, Iterable
@@ -7,38 +7,38 @@ from typing import Any
 
 import psutil
 
-from accel_engine.devices.nvidia_messages import throttling
+from accel_engine.devices.nvidia_messages import throttle_reasons
 from accel_engine.devices.reading import CountedItem
 
-SLOW = 5.0
-"""Seconds between two looks at what changes by and by."""
+SLOW_INTERVAL = 5.0
+"""Seconds between queries of slowly changing values."""
 
-RARE = 30.0
-"""Seconds between two looks at what hardly changes, or what takes the driver long to tell."""
+RARE_INTERVAL = 30.0
+"""Seconds between queries of values that hardly change, or that are slow to query."""
 
 QueryValue = float | tuple[CountedItem, ...]
-"""A number, or the things that are counted."""
+"""A number, or counted items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question to the driver.
+    """A query to the driver.
 
     Attributes:
-        units: The readings that the answer gives, in order, each a name and its unit.
-        ask: Takes the binding and a GPU's handle; gives as many answers as there are units.
-        every: Seconds from one time that it is asked to the next; 0 for every sample.
+        units: Name and unit of each value, in order.
+        read: Takes the ``pynvml`` module and a GPU's handle; returns a value per unit.
+        interval: Seconds between queries; 0 for every sample.
     """
 
     units: tuple[tuple[str, str], ...]
-    ask: Callable[[Any, Any], tuple[QueryValue, ...]]
-    every: float = 0.0
+    read: Callable[[Any, Any], tuple[QueryValue, ...]]
+    interval: float = 0.0
 
 
 def memory(nvml: Any, handle: Any) -> tuple[float, float]:
-    """Bytes used and in all, of a GPU or an instance of one."""
+    """Used and total bytes of a GPU or MIG instance."""
     try:
-        # The second version leaves out what the driver reserves for itself, as nvidia-smi does.
+        # The second version excludes the driver's reserved memory, as nvidia-smi does.
         found = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
     except nvml.NVMLError:
         found = nvml.nvmlDeviceGetMemoryInfo(handle)
@@ -53,26 +53,26 @@ def _utilization(nvml: Any, gpu: Any) -> tuple[float, float]:
 def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     try:
         bits = nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)
-    except nvml.NVMLError_FunctionNotFound:  # drivers before 535 have it under its old name
+    except nvml.NVMLError_FunctionNotFound:  # the old name, before driver 535
         bits = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
-    return (throttling(bits),)
+    return (throttle_reasons(bits),)
 
 
 def _processes(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
-    """The programs on a GPU and on the instances that it is split into, the largest first."""
+    """The processes on a GPU and its MIG instances, those with the most memory first."""
     found: dict[int, int | None] = {}
-    # By their versions: the plain names raise something else than NVMLError at an old driver.
+    # With explicit versions: the plain names raise other errors than NVMLError with an old driver.
     for handle in (gpu, *_instance_handles(nvml, gpu)):
         running = list(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle))
-        with contextlib.suppress(nvml.NVMLError):  # not told of an instance, nor of GPUs that only compute
+        with contextlib.suppress(nvml.NVMLError):  # not supported for MIG instances and compute-only GPUs
             running += nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(handle)
         found |= {process.pid: process.usedGpuMemory for process in running}
-    parts = (CountedItem(_program(pid), str(pid), memory=used) for pid, used in found.items())
-    return (tuple(sorted(parts, key=lambda part: -(part.memory or 0))),)
+    processes = (CountedItem(_process_name(pid), str(pid), memory=used) for pid, used in found.items())
+    return (tuple(sorted(processes, key=lambda process: -(process.memory or 0))),)
 
 
-def _program(pid: int) -> str:
-    """A program's name; the driver's process ids mean nothing inside some containers."""
+def _process_name(pid: int) -> str:
+    """A process's name; in some containers, the driver's process ids are unknown."""
     try:
         return psutil.Process(pid).name()
     except (psutil.Error, OSError):
@@ -80,7 +80,7 @@ def _program(pid: int) -> str:
 
 
 def _instances(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
-    """The instances that a GPU is split into (MIG), with their memory."""
+    """The MIG instances of a GPU, with their memory."""
     current, _ = nvml.nvmlDeviceGetMigMode(gpu)
     if current != nvml.NVML_DEVICE_MIG_ENABLE:
         return ((),)
@@ -88,7 +88,7 @@ def _instances(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
 
 
 def uuids(nvml: Any, gpu: Any) -> tuple[str, ...]:
-    """What identifies a GPU, and each of the instances that it is split into, wherever they are plugged in."""
+    """UUIDs of a GPU and its MIG instances."""
     return tuple(text(nvml.nvmlDeviceGetUUID(handle)) for handle in (gpu, *_instance_handles(nvml, gpu)))
 
 
@@ -96,7 +96,7 @@ def _instance(nvml: Any, handle: Any) -> CountedItem:
     used = total = None
     with contextlib.suppress(nvml.NVMLError):
         used, total = (int(size) for size in memory(nvml, handle))
-    # A full name repeats the GPU's: NVIDIA A100-SXM4-40GB MIG 1g.5gb
+    # The full name includes the GPU's: NVIDIA A100-SXM4-40GB MIG 1g.5gb
     name = text(nvml.nvmlDeviceGetName(handle)).rpartition("MIG ")[2]
     return CountedItem(f"MIG {name}", text(nvml.nvmlDeviceGetUUID(handle)), used, total)
 
@@ -105,21 +105,21 @@ def _instance_handles(nvml: Any, gpu: Any) -> Iterable[Any]:
     try:
         if nvml.nvmlDeviceGetMigMode(gpu)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
             return
-        most = nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)
+        count = nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)
     except nvml.NVMLError:
         return
-    for index in range(most):
-        with contextlib.suppress(nvml.NVMLError):  # most places are empty
+    for index in range(count):
+        with contextlib.suppress(nvml.NVMLError):  # most slots are empty
             yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index)
 
 
 def text(value: str | bytes) -> str:
-    """What the binding gives as text, or gave as bytes once."""
+    """Decode a string of ``pynvml``, which is bytes in old versions."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _one(name: str, unit: str, ask: Callable[[Any, Any], float], every: float = 0.0) -> Query:
-    return Query(((name, unit),), lambda nvml, gpu: (float(ask(nvml, gpu)),), every)
+def _one(name: str, unit: str, read: Callable[[Any, Any], float], interval: float = 0.0) -> Query:
+    return Query(((name, unit),), lambda nvml, gpu: (float(read(nvml, gpu)),), interval)
 
 
 QUERIES = (
@@ -129,33 +129,33 @@ QUERIES = (
     _one("power", "W", lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
     _one("clock_sm", "MHz", lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
     Query((("throttling", ""),), _throttling),
-    _one("power_limit", "W", lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000, SLOW),
-    _one("clock_memory", "MHz", lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM), SLOW),
-    _one("fan", "%", lambda nvml, gpu: nvml.nvmlDeviceGetFanSpeed(gpu), SLOW),
-    _one("pcie_generation", "", lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkGeneration(gpu), SLOW),
-    _one("pcie_width", "", lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu), SLOW),
-    Query((("processes", ""),), _processes, SLOW),
-    # The driver counts for 20 ms or more before it answers; in kilobytes.
+    _one("power_limit", "W", lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000, SLOW_INTERVAL),
+    _one("clock_memory", "MHz", lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM), SLOW_INTERVAL),
+    _one("fan", "%", lambda nvml, gpu: nvml.nvmlDeviceGetFanSpeed(gpu), SLOW_INTERVAL),
+    _one("pcie_generation", "", lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkGeneration(gpu), SLOW_INTERVAL),
+    _one("pcie_width", "", lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu), SLOW_INTERVAL),
+    Query((("processes", ""),), _processes, SLOW_INTERVAL),
+    # In kilobytes per second. The driver measures for 20 ms or more.
     _one(
         "pcie_received",
         "B/s",
         lambda nvml, gpu: 1000 * nvml.nvmlDeviceGetPcieThroughput(gpu, nvml.NVML_PCIE_UTIL_RX_BYTES),
-        RARE,
+        RARE_INTERVAL,
     ),
     _one(
         "pcie_sent",
         "B/s",
         lambda nvml, gpu: 1000 * nvml.nvmlDeviceGetPcieThroughput(gpu, nvml.NVML_PCIE_UTIL_TX_BYTES),
-        RARE,
+        RARE_INTERVAL,
     ),
-    # Since the driver was loaded.
+    # Counts since the driver was loaded.
     _one(
         "ecc_corrected",
         "",
         lambda nvml, gpu: nvml.nvmlDeviceGetTotalEccErrors(
             gpu, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_VOLATILE_ECC
         ),
-        RARE,
+        RARE_INTERVAL,
     ),
     _one(
         "ecc_uncorrected",
@@ -163,8 +163,8 @@ QUERIES = (
         lambda nvml, gpu: nvml.nvmlDeviceGetTotalEccErrors(
             gpu, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
         ),
-        RARE,
+        RARE_INTERVAL,
     ),
-    Query((("instances", ""),), _instances, RARE),
+    Query((("instances", ""),), _instances, RARE_INTERVAL),
 )
-"""Everything that is asked of a GPU. What one question asks fails together, and for one reason."""
+"""All queries of a GPU. The values of one query fail together."""

@@ -1,4 +1,4 @@
-"""PCI bus ids: one spelling for what drivers, the kernel and TensorFlow each spell their own way."""
+"""Normalizes PCI bus ids, which drivers, the kernel and TensorFlow format differently."""
 
 import re
 
@@ -8,11 +8,10 @@ _BUS_ID = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0
 
 
 def normalise(address: str) -> str:
-    """Spell a PCI bus id as the kernel does: ``00000000:3B:00.0`` becomes ``0000:3b:00.0``.
+    """Format a PCI bus id as the kernel does: ``00000000:3B:00.0`` becomes ``0000:3b:00.0``.
 
     Returns:
-        The address in lower case, with a domain of four digits or as many as it takes; nothing
-        when the text is no PCI bus id.
+        The address in lower case, with a domain of at least four digits; empty if the text is not a PCI bus id.
     """
     match = _BUS_ID.fullmatch(address.strip().lower())
     if match is None:
@@ -22,7 +21,7 @@ def normalise(address: str) -> str:
 
 
 def find_by_address(inventory: Inventory, address: str) -> Device | None:
-    """Find the device at a PCI bus id, in whatever form that is written."""
+    """Find the device at a PCI bus id in any format."""
     wanted = normalise(address)
     if not wanted:
         return None

@@ -1,8 +1,7 @@
-"""The peak of accelerators by name and arithmetic: how many floating-point operations a second their makers state.
+"""Peak FLOP/s of accelerators by name and arithmetic, as stated by their vendors.
 
-All figures are those of dense matrix products, without the doubling that makers state for sparse ones,
-and summed in float32, as TensorFlow does; many consumer GPUs do that at half of the rate that is
-advertised.
+All figures are for dense matrix products, not the doubled ones for sparse products, with float32 accumulation, as in
+TensorFlow; many consumer GPUs do that at half the advertised rate.
 """
 
 import re
@@ -16,12 +15,12 @@ FLOAT32, TF32, FLOAT16, BFLOAT16 = "float32", "tf32", "float16", "bfloat16"
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The most that a device can do.
+    """A device's peak performance.
 
     Attributes:
-        flops: Floating-point operations a second; ``None`` where they are not known.
-        source: Whose figure that is.
-        reason: Why it is not known.
+        flops: FLOP/s; ``None`` if unknown.
+        source: Source of the figure.
+        reason: Why it is unknown.
     """
 
     flops: float | None
@@ -31,16 +30,16 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A device, in TFLOP/s.
+    """A device's figures, in TFLOP/s.
 
     Attributes:
-        name: The words of its name that tell it from others.
-        source: Where the figures are from.
-        float32: Outside of tensor cores.
-        tf32: float32 at reduced precision on tensor cores; ``None`` where there is none.
-        half: float16 on tensor cores; ``None`` where there is none.
-        bfloat16: The same in bfloat16; ``None`` where there is none.
-        devices: Devices that the runtime makes of one.
+        name: The words of its name that identify it.
+        source: Source of the figures.
+        float32: Without tensor cores.
+        tf32: float32 at reduced precision on tensor cores; ``None`` if not supported.
+        half: float16 on tensor cores; ``None`` if not supported.
+        bfloat16: bfloat16 on tensor cores; ``None`` if not supported.
+        devices: Number of runtime devices per chip.
     """
 
     name: str
@@ -53,7 +52,7 @@ class _Row:
 
 
 def _gpu(name: str, float32: float, tf32: float, half: float, source: str) -> _Row:
-    """A GPU of the Ampere generation or a later one, on which float16 and bfloat16 are equally fast."""
+    """A GPU of the Ampere or a later generation; float16 and bfloat16 are equally fast."""
     return _Row(name, f"NVIDIA {source}", float32, tf32, half, half)
 
 
@@ -62,7 +61,7 @@ def _older_gpu(name: str, float32: float, half: float | None, source: str) -> _R
 
 
 def _tpu(name: str, bfloat16: float, devices: int = 1) -> _Row:
-    """A TPU chip. Its runtime multiplies float32 as bfloat16 too, unless it is asked for more precision."""
+    """A TPU chip. By default, its runtime multiplies float32 as bfloat16."""
     source = f"Cloud TPU documentation, page {name.upper()}"
     return _Row(name, source, bfloat16, None, None, bfloat16, devices)
 
@@ -122,26 +121,26 @@ _ROWS = (
 _BY_WORDS = {frozenset(row.name.split()): row for row in _ROWS}
 
 _DECORATION = re.compile(r"nvidia|tesla|geforce|quadro|generation|sxm\d*|pcie|hbm\d*e?|\d+gb?")
-"""Words of a name that say nothing of what it can do, unless a row names them: maker, family, socket, memory."""
+"""Words that do not identify a device, unless a row has them: vendor, family, socket, memory."""
 
 
 def peak(name: str, arithmetic: str) -> Peak:
-    """Say what a device can do at the most.
+    """Look up a device's peak performance.
 
     Args:
-        name: What its maker calls it: ``NVIDIA A100-SXM4-40GB``, ``Tesla T4``, ``TPU v4``.
-        arithmetic: ``float32``, ``tf32``, ``float16`` or ``bfloat16``: what is multiplied. A device
-            without TF32 multiplies float32 instead.
+        name: Vendor's name: ``NVIDIA A100-SXM4-40GB``, ``Tesla T4``, ``TPU v4``.
+        arithmetic: Type of the factors: ``float32``, ``tf32``, ``float16`` or ``bfloat16``. For a device
+            without TF32, ``tf32`` means float32.
 
     Returns:
-        The peak of one of the devices that the runtime makes of it, of which a TPU chip may have two.
+        The peak of one runtime device; a TPU chip may have two.
     """
     words = re.findall(r"[a-z0-9.]+", name.lower())
     if "mig" in words:
-        return Peak(None, reason=f"{name} is a part of a GPU, whose peak its maker does not state")
+        return Peak(None, reason=f"NVIDIA states no peak for the MIG instance {name}")
     row = _look_up(words)
     if row is None:
-        return Peak(None, reason=f"the peak of {name or 'this device'} is not in the program's table")
+        return Peak(None, reason=f"the peak of {name or 'this device'} is unknown")
     figures: Mapping[str, float | None] = {
         FLOAT32: row.float32,
         TF32: row.tf32 or row.float32,
@@ -150,12 +149,12 @@ def peak(name: str, arithmetic: str) -> Peak:
     }
     figure = figures.get(arithmetic)
     if figure is None:
-        return Peak(None, reason=f"no peak of {name} is known for {arithmetic}")
+        return Peak(None, reason=f"the {arithmetic} peak of {name} is unknown")
     return Peak(figure * TERA / row.devices, row.source)
 
 
 def _look_up(words: list[str]) -> _Row | None:
-    """The row with the most of these words, if the others are decoration: a ``Laptop GPU`` is another device."""
+    """The row that matches the most words, if no other word identifies a device: a ``Laptop GPU`` is another one."""
     for name in sorted(_BY_WORDS, key=len, reverse=True):
         if name <= set(words) and all(map(_DECORATION.fullmatch, set(words) - name)):
             return _BY_WORDS[name]

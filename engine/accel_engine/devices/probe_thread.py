@@ -1,4 +1,4 @@
-"""A probe in a thread of its own, so that a driver that hangs or a probe that breaks costs only itself."""
+"""Runs a probe in a thread of its own, so that a hanging driver or failing probe affects no other."""
 
 import queue
 import threading
@@ -9,98 +9,95 @@ from typing import TypeVar
 from accel_engine import clock
 from accel_engine.devices.reading import Inventory, Probe, Reading, Sample, UnavailableKind
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 class ProbeThread:
-    """Finds a probe's devices, then reads them whenever it is asked to.
-
-    All its methods return at once.
+    """Finds a probe's devices, then reads them on request. All methods return immediately.
 
     Args:
-        probe: Used, and closed at the end, only in this thread.
-        news: Notified whenever an answer has come.
+        probe: Used, and finally closed, in this thread only.
+        changed: Notified when the inventory or samples are available.
     """
 
-    def __init__(self, probe: Probe, news: threading.Condition) -> None:
+    def __init__(self, probe: Probe, changed: threading.Condition) -> None:
         self._probe = probe
-        self._news = news
+        self._changed = changed
         self._inventory: Inventory | None = None
-        self._asked: float | None = None
-        self._answer: tuple[Sample, ...] | None = None
+        self._requested: float | None = None
+        self._samples: tuple[Sample, ...] | None = None
         self._last: tuple[Sample, ...] = ()
-        self._ending = False
-        # Not the condition: all the other threads that share it would wake too, every time.
-        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._stopping = False
+        # Not the condition: it would wake all other threads that share it, too.
+        self._requests: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"probe-{probe.kind}", daemon=True)
         self._thread.start()
 
     @property
     def inventory(self) -> Inventory | None:
-        """What the probe found; ``None`` while it is looking."""
+        """The probe's inventory; ``None`` until it is available."""
         return self._inventory
 
     @property
     def busy(self) -> bool:
-        """Whether it was asked for a sample and has not answered yet."""
-        return self._asked is not None
+        """Whether a request is pending."""
+        return self._requested is not None
 
-    def overdue(self) -> Inventory:
-        """Say that the probe is still looking, when that was long enough."""
-        return self._nothing("its driver does not answer")
+    def timed_out_inventory(self) -> Inventory:
+        """The inventory to use if the probe takes too long: its kind is unavailable."""
+        return self._unavailable("its driver does not respond")
 
-    def ask(self) -> bool:
-        """Ask for a sample.
+    def request(self) -> bool:
+        """Request a sample of each device.
 
         Returns:
-            Whether one is on its way; not so when there is nothing to read, or when the last
-            question is not answered yet.
+            Whether samples are on their way; false if there are no devices, or a request is pending.
         """
-        with self._news:
+        with self._changed:
             if self.busy or not self._last:
                 return False
-            self._asked = time.monotonic()
-        self._calls.put(None)
+            self._requested = time.monotonic()
+        self._requests.put(None)
         return True
 
     def take(self) -> tuple[Sample, ...]:
-        """Give the newest answer once; when there is none, samples that say so."""
-        with self._news:
-            answer, self._answer = self._answer, None
-            if answer is not None:
-                return answer
-            waited = 0.0 if self._asked is None else time.monotonic() - self._asked
-            return self._missing(f"no answer for {waited:.1f} s")
+        """Return the newest samples once; samples with missing readings if there are none."""
+        with self._changed:
+            samples, self._samples = self._samples, None
+            if samples is not None:
+                return samples
+            waited = 0.0 if self._requested is None else time.monotonic() - self._requested
+            return self._missing(f"no response for {waited:.1f} s")
 
-    def end(self) -> None:
-        """Let the thread end as soon as its probe lets it."""
-        self._ending = True
-        self._calls.put(None)
+    def stop(self) -> None:
+        """Stop the thread after the probe's current call."""
+        self._stopping = True
+        self._requests.put(None)
 
     def _run(self) -> None:
-        inventory = _try(self._probe.inventory, self._nothing)
-        with self._news:
+        inventory = _try(self._probe.inventory, self._unavailable)
+        with self._changed:
             self._last = tuple(_unread(device.id) for device in inventory.devices)
             self._inventory = inventory
-            self._news.notify_all()
-        while self._last and self._wait_until_asked():
-            answer = _try(self._probe.sample, self._missing)
-            with self._news:
-                self._answer = answer
-                self._last = answer or self._last
-                self._asked = None
-                self._news.notify_all()
+            self._changed.notify_all()
+        while self._last and self._wait_for_request():
+            samples = _try(self._probe.sample, self._missing)
+            with self._changed:
+                self._samples = samples
+                self._last = samples or self._last
+                self._requested = None
+                self._changed.notify_all()
         self._probe.close()
 
-    def _wait_until_asked(self) -> bool:
-        self._calls.get()
-        return not self._ending
+    def _wait_for_request(self) -> bool:
+        self._requests.get()
+        return not self._stopping
 
-    def _nothing(self, reason: str) -> Inventory:
+    def _unavailable(self, reason: str) -> Inventory:
         return Inventory((), (UnavailableKind(self._probe.kind, reason),))
 
     def _missing(self, reason: str) -> tuple[Sample, ...]:
-        """The readings of the last answer, with a reason instead of every value."""
+        """The last samples, with all readings missing for ``reason``."""
         now = clock.now()
         return tuple(
             Sample(now, last.device, {name: Reading.missing(reason, old.unit) for name, old in last.readings.items()})
@@ -109,11 +106,11 @@ class ProbeThread:
 
 
 def _unread(device: str) -> Sample:
-    return Sample(clock.now(), device, {"utilization": Reading.missing("was not read yet", "%")})
+    return Sample(clock.now(), device, {"utilization": Reading.missing("not read yet", "%")})
 
 
-def _try(question: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:
+def _try(call: Callable[[], _Result], on_error: Callable[[str], _Result]) -> _Result:
     try:
-        return question()
-    except Exception as error:  # noqa: BLE001 (whatever breaks in a probe must become a reason)
-        return otherwise(f"reading failed: {type(error).__name__}: {error}")
+        return call()
+    except Exception as error:  # noqa: BLE001 (any error of a probe must become a reason)
+        return on_error(f"reading failed: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""The shape of what is known about devices: a device, and readings with a unit or a reason."""
+"""The types of device metrics: devices, samples, and readings with a value or a reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,13 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CountedItem:
-    """One of the things that a reading counts: a process on a GPU, an instance that it is split into.
+    """An item that a reading counts: a process on a GPU, a MIG instance, a throttle reason.
 
     Attributes:
-        name: What it is called.
-        id: A process id, or an instance's UUID; empty where the name says it all.
-        memory: Bytes of the device's memory that it has; ``None`` where unknown.
-        total: Bytes that it may have; ``None`` where nothing but the device limits it.
+        name: Its name.
+        id: A process id, or an instance's UUID; empty for others.
+        memory: Bytes of device memory in use; ``None`` if unknown.
+        total: Bytes of an instance's memory; ``None`` for others.
     """
 
     name: str
@@ -24,43 +24,43 @@ class CountedItem:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One measured value, or why there is none.
+    """One measured value, or the reason why there is none.
 
     Attributes:
-        value: What was measured; ``None`` when it could not be.
-        unit: ``%``, ``B``, ``B/s``, ``W``, ``C`` (degrees Celsius), ``MHz``, or nothing for plain numbers.
-        reason: Why there is no value.
-        parts: What was counted, where the value is a count.
+        value: The value; ``None`` if missing.
+        unit: ``%``, ``B``, ``B/s``, ``W``, ``C`` (degrees Celsius), ``MHz``, or empty for plain numbers.
+        reason: Why the value is missing.
+        items: The counted items, if the value is a count.
     """
 
     value: float | None
     unit: str = ""
     reason: str = ""
-    parts: tuple[CountedItem, ...] = ()
+    items: tuple[CountedItem, ...] = ()
 
     @classmethod
     def missing(cls, reason: str, unit: str = "") -> "Reading":
-        """A reading that could not be taken."""
+        """Make a reading without a value."""
         return cls(None, unit, reason)
 
     @classmethod
-    def counted(cls, parts: tuple[CountedItem, ...]) -> "Reading":
-        """How many there are of something, and which."""
-        return cls(float(len(parts)), parts=parts)
+    def counted(cls, items: tuple[CountedItem, ...]) -> "Reading":
+        """Make a reading whose value is the number of ``items``."""
+        return cls(float(len(items)), items=items)
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A piece of hardware that can train, or the host itself.
+    """An accelerator or the CPU.
 
     Attributes:
-        id: ``cpu:0``, ``gpu:1``, ``tpu:0``: how plans, samples and TensorFlow's names refer to it.
+        id: ``cpu:0``, ``gpu:1``, ``tpu:0``, as in plans and samples.
         kind: ``cpu``, ``gpu`` or ``tpu``.
-        name: What its maker calls it.
-        memory: Its memory in bytes, or ``None`` where unknown.
-        cores: Logical cores of a CPU, TensorCores of a TPU chip; 0 where unknown.
-        address: PCI bus id in the form ``0000:3b:00.0``, in lower case; empty for a CPU.
-        uuids: What else CUDA calls a GPU: its UUID, and those of the instances that it is split into.
+        name: Vendor's name.
+        memory: Memory in bytes; ``None`` if unknown.
+        cores: Logical cores of a CPU, TensorCores of a TPU chip; 0 if unknown.
+        address: PCI bus id such as ``0000:3b:00.0``, in lower case; empty for a CPU.
+        uuids: UUIDs of a GPU and its MIG instances.
     """
 
     id: str
@@ -74,11 +74,11 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableKind:
-    """Why there is no device of a kind.
+    """A kind of device that is not available.
 
     Attributes:
         kind: ``gpu`` or ``tpu``.
-        reason: In words for the user, for example ``no NVIDIA driver``.
+        reason: Why, for the user, e.g. ``no NVIDIA driver``.
     """
 
     kind: str
@@ -87,25 +87,25 @@ class UnavailableKind:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The devices of this machine, CPU first, and why other kinds are not there."""
+    """The devices of this machine, CPU first, and the unavailable kinds."""
 
     devices: tuple[Device, ...]
-    absences: tuple[UnavailableKind, ...] = ()
+    unavailable: tuple[UnavailableKind, ...] = ()
 
     def of_kind(self, kind: str) -> tuple[Device, ...]:
-        """The devices of one kind."""
+        """Return the devices of one kind."""
         return tuple(device for device in self.devices if device.kind == kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was read of one device at one time.
+    """The readings of one device at one time.
 
     Attributes:
         time: Seconds since the Unix epoch.
         device: The device's id.
-        readings: By name. Of every device: ``utilization`` (%), ``memory_used`` and ``memory_total``
-            (B). The probes' modules name what else there is of each kind.
+        readings: By name. Every device has ``utilization`` (%), ``memory_used`` and ``memory_total``
+            (B). The probes' modules list the others.
     """
 
     time: float
@@ -114,19 +114,19 @@ class Sample:
 
 
 class Probe(Protocol):
-    """One way to find and read devices of a kind. It never raises: what fails becomes a reason.
+    """Finds and reads the devices of a kind. It should not raise: errors become reasons.
 
     Attributes:
-        kind: Of its devices: ``cpu``, ``gpu`` or ``tpu``.
+        kind: ``cpu``, ``gpu`` or ``tpu``.
     """
 
     kind: str
 
     def inventory(self) -> Inventory:
-        """Find the devices, or say why there are none."""
+        """Find the devices, or the reason why there are none."""
 
     def sample(self) -> tuple[Sample, ...]:
         """Read every device once."""
 
     def close(self) -> None:
-        """Let go of libraries and handles."""
+        """Close libraries and handles."""

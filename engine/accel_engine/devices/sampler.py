@@ -1,4 +1,4 @@
-"""Reading all devices again and again, in threads of their own."""
+"""Samples all devices at an interval, each probe in a thread of its own."""
 
 import math
 import threading
@@ -8,28 +8,27 @@ from collections.abc import Callable, Sequence
 from accel_engine.devices.probe_thread import ProbeThread
 from accel_engine.devices.reading import Inventory, Probe, Sample
 
-INVENTORY_PATIENCE = 15.0
-"""Seconds that a probe may take to find its devices; a driver that has to wake eight GPUs takes several."""
+INVENTORY_TIMEOUT = 15.0
+"""Seconds to wait for the probes to find their devices; waking eight GPUs takes several."""
 
-HEAD_START = 2.0
-"""Seconds that sampling waits for all probes, so that the first samples are of all devices."""
+FIRST_SAMPLE_TIMEOUT = 2.0
+"""Seconds to wait for all probes, so that the first batch has samples of all devices."""
 
-STOP_PATIENCE = 2.0
-"""Seconds that :meth:`Sampler.stop` waits for a callback under way."""
+STOP_TIMEOUT = 2.0
+"""Seconds that :meth:`Sampler.stop` waits for a running callback."""
 
 
 class Sampler:
-    """Finds the devices of this machine and reads them at a steady beat.
+    """Finds the devices of this machine and samples them at an interval.
 
-    A batch holds a sample of every device. A device whose driver has not answered within half an
-    interval has readings that say so; the others do not wait for it again until it answers.
+    A batch has a sample of every device. If a driver does not respond within half an interval, the readings of its
+    devices are missing, and later batches do not wait for it until it responds.
 
     Args:
-        on_samples: Called with every batch, in the sampler's own thread. An error that it raises
-            ends the sampling.
-        interval: Seconds from one batch to the next.
-        probes: Ways to find and read devices, in the inventory's order; all there are when left out.
-        engine: Process id of an engine, whose own use is read with the host's; not where ``probes`` are given.
+        on_samples: Called with every batch, in the sampler's thread. If it raises, sampling stops.
+        interval: Seconds between batches.
+        probes: Probes in the inventory's order; all by default.
+        engine: Process id of an engine, whose own usage is read with the host's; ignored if ``probes`` are given.
     """
 
     def __init__(
@@ -42,60 +41,59 @@ class Sampler:
         self._on_samples = on_samples
         self._interval = interval
         self._probes = _all_probes(engine) if probes is None else tuple(probes)
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._stopping = False
         self._opening = threading.Lock()
         self._opened = 0.0
         self._threads: tuple[ProbeThread, ...] = ()
-        self._beat = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     @property
     def inventory(self) -> Inventory:
-        """The devices; the first time this waits until they are found, some 100 ms most often.
+        """The devices; the first access waits until they are found, usually some 100 ms.
 
-        A kind whose driver does not answer within :data:`INVENTORY_PATIENCE` is absent; it is there
-        as soon as the driver does answer.
+        A kind whose driver does not respond within :data:`INVENTORY_TIMEOUT` is unavailable until it does.
         """
         self._open()
-        self._wait(self._all_found, self._opened + INVENTORY_PATIENCE)
-        found = [thread.inventory or thread.overdue() for thread in self._threads]
+        self._wait(self._all_found, self._opened + INVENTORY_TIMEOUT)
+        found = [thread.inventory or thread.timed_out_inventory() for thread in self._threads]
         return Inventory(
             tuple(device for inventory in found for device in inventory.devices),
-            tuple(absence for inventory in found for absence in inventory.absences),
+            tuple(kind for inventory in found for kind in inventory.unavailable),
         )
 
     def start(self) -> None:
-        """Begin to sample; a sampler is started once."""
+        """Start sampling; call it only once."""
         self._open()
-        self._beat.start()
+        self._thread.start()
 
     def stop(self) -> None:
-        """End sampling; after this has returned no batch is begun."""
-        with self._news:
+        """Stop sampling; no batch starts after this returns."""
+        with self._changed:
             self._stopping = True
-            self._news.notify_all()
+            self._changed.notify_all()
         for thread in self._threads:
-            thread.end()
-        if self._beat.is_alive() and self._beat is not threading.current_thread():
-            self._beat.join(STOP_PATIENCE)
+            thread.stop()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(STOP_TIMEOUT)
 
     def _open(self) -> None:
         with self._opening:
             if not self._threads:
                 self._opened = time.monotonic()
-                self._threads = tuple(ProbeThread(probe, self._news) for probe in self._probes)
+                self._threads = tuple(ProbeThread(probe, self._changed) for probe in self._probes)
 
     def _run(self) -> None:
-        self._wait(self._all_found, self._opened + HEAD_START)
+        self._wait(self._all_found, self._opened + FIRST_SAMPLE_TIMEOUT)
         due = time.monotonic()
         while self._wait(lambda: False, due):
             if samples := self._batch(due + self._interval / 2):
                 self._on_samples(samples)
-            due = next_beat(due, time.monotonic(), self._interval)
+            due = next_due(due, time.monotonic(), self._interval)
 
     def _batch(self, until: float) -> tuple[Sample, ...]:
-        asked = [thread for thread in self._threads if thread.ask()]
-        if not self._wait(lambda: not any(thread.busy for thread in asked), until):
+        requested = [thread for thread in self._threads if thread.request()]
+        if not self._wait(lambda: not any(thread.busy for thread in requested), until):
             return ()
         return tuple(sample for thread in self._threads for sample in thread.take())
 
@@ -103,14 +101,14 @@ class Sampler:
         return all(thread.inventory is not None for thread in self._threads)
 
     def _wait(self, condition: Callable[[], bool], until: float) -> bool:
-        """Wait for a condition until a time of the monotonic clock; tell whether the sampler goes on."""
-        with self._news:
-            self._news.wait_for(lambda: self._stopping or condition(), max(0.0, until - time.monotonic()))
+        """Wait for a condition until a time of the monotonic clock; return whether sampling continues."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or condition(), max(0.0, until - time.monotonic()))
             return not self._stopping
 
 
 def _all_probes(engine: int | None) -> tuple[Probe, ...]:
-    # With the libraries that they read by they are slow to import, and only who samples needs them.
+    # Not above: their libraries are slow to import.
     from accel_engine.devices.host_probe import HostProbe
     from accel_engine.devices.nvidia_probe import NvidiaProbe
     from accel_engine.devices.tpu_probe import TpuProbe
@@ -118,12 +116,12 @@ def _all_probes(engine: int | None) -> tuple[Probe, ...]:
     return HostProbe(engine=engine), NvidiaProbe(), TpuProbe()
 
 
-def next_beat(last: float, now: float, interval: float) -> float:
-    """When the next beat is due: a whole number of intervals after the last, leaving out those that are past.
+def next_due(last: float, now: float, interval: float) -> float:
+    """The time of the next batch: a whole number of intervals after the last, skipping those in the past.
 
     Args:
-        last: When the last beat was due, in seconds.
+        last: When the last batch was due, in seconds.
         now: The time, in seconds.
-        interval: Seconds from beat to beat.
+        interval: Seconds between batches.
     """
     return last + interval * max(1, math.ceil((now - last) / interval))

@@ -1,4 +1,4 @@
-"""Google's TPU chips and the programs that hold them, as the kernel shows them, without any library."""
+"""Finds Google's TPU chips, and the processes that hold them, through the kernel alone."""
 
 import contextlib
 import os
@@ -15,16 +15,16 @@ GOOGLE = "0x1ae0"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A kind of TPU chip.
+    """A generation of TPU chips.
 
     Attributes:
-        name: What Google calls it.
-        gibibytes: Memory of a chip.
-        cores: TensorCores of a chip.
-        devices: Devices that the TPU runtime makes of a chip; two cores may work as one.
-        vfio: Whether it is driven from user space (``/dev/vfio/GROUP``), not by a driver of its own
+        name: Google's name.
+        gibibytes: Memory per chip.
+        cores: TensorCores per chip.
+        devices: Runtime devices per chip; two cores may form one device.
+        vfio: Whether it is driven from user space (``/dev/vfio/GROUP``), not by a kernel driver
             (``/dev/accelN``).
-        split: Whether each of its devices is a function of its own on the PCI bus.
+        split: Whether each of its devices is a separate PCI function.
     """
 
     name: str
@@ -44,11 +44,10 @@ GENERATIONS: dict[tuple[str, str], Generation] = {
     ("0x006f", ""): Generation("TPU v6e", 32, 1, 1),
     ("0x0076", ""): Generation("TPU 7x", 192, 2, 2, split=True),
 }
-"""Chips by PCI device id, and by subsystem device id where one device id serves two generations.
+"""Generations by PCI device id, and by subsystem device id if two generations share a device id.
 
-Ids, devices and functions are those that Google's ``tpu-info`` knows (which gives the memory of v2 and
-v3 by device, not by chip); memory and cores are a chip's, from the Cloud TPU documentation's page of
-each generation.
+Ids, devices and functions are from Google's ``tpu-info`` (which has the memory of v2 and v3 per device, not per
+chip); memory and cores per chip are from the Cloud TPU documentation of each generation.
 """
 
 
@@ -57,9 +56,9 @@ class Chip:
     """A TPU chip of this machine.
 
     Attributes:
-        device: As the inventory has it.
-        nodes: The files through which programs use it; none when the kernel names none.
-        devices: Devices that the TPU runtime makes of it.
+        device: Its device in the inventory.
+        nodes: Its device files; empty if the kernel has none.
+        devices: Number of runtime devices.
     """
 
     device: Device
@@ -69,26 +68,26 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """The programs that have opened files of chips.
+    """The processes that have device files of chips open.
 
     Attributes:
-        by_node: The programs by the file.
-        complete: Whether there can be no others: some may be hidden from this user.
+        by_node: The processes by device file.
+        complete: Whether all processes could be inspected; those of other users may be inaccessible.
     """
 
     by_node: Mapping[str, tuple[CountedItem, ...]]
     complete: bool
 
     def of(self, chip: Chip) -> tuple[CountedItem, ...]:
-        """The programs that hold a chip, each once."""
-        return tuple(dict.fromkeys(part for node in chip.nodes for part in self.by_node.get(str(node), ())))
+        """The processes that hold a chip, each once."""
+        return tuple(dict.fromkeys(holder for node in chip.nodes for holder in self.by_node.get(str(node), ())))
 
 
 def find_chips(root: Path = Path("/")) -> tuple[Chip, ...]:
     """Find the TPU chips of this machine, in the order of their PCI bus ids.
 
     Args:
-        root: Of the file system that holds ``sys`` and ``dev``.
+        root: Parent directory of ``sys`` and ``dev``.
     """
     try:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
@@ -103,40 +102,39 @@ def find_chips(root: Path = Path("/")) -> tuple[Chip, ...]:
 
 
 def runtime_devices(chip: Device) -> int:
-    """How many devices the TPU runtime makes of a chip of the inventory; each holds one replica."""
+    """Number of runtime devices of a chip in the inventory; each has one replica."""
     return next((known.devices for known in GENERATIONS.values() if known.name == chip.name), 1)
 
 
 def find_holders(root: Path = Path("/")) -> Holders:
-    """Find the programs that hold chips, by the files that they have open.
+    """Find the processes that hold chips, by their open files.
 
     Args:
-        root: Of the file system that holds ``proc``.
+        root: Parent directory of ``proc``.
     """
     by_node: dict[str, tuple[CountedItem, ...]] = {}
     complete = True
     for process in _processes(root / "proc"):
         try:
-            links = _opened(process / "fd")
+            links = _open_files(process / "fd")
         except PermissionError:
             complete = False
             continue
-        except OSError:  # it has ended meanwhile
+        except OSError:  # it has exited meanwhile
             continue
         for node in links:
             if node.startswith((f"{root / 'dev/accel'}", f"{root / 'dev/vfio'}/")):
-                part = CountedItem(_word(process / "comm") or "a program", process.name)
-                by_node[node] = (*by_node.get(node, ()), part)
+                holder = CountedItem(_read_word(process / "comm") or "a program", process.name)
+                by_node[node] = (*by_node.get(node, ()), holder)
     return Holders(by_node, complete)
 
 
-def _opened(files: Path) -> set[str]:
-    """What a program has open."""
-    opened = set()
-    for number in os.listdir(files):
+def _open_files(descriptors: Path) -> set[str]:
+    files = set()
+    for number in os.listdir(descriptors):
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            opened.add(os.readlink(files / number))
-    return opened
+            files.add(os.readlink(descriptors / number))
+    return files
 
 
 def _processes(proc: Path) -> list[Path]:
@@ -160,13 +158,13 @@ def _chip(root: Path, index: int, generation: Generation, functions: list[Path])
 
 
 def _generation(function: Path) -> Generation | None:
-    if _word(function / "vendor").lower() != GOOGLE:
+    if _read_word(function / "vendor").lower() != GOOGLE:
         return None
-    device = _word(function / "device").lower()
-    return GENERATIONS.get((device, "")) or GENERATIONS.get((device, _word(function / "subsystem_device").lower()))
+    device = _read_word(function / "device").lower()
+    return GENERATIONS.get((device, "")) or GENERATIONS.get((device, _read_word(function / "subsystem_device").lower()))
 
 
-def _word(path: Path) -> str:
+def _read_word(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
@@ -174,7 +172,7 @@ def _word(path: Path) -> str:
 
 
 def _vfio_nodes(root: Path, functions: list[Path]) -> tuple[Path, ...]:
-    """The device files of the IOMMU groups that PCI functions are in."""
+    """The device files of the IOMMU groups of PCI functions."""
     groups: list[str] = []
     for function in functions:
         try:

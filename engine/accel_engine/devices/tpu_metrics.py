@@ -1,6 +1,6 @@
-"""What the runtime of a program that uses TPU chips tells of them, over its gRPC metric service.
+"""Reads TPU metrics from the gRPC service of the TPU runtime.
 
-The service and its messages are those of Google's ``tpu-info``. ``libtpu``, which could tell more, is
+The service and its messages are those of Google's ``tpu-info``. ``libtpu``, which has more metrics, is
 never loaded here: a second process that loads it may take the chips from the first.
 """
 
@@ -15,43 +15,43 @@ from typing import Any
 from accel_engine.protobuf import MalformedError, Message, text_field
 
 PORTS_VARIABLE = "TPU_RUNTIME_METRICS_PORTS"
-"""Names the ports, with commas between them, where each program that uses chips of this machine has one."""
+"""Environment variable with the comma-separated ports of the runtimes of this machine."""
 
 DEFAULT_PORTS = "8431"
 
 METHOD = "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 
 DUTY_CYCLE = "tpu.runtime.tensorcore.dutycycle.percent"
-"""The share of time in which a chip's TensorCores were at work, in %."""
+"""The share of time in which a chip's TensorCores were busy, in %."""
 
 MEMORY_USED = "tpu.runtime.hbm.memory.usage.bytes"
 MEMORY_TOTAL = "tpu.runtime.hbm.memory.total.bytes"
 
 METRICS = (DUTY_CYCLE, MEMORY_USED, MEMORY_TOTAL)
 
-PATIENCE = 0.3
-"""Seconds that all services together may take to answer; less than half of the sampler's interval."""
+READ_TIMEOUT = 0.3
+"""Seconds to wait for all services together; less than half of the sampler's interval."""
 
-LONGEST_PAUSE = 60.0
-"""Seconds, at most, that a service which did not answer is left alone."""
+MAX_PAUSE = 60.0
+"""Maximum seconds before a service that did not respond is queried again."""
 
-TOTAL_EVERY = 30.0
-"""Seconds between questions for all the memory there is, which changes only with the program."""
+TOTAL_INTERVAL = 30.0
+"""Seconds between queries of the total memory, which changes only with the program."""
 
 _VERBOSITY = "GRPC_VERBOSITY"
 
 _RECONNECT = 5000
-"""Milliseconds between attempts to connect where nothing listens; an attempt in between fails at once."""
+"""Milliseconds between connection attempts if nothing listens; calls in between fail at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricValues:
-    """What is known of one metric.
+    """The values of one metric.
 
     Attributes:
-        values: Of the runtime's devices in their order, over all services; empty when there are none.
+        values: Values of the runtime's devices in order, over all services; empty if there are none.
         reason: Why there are none.
-        served: Whether anything listens where the runtime's service is looked for.
+        served: Whether anything listens at the service's address.
     """
 
     values: tuple[float, ...] = ()
@@ -59,55 +59,55 @@ class MetricValues:
     served: bool = True
 
 
-_LATE = MetricValues(reason="the TPU runtime could not be asked in time")
+_LATE = MetricValues(reason="the TPU runtime was not queried in time")
 
 
 class RuntimeMetrics:
-    """Asks all metric services of this machine. Nothing is asked, or imported, before the first reading.
+    """Queries all metric services of this machine. Nothing is imported or queried before :meth:`open`.
 
     Args:
-        ports: As in :data:`PORTS_VARIABLE`; the usual one where it is empty.
-        clock: Tells the time in seconds.
+        ports: Value of :data:`PORTS_VARIABLE`; the default port if empty.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, ports: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self._ports = ports.strip() or DEFAULT_PORTS
         self._clock = clock
         self._services: tuple[_Service, ...] = ()
-        self._broken = ""
+        self._error = ""
 
     @property
     def addresses(self) -> str:
-        """Where the services are looked for, in words."""
-        words = [port.strip() for port in self._ports.split(",")]
-        return f"localhost:{words[0]}" + (f" to {words[-1]}" if len(words) > 1 else "")
+        """The addresses of the services, for messages."""
+        ports = [port.strip() for port in self._ports.split(",")]
+        return f"localhost:{ports[0]}" + (f" to {ports[-1]}" if len(ports) > 1 else "")
 
     def open(self) -> None:
-        """Get ready to ask; what stands in the way becomes the reason of all answers."""
-        words = [word.strip() for word in self._ports.split(",")]
-        if not all(word.isdecimal() and 0 < int(word) < 65536 for word in words):
-            self._broken = f"{PORTS_VARIABLE} is {self._ports!r}; it must be ports such as 8431,8432"
+        """Create the channels; an error becomes the reason of all missing values."""
+        ports = [port.strip() for port in self._ports.split(",")]
+        if not all(port.isdecimal() and 0 < int(port) < 65536 for port in ports):
+            self._error = f"{PORTS_VARIABLE} is {self._ports!r}; it must be ports such as 8431,8432"
             return
-        with _hushed():
+        with _grpc_silenced():
             try:
-                import grpc  # not before there are chips: it is slow to import
+                import grpc  # only if there are chips: it is slow to import
             except ImportError:
-                self._broken = "needs the package grpcio, which is not installed: pip install grpcio"
+                self._error = "needs the package grpcio, which is not installed: pip install grpcio"
                 return
-            self._services = tuple(_Service(grpc, f"localhost:{word}") for word in words)
+            self._services = tuple(_Service(grpc, f"localhost:{port}") for port in ports)
 
     def read(self) -> Mapping[str, MetricValues]:
-        """Ask for every metric; takes :data:`PATIENCE` at most."""
-        if self._broken:
-            return dict.fromkeys(METRICS, MetricValues(reason=self._broken))
-        deadline = self._clock() + PATIENCE
-        # Those that answered are asked first, so that those that do not cannot keep them waiting.
+        """Read every metric, within :data:`READ_TIMEOUT`."""
+        if self._error:
+            return dict.fromkeys(METRICS, MetricValues(reason=self._error))
+        deadline = self._clock() + READ_TIMEOUT
+        # Those that responded are queried first, so that the others do not delay them.
         for service in sorted(self._services, key=lambda service: service.pause):
             service.read(deadline, self._clock)
-        return {name: _pooled([service.answers[name] for service in self._services]) for name in METRICS}
+        return {name: _merged([service.metrics[name] for service in self._services]) for name in METRICS}
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the channels."""
         for service in self._services:
             service.close()
         self._services = ()
@@ -119,73 +119,77 @@ class _Service:
     def __init__(self, grpc: Any, address: str) -> None:
         self._grpc = grpc
         self._address = address
-        # A proxy is for the world outside, never for this machine.
+        # Never use a proxy for this machine.
         options = [("grpc.enable_http_proxy", 0), ("grpc.max_reconnect_backoff_ms", _RECONNECT)]
         self._channel = grpc.insecure_channel(address, options=options)
         self._call = self._channel.unary_unary(METHOD)
-        self._silent_until = self._total_due = 0.0
+        self._paused_until = self._total_due = 0.0
         self.pause = 0.0
-        self.answers = dict.fromkeys(METRICS, _LATE)
+        self.metrics = dict.fromkeys(METRICS, _LATE)
 
     def read(self, deadline: float, clock: Callable[[], float]) -> None:
-        if clock() < self._silent_until:
+        if clock() < self._paused_until:
             return
-        before, self.answers = self.answers, dict.fromkeys(METRICS, _LATE)
+        before, self.metrics = self.metrics, dict.fromkeys(METRICS, _LATE)
         for name in METRICS:
             if name == MEMORY_TOTAL and before[name].values and clock() < self._total_due:
-                self.answers[name] = before[name]
+                self.metrics[name] = before[name]
                 continue
-            if (left := deadline - clock()) <= 0:
+            if (remaining := deadline - clock()) <= 0:
                 return
             try:
-                self.answers[name] = self._ask(name, left)
+                self.metrics[name] = self._query(name, remaining)
             except TimeoutError:
-                self.pause = min(max(1.0, 2 * self.pause), LONGEST_PAUSE)
-                self._silent_until = clock() + self.pause
-                silence = MetricValues(reason=f"no answer from the TPU runtime at {self._address}")
-                self.answers = {name: answer if answer.values else silence for name, answer in self.answers.items()}
+                self.pause = min(max(1.0, 2 * self.pause), MAX_PAUSE)
+                self._paused_until = clock() + self.pause
+                missing = MetricValues(reason=f"no response from the TPU runtime at {self._address}")
+                self.metrics = {name: metric if metric.values else missing for name, metric in self.metrics.items()}
                 return
-            if not self.answers[name].served:
-                self.answers = dict.fromkeys(METRICS, self.answers[name])
+            if not self.metrics[name].served:
+                self.metrics = dict.fromkeys(METRICS, self.metrics[name])
                 break
             if name == MEMORY_TOTAL:
-                self._total_due = clock() + TOTAL_EVERY
+                self._total_due = clock() + TOTAL_INTERVAL
         self.pause = 0.0
 
     def close(self) -> None:
         self._channel.close()
 
-    def _ask(self, name: str, timeout: float) -> MetricValues:
-        """Ask for a metric; raises :class:`TimeoutError` where no answer comes in time."""
+    def _query(self, name: str, timeout: float) -> MetricValues:
+        """Query a metric.
+
+        Raises:
+            TimeoutError: There was no response in time.
+        """
         try:
             values = decode(self._call(text_field(1, name), timeout=timeout))
         except MalformedError as error:
-            return MetricValues(reason=f"the answer of {self._address} cannot be read: {error}")
+            return MetricValues(reason=f"cannot read the response of {self._address}: {error}")
         except self._grpc.RpcError as error:
-            return self._refused(name, error)
+            return self._failed(name, error)
         if not values:
-            return MetricValues(reason="the TPU runtime tells nothing before a program runs on the chip")
+            return MetricValues(reason="the TPU runtime has no metrics before a program runs on the chip")
         return MetricValues(tuple(value for _, value in sorted(values.items())))
 
-    def _refused(self, name: str, error: Any) -> MetricValues:
+    def _failed(self, name: str, error: Any) -> MetricValues:
         codes, code, details = self._grpc.StatusCode, error.code(), error.details() or ""
         if code is codes.DEADLINE_EXCEEDED:
             raise TimeoutError
         if code is codes.UNAVAILABLE and "http" not in details.lower():
-            return MetricValues(reason=f"no program serves TPU readings at {self._address}", served=False)
+            return MetricValues(reason=f"no program serves TPU metrics at {self._address}", served=False)
         if code in {codes.UNAVAILABLE, codes.UNIMPLEMENTED}:
-            return MetricValues(reason=f"what listens at {self._address} is no TPU runtime; set {PORTS_VARIABLE}")
+            return MetricValues(reason=f"another service listens at {self._address}; set {PORTS_VARIABLE}")
         if code in {codes.NOT_FOUND, codes.INVALID_ARGUMENT}:
-            return MetricValues(reason=f"the TPU runtime does not know {name}")
-        said = f": {details.splitlines()[0]}" if details else ""
-        return MetricValues(reason=f"the TPU runtime at {self._address} says {code.name}{said}")
+            return MetricValues(reason=f"the TPU runtime does not support {name}")
+        message = f": {details.splitlines()[0]}" if details else ""
+        return MetricValues(reason=f"error of the TPU runtime at {self._address}: {code.name}{message}")
 
 
 @contextlib.contextmanager
-def _hushed() -> Iterator[None]:
-    """Keep gRPC, which looks only here, from ever writing to standard error: that is the dashboard's screen.
+def _grpc_silenced() -> Iterator[None]:
+    """Keep gRPC, which reads its verbosity at import, from writing to standard error, the dashboard's screen.
 
-    The variable is set for native code alone, and for this long: TensorFlow heeds it too, in its own processes.
+    The variable is set for native code only, and only meanwhile, as TensorFlow's processes would read it, too.
     """
     if _VERBOSITY in os.environ:
         yield
@@ -197,28 +201,28 @@ def _hushed() -> Iterator[None]:
         os.unsetenv(_VERBOSITY)
 
 
-def decode(answer: bytes) -> dict[int, float]:
-    """Read a ``MetricResponse``.
+def decode(response: bytes) -> dict[int, float]:
+    """Decode a ``MetricResponse``.
 
     Returns:
-        The values by the runtime's device id.
+        Values by the runtime's device id.
 
     Raises:
-        MalformedError: The answer is no such message, or a value in it makes no sense.
+        MalformedError: The message is invalid, or has an invalid value.
     """
     values: dict[int, float] = {}
-    for metric in Message(answer).message(1).messages(3):
+    for metric in Message(response).message(1).messages(3):
         device, gauge = metric.message(1).message(2).integer(3), metric.message(3)
         value = gauge.double(1) if gauge.double(1) is not None else gauge.integer(2)
         if device is None or value is None:
-            raise MalformedError("a value lacks its device or its number")
+            raise MalformedError("a value without a device or number")
         if not math.isfinite(value) or value < 0:
-            raise MalformedError(f"{value} cannot be")
+            raise MalformedError(f"invalid value {value}")
         values[device] = float(value)
     return values
 
 
-def _pooled(answers: list[MetricValues]) -> MetricValues:
-    """All values there are; else the most telling reason."""
-    values = tuple(value for answer in answers for value in answer.values)
-    return MetricValues(values) if values else max(answers, key=lambda answer: answer.served)
+def _merged(metrics: list[MetricValues]) -> MetricValues:
+    """The values of all services; if there are none, the reason of one that responded."""
+    values = tuple(value for metric in metrics for value in metric.values)
+    return MetricValues(values) if values else max(metrics, key=lambda metric: metric.served)

@@ -1,8 +1,8 @@
-"""Google's TPU chips: what the kernel shows of them, and what the runtime that uses them tells.
+"""Finds Google's TPU chips through the kernel, and reads them through the TPU runtime.
 
-Of each chip there is ``utilization``, which is its duty cycle: the share of time in which its
-TensorCores were at work; ``memory_used`` and ``memory_total``; and ``processes``, the programs that
-hold it. Where the runtime counts the cores of a chip apart, there are also ``core_0`` and ``core_1`` (%).
+Each chip has ``utilization``, its duty cycle (the share of time in which its TensorCores were busy);
+``memory_used`` and ``memory_total``; and ``processes``, the processes that hold it. If the runtime reports
+cores separately, there are also ``core_0`` and ``core_1`` (%).
 """
 
 import os
@@ -22,20 +22,20 @@ from accel_engine.devices.tpu_metrics import (
     RuntimeMetrics,
 )
 
-HOLDERS_EVERY = 10.0
-"""Seconds between looks at who holds the chips, for which every process is looked at."""
+HOLDERS_INTERVAL = 10.0
+"""Seconds between searches for the processes that hold chips, which scan all processes."""
 
-_Shares = Mapping[str, tuple[float, ...]]
-"""The values that belong to each chip, by its device's id."""
+_ChipValues = Mapping[str, tuple[float, ...]]
+"""The values of each chip, by device id."""
 
 
 class TpuProbe:
-    """Finds TPU chips on the PCI bus and asks the runtime that uses them how busy they are.
+    """Finds TPU chips on the PCI bus, and reads their metrics from the TPU runtime.
 
     Args:
-        root: Of the file system that holds ``sys``, ``dev`` and ``proc``.
-        ports: Of the runtime's metric services, as in :data:`PORTS_VARIABLE`; what that says when left out.
-        clock: Tells the time in seconds; it says when what is asked seldom is asked again.
+        root: Parent directory of ``sys``, ``dev`` and ``proc``.
+        ports: Ports of the runtime's metric services; the value of :data:`PORTS_VARIABLE` by default.
+        clock: Returns the time in seconds, for the intervals of queries.
     """
 
     kind = "tpu"
@@ -51,7 +51,7 @@ class TpuProbe:
         self._holders_due = 0.0
 
     def inventory(self) -> Inventory:
-        """Find the chips, or say that there are none."""
+        """Find the chips, or the reason why there are none."""
         self._chips = find_chips(self._root)
         if not self._chips:
             return Inventory((), (UnavailableKind("tpu", "no TPU chip on the PCI bus"),))
@@ -59,29 +59,29 @@ class TpuProbe:
         return Inventory(tuple(chip.device for chip in self._chips))
 
     def sample(self) -> tuple[Sample, ...]:
-        """Read every chip, with why nothing is known of what could not be read."""
+        """Read every chip."""
         if not self._chips:
             return ()
         if self._clock() >= self._holders_due:
-            self._holders, self._holders_due = find_holders(self._root), self._clock() + HOLDERS_EVERY
-        answers = self._metrics.read()
+            self._holders, self._holders_due = find_holders(self._root), self._clock() + HOLDERS_INTERVAL
+        metrics = self._metrics.read()
         held = tuple(chip for chip in self._chips if self._holders.of(chip))
-        shares = {name: _shares(answer.values, held, self._chips) for name, answer in answers.items()}
+        values = {name: _by_chip(metric.values, held, self._chips) for name, metric in metrics.items()}
         now = clock.now()
-        return tuple(Sample(now, chip.device.id, self._read(chip, answers, shares)) for chip in self._chips)
+        return tuple(Sample(now, chip.device.id, self._read(chip, metrics, values)) for chip in self._chips)
 
     def close(self) -> None:
-        """Let go of the connections to the runtime."""
+        """Close the connections to the runtime."""
         self._metrics.close()
 
     def _read(
-        self, chip: Chip, answers: Mapping[str, MetricValues], shares: Mapping[str, _Shares | None]
+        self, chip: Chip, metrics: Mapping[str, MetricValues], values: Mapping[str, _ChipValues | None]
     ) -> dict[str, Reading]:
-        def reading(name: str, unit: str, combined: Callable[[tuple[float, ...]], float]) -> Reading:
-            share = shares[name]
-            if share and chip.device.id in share:
-                return Reading(combined(share[chip.device.id]), unit)
-            return Reading.missing(self._reason(chip, answers[name], mapped=share is not None), unit)
+        def reading(name: str, unit: str, combine: Callable[[tuple[float, ...]], float]) -> Reading:
+            by_chip = values[name]
+            if by_chip and chip.device.id in by_chip:
+                return Reading(combine(by_chip[chip.device.id]), unit)
+            return Reading.missing(self._reason(chip, metrics[name], mapped=by_chip is not None), unit)
 
         readings = {
             "utilization": reading(DUTY_CYCLE, "%", lambda values: sum(values) / len(values)),
@@ -90,38 +90,38 @@ class TpuProbe:
         }
         if readings["memory_total"].value is None:
             readings["memory_total"] = Reading(chip.device.memory, "B")
-        cores = (shares[DUTY_CYCLE] or {}).get(chip.device.id, ())
+        cores = (values[DUTY_CYCLE] or {}).get(chip.device.id, ())
         if len(cores) > 1:
             readings |= {f"core_{index}": Reading(value, "%") for index, value in enumerate(cores)}
         if (holders := self._holders.of(chip)) or self._holders.complete:
             readings["processes"] = Reading.counted(holders)
         return readings
 
-    def _reason(self, chip: Chip, answer: MetricValues, *, mapped: bool) -> str:
-        """Why there is no value of a chip."""
+    def _reason(self, chip: Chip, metric: MetricValues, *, mapped: bool) -> str:
+        """Why a chip has no value."""
         holders = self._holders.of(chip)
-        if answer.values and not mapped:
-            return f"the TPU runtime tells of {len(answer.values)} devices; which chips they are is not known"
-        if not answer.values and answer.served:
-            return answer.reason
+        if metric.values and not mapped:
+            return f"the TPU runtime reports {len(metric.values)} devices, which cannot be matched to chips"
+        if not metric.values and metric.served:
+            return metric.reason
         if not chip.nodes:
-            return "the kernel gives programs no way to the chip (it is in no IOMMU group)"
+            return "the chip has no device file (it is in no IOMMU group)"
         if missing := [node for node in chip.nodes if not node.exists()]:
-            return f"{missing[0]} is not there: the chip has no driver, or was not handed to this container"
+            return f"{missing[0]} does not exist: the chip has no driver, or was not passed to this container"
         if holders:
             where = self._metrics.addresses
-            return f"{holders[0].name} ({holders[0].id}) serves no readings at {where}, though it holds the chip"
-        return "no program uses the chip" if self._holders.complete else answer.reason
+            return f"{holders[0].name} ({holders[0].id}) holds the chip, but serves no metrics at {where}"
+        return "no program uses the chip" if self._holders.complete else metric.reason
 
 
-def _shares(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chip, ...]) -> _Shares | None:
-    """Give each chip its values, of the chips that are held if their number fits, else of all.
+def _by_chip(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chip, ...]) -> _ChipValues | None:
+    """Assign values to the chips that are held if their number matches, else to all chips.
 
-    The runtime's ids tell devices apart, but which chip they are only their order says: a program that
-    has some of the chips, and one host of many, may count them from 0 or not.
+    Only the order of the runtime's device ids tells which chip they are: a program that uses some of the chips, or
+    one host of many, may count them from 0 or not.
 
     Returns:
-        One value a chip, or one a device; ``None`` when the number fits no chips.
+        One value per chip, or one per device; ``None`` if the number does not match.
     """
     for candidates in (held, chips):
         devices = sum(chip.devices for chip in candidates)

@@ -1,7 +1,7 @@
-"""What is wrong with this machine, and what to do about it.
+"""Checks this machine for problems, and suggests fixes.
 
-Every check has a name that stays, so that scripts and bug reports can rely on it. A name is a
-subject, or a subject and what of it is looked at: ``tensorflow.import``.
+The names of checks are stable, so that scripts and bug reports can rely on them. A name is a subject, or a
+subject and a detail: ``tensorflow.import``.
 """
 
 from accel_engine.doctor.all_checks import checks

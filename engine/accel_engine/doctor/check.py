@@ -1,15 +1,15 @@
-"""The shape of a check and of what it finds."""
+"""The types of a check and its finding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-PATIENCE = 6.0
-"""Seconds that a check may take which only looks at this machine."""
+CHECK_TIMEOUT = 6.0
+"""Timeout in seconds of a check of the local machine only."""
 
 
 class Verdict(StrEnum):
-    """How bad it is: nothing; training may suffer; something that should work does not."""
+    """Severity of a finding: no problem; training may be affected; something does not work."""
 
     PASS = "pass"  # noqa: S105 (not a password)
     WARN = "warn"
@@ -18,43 +18,43 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
-        verdict: How bad it is.
-        found: What there is, in half a line.
-        why: Why that is bad; empty when all is well.
-        advice: What to do about it; empty when all is well.
+        verdict: Its severity.
+        summary: What was found, in half a line.
+        cause: Why it is a problem; empty if there is none.
+        fix: How to fix it; empty if there is no problem.
     """
 
     verdict: Verdict
-    found: str
-    why: str = ""
-    advice: str = ""
+    summary: str
+    cause: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look at.
+    """One check.
 
     Attributes:
-        name: Stays the same from version to version: ``subject`` or ``subject.detail``.
-        look: Looks, and may block; called in a thread of its own.
-        seconds: How long that may take before it counts as failed.
+        name: Stable name: ``subject`` or ``subject.detail``.
+        run: Runs the check, and may block; called in a thread of its own.
+        seconds: Timeout after which it counts as failed.
     """
 
     name: str
-    look: Callable[[], Finding]
-    seconds: float = PATIENCE
+    run: Callable[[], Finding]
+    seconds: float = CHECK_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A check that was made.
+    """A check that was run.
 
     Attributes:
-        check: Its name.
-        finding: What it found.
+        check: Name of the check.
+        finding: Its result.
         seconds: How long it took.
     """
 
@@ -63,16 +63,16 @@ class Report:
     seconds: float
 
 
-def passed(found: str) -> Finding:
-    """All is well."""
-    return Finding(Verdict.PASS, found)
+def passed(summary: str) -> Finding:
+    """Make a finding without a problem."""
+    return Finding(Verdict.PASS, summary)
 
 
-def warned(found: str, why: str, advice: str) -> Finding:
-    """Training may suffer."""
-    return Finding(Verdict.WARN, found, why, advice)
+def warned(summary: str, cause: str, fix: str) -> Finding:
+    """Make a finding of a problem that may affect training."""
+    return Finding(Verdict.WARN, summary, cause, fix)
 
 
-def failed(found: str, why: str, advice: str) -> Finding:
-    """Something that should work does not."""
-    return Finding(Verdict.FAIL, found, why, advice)
+def failed(summary: str, cause: str, fix: str) -> Finding:
+    """Make a finding of something that does not work."""
+    return Finding(Verdict.FAIL, summary, cause, fix)

@@ -1,4 +1,4 @@
-"""Which process holds a lock; those that this one started to look are left out."""
+"""Finds the process that holds a lock, ignoring child processes of this one."""
 
 import contextlib
 import fcntl
@@ -14,14 +14,14 @@ _FLOCK = "hhqqi0q"
 
 
 def lock_holder(file: Path) -> int | None:
-    """The process that holds a POSIX lock on a file.
+    """Find the process that holds a POSIX lock on a file.
 
     Returns:
-        Its id; 0 when it is not of this container; ``None`` when nobody holds one, or when the
-        system has no way to tell.
+        Its process id; 0 if it is outside this container; ``None`` if the file is not locked, or the system
+        cannot tell.
 
     Raises:
-        OSError: The file cannot be opened, as a holder of the lock must be able to.
+        OSError: The file cannot be opened for writing.
     """
     with file.open("r+b") as opened:
         if sys.platform != "linux":
@@ -32,17 +32,17 @@ def lock_holder(file: Path) -> int | None:
 
 
 def describe(process: int) -> str:
-    """A process in words: its id and what it runs."""
+    """Format a process: its id and command."""
     with contextlib.suppress(psutil.Error):
-        words = psutil.Process(process).cmdline()
-        if "accel_engine.process" in words:
-            return f"process {process} (a run of accel-tui)"
-        return f"process {process} ({' '.join(words)[:60] or psutil.Process(process).name()})"
+        command = psutil.Process(process).cmdline()
+        if "accel_engine.process" in command:
+            return f"process {process} (accel-tui engine)"
+        return f"process {process} ({' '.join(command)[:60] or psutil.Process(process).name()})"
     return f"process {process}"
 
 
 def is_own(process: int) -> bool:
-    """Whether this program started a process, as it does to look what TensorFlow sees."""
+    """Whether a process is a child of this one, such as the one that probes TensorFlow."""
     with contextlib.suppress(psutil.Error, ValueError):
         return psutil.Process(process).ppid() == os.getpid()
     return False

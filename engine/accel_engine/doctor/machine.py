@@ -1,4 +1,4 @@
-"""What the checks look at, gathered in one value, so that tests can put anything in its place."""
+"""The inputs of the checks in one value, which tests can replace."""
 
 import contextlib
 import os
@@ -10,36 +10,36 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
-from accel_engine.doctor.driver import Driver, ask_driver
+from accel_engine.doctor.driver import Driver, query_driver
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
 from accel_engine.run.paths import home
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
-def once(ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
-    """A question that is asked when first needed and then remembered, from whatever threads."""
+def once(function: Callable[[], _Result]) -> Callable[[], _Result]:
+    """Cache the result of the first call. Thread-safe."""
     lock = threading.Lock()
-    answers: list[_Answer] = []
+    results: list[_Result] = []
 
-    def answer() -> _Answer:
+    def cached() -> _Result:
         with lock:
-            if not answers:
-                answers.append(ask())
-            return answers[0]
+            if not results:
+                results.append(function())
+            return results[0]
 
-    return answer
+    return cached
 
 
 def installed_version(distribution: str) -> str:
-    """The version of an installed package; empty when it is not installed."""
+    """The version of an installed distribution; empty if it is not installed."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(distribution)
     return ""
 
 
 def requirements_of(distribution: str) -> Sequence[str]:
-    """What an installed package says that it needs, each as in its metadata."""
+    """The requirements in an installed distribution's metadata."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.requires(distribution) or ()
     return ()
@@ -47,17 +47,17 @@ def requirements_of(distribution: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine, as far as the checks look at it.
+    """The inputs of the checks.
 
     Attributes:
-        environment: The variables of the environment.
-        root: Of the file system that holds ``sys``, ``dev`` and ``proc``.
+        environment: Environment variables.
+        root: Parent directory of ``sys``, ``dev`` and ``proc``.
         temporary: The directory of temporary files.
         home: The program's directory, with the runs.
-        version: Tells the version of a package by name; empty when it is not installed.
-        requirements: Tells what a package needs.
-        driver: Asks the NVIDIA driver, once.
-        sight: Asks TensorFlow, once, in a process of its own.
+        version: Returns the version of a distribution; empty if it is not installed.
+        requirements: Returns the requirements of a distribution.
+        driver: Queries the NVIDIA driver; cached.
+        tensorflow: Probes TensorFlow in a process of its own; cached.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -66,10 +66,10 @@ class Machine:
     home: Path = field(default_factory=home)
     version: Callable[[str], str] = installed_version
     requirements: Callable[[str], Sequence[str]] = requirements_of
-    driver: Callable[[], Driver] = field(default_factory=lambda: once(ask_driver))
-    sight: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
+    driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))
+    tensorflow: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
 
     @property
     def in_container(self) -> bool:
-        """Whether this is the inside of a container, which may have been given less than the host has."""
-        return any((self.root / mark).exists() for mark in (".dockerenv", "run/.containerenv"))
+        """Whether this is a container, to which not all of the host's devices may be passed."""
+        return any((self.root / marker).exists() for marker in (".dockerenv", "run/.containerenv"))

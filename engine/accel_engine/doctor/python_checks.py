@@ -1,4 +1,4 @@
-"""The Python that runs this, which is the one that engines run in."""
+"""Checks the Python interpreter, which runs the engines, too."""
 
 import platform
 import struct
@@ -11,23 +11,23 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-"""The versions for which TensorFlow is published and this program is tested."""
+"""The range of Python versions with TensorFlow packages."""
 
-_RIGHT = f"make a virtual environment with 64-bit CPython {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
+_FIX = f"create a virtual environment with 64-bit CPython {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python.
+    """A Python interpreter.
 
     Attributes:
-        version: As ``(3, 11, 9)``.
+        version: E.g. ``(3, 11, 9)``.
         implementation: ``CPython``, ``PyPy``.
-        bits: Of an address: 32 or 64.
-        free_threaded: Whether it was built without the global lock.
-        virtual: Whether it is that of a virtual environment.
-        system: Of the machine, with its processor: ``Linux x86_64``.
-        musl: Whether the C library is musl, as on Alpine.
+        bits: 32 or 64.
+        free_threaded: Whether it is a build without the GIL.
+        virtual: Whether it is in a virtual environment.
+        system: Operating system and processor: ``Linux x86_64``.
+        musl: Whether the C library is musl, as on Alpine Linux.
     """
 
     version: tuple[int, int, int]
@@ -40,7 +40,7 @@ class Interpreter:
 
     @classmethod
     def here(cls) -> "Interpreter":
-        """The one that runs this."""
+        """The interpreter of this process."""
         return cls(
             version=sys.version_info[:3],
             implementation=platform.python_implementation(),
@@ -52,30 +52,30 @@ class Interpreter:
         )
 
 
-def checks(machine: Machine) -> tuple[Check, ...]:  # noqa: ARG001 (every subject is asked in the same way)
-    """The check of this subject."""
-    return (Check("python", partial(look, Interpreter.here())),)
+def checks(machine: Machine) -> tuple[Check, ...]:  # noqa: ARG001 (all modules with checks have this signature)
+    """The check of the interpreter."""
+    return (Check("python", partial(check_python, Interpreter.here())),)
 
 
-def look(python: Interpreter) -> Finding:
-    """Whether TensorFlow is published for this Python."""
+def check_python(python: Interpreter) -> Finding:
+    """Check whether TensorFlow has packages for this interpreter."""
     version = ".".join(map(str, python.version))
     found = f"{python.implementation} {version} on {python.system}"
     if python.implementation != "CPython" or python.bits != 64 or python.free_threaded:
         kind = "free-threaded " if python.free_threaded else ""
-        return failed(f"{kind}{python.bits}-bit {found}", "TensorFlow is published for plain 64-bit CPython", _RIGHT)
+        return failed(f"{kind}{python.bits}-bit {found}", "TensorFlow needs standard 64-bit CPython", _FIX)
     if not OLDEST <= python.version[:2] <= NEWEST:
-        return failed(found, "TensorFlow is not published for this version of Python", _RIGHT)
+        return failed(found, "TensorFlow does not support this Python version", _FIX)
     if python.musl:
         return failed(
             f"{found}, with musl",
-            "TensorFlow is published for the GNU C library, which Alpine Linux has not",
-            "use a Debian or Ubuntu image, such as python:3.12-slim",
+            "TensorFlow needs the GNU C library, which Alpine Linux does not have",
+            "use a Debian or Ubuntu image, e.g. python:3.12-slim",
         )
     if not python.virtual:
         return warned(
             f"{found}, not in a virtual environment",
-            "other programs' packages are installed in the same place, and may replace TensorFlow's",
-            "install accel-tui in a virtual environment of its own, or with pipx or uv tool",
+            "other programs may replace TensorFlow's packages",
+            "install accel-tui in its own virtual environment, or with pipx or uv tool",
         )
     return passed(f"{found}, in a virtual environment")

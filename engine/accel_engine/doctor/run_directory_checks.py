@@ -1,4 +1,4 @@
-"""The directory of the runs: whether it can be written, has room, and takes SQLite's databases and locks."""
+"""Checks the run directory: permissions, disk space, SQLite and locks."""
 
 import os
 import shutil
@@ -18,120 +18,119 @@ from accel_engine.errors import RunError
 from accel_engine.run.lock import WriterLock, is_held
 from accel_engine.run.schema import DATABASE, initialize
 
-LITTLE, TOO_LITTLE = 2 * 2**30, 100 * 2**20
-"""Bytes that are free, below which a few checkpoints fill the disk, or a run cannot be recorded."""
+LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
+"""Free bytes below which a few checkpoints fill the disk, or a run cannot be recorded."""
 
 NETWORKED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "beegfs", "afs", "ceph", "gpfs")
-"""File systems that several machines can share."""
+"""Network file systems."""
 
 _UNSHARED_LOCKS = frozenset({"nolock", "local_lock=all", "local_lock=posix", "localflock"})
-"""Options of a mount with which locks are of one machine only."""
+"""Mount options with which locks are local to a machine."""
 
 _ELSEWHERE = "set ACCEL_TUI_HOME to a directory on a local disk"
 
 
 def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of this subject."""
+    """The checks of the run directory."""
     return (
-        Check("runs.directory", partial(directory, machine)),
-        Check("runs.space", partial(space, machine)),
-        Check("runs.database", partial(database, machine)),
-        Check("runs.lock", partial(lock, machine)),
+        Check("runs.directory", partial(check_directory, machine)),
+        Check("runs.space", partial(check_space, machine)),
+        Check("runs.database", partial(check_database, machine)),
+        Check("runs.lock", partial(check_lock, machine)),
     )
 
 
-def _nearest(place: Path) -> Path:
-    """The directory itself, or the one that it would be made in."""
-    place = place.absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    return place
+def _nearest(path: Path) -> Path:
+    """The nearest existing parent of a path, or the path itself."""
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
 
 
-def directory(machine: Machine) -> Finding:
-    """Whether runs can be written, and read by their owner only."""
+def check_directory(machine: Machine) -> Finding:
+    """Check whether runs can be written, and only their owner can read them."""
     home = machine.home
     nearest = _nearest(home)
     if not nearest.is_dir():
-        return failed(f"{nearest} is no directory", f"runs would be kept in {home}", _ELSEWHERE)
+        return failed(f"{nearest} is not a directory", f"runs are stored in {home}", _ELSEWHERE)
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest):
             pass
     except OSError as error:
-        return failed(f"{home} cannot be written", error.strerror or str(error), _writable(nearest))
+        return failed(f"cannot write to {home}", error.strerror or str(error), _writable(nearest))
     if nearest != home.absolute():
-        return passed(f"{home} (made with the first run)")
+        return passed(f"{home} (created with the first run)")
     foreign = [path for path in (home, home / "runs") if path.exists() and path.stat().st_uid != os.geteuid()]
     if foreign:
-        why = "it belongs to another user, as after a run under sudo"
-        return warned(f"{foreign[0]} is not yours", why, f'sudo chown -R "$USER" {home}')
+        cause = "it belongs to another user, e.g. after a run with sudo"
+        return warned(f"you do not own {foreign[0]}", cause, f'run sudo chown -R "$USER" {home}')
     runs = home / "runs"
     if runs.exists() and stat.S_IMODE(runs.stat().st_mode) & stat.S_IMODE(home.stat().st_mode) & 0o077:
-        return warned(f"{runs} is open to others", "they can read or change your runs", f"chmod 700 {runs}")
+        cause = "other users can read or change your runs"
+        return warned(f"{runs} is accessible to other users", cause, f"run chmod 700 {runs}")
     return passed(str(home))
 
 
 def _writable(nearest: Path) -> str:
-    return f"make {nearest} yours, or set ACCEL_TUI_HOME to a directory that you can write"
+    return f"get write access to {nearest}, or set ACCEL_TUI_HOME to a writable directory"
 
 
-def space(machine: Machine) -> Finding:
-    """Whether there is room for runs and their checkpoints."""
-    place = _nearest(machine.home)
-    free = shutil.disk_usage(place).free
-    found = f"{free / 2**30:,.1f} GiB free"
-    told = os.statvfs(place)
-    if told.f_files and not told.f_favail:
-        return failed("no file can be added", "the file system has no inodes left", f"remove files, or {_ELSEWHERE}")
-    if free < TOO_LITTLE:
-        return failed(found, "a run could not be recorded", f"remove old runs in {machine.home}, or {_ELSEWHERE}")
-    if free < LITTLE:
-        why = "a few checkpoints of a large model fill it"
-        return warned(found, why, f"remove old runs in {machine.home}, or {_ELSEWHERE}")
-    return passed(found)
+def check_space(machine: Machine) -> Finding:
+    """Check the free space for runs and checkpoints."""
+    path = _nearest(machine.home)
+    free = shutil.disk_usage(path).free
+    summary = f"{free / 2**30:,.1f} GiB free"
+    status = os.statvfs(path)
+    if status.f_files and not status.f_favail:
+        return failed("cannot create files", "the file system has no free inodes", f"delete files, or {_ELSEWHERE}")
+    if free < NO_SPACE:
+        return failed(summary, "too little to record a run", f"delete old runs in {machine.home}, or {_ELSEWHERE}")
+    if free < LOW_SPACE:
+        cause = "a few checkpoints of a large model may fill the disk"
+        return warned(summary, cause, f"delete old runs in {machine.home}, or {_ELSEWHERE}")
+    return passed(summary)
 
 
-def database(machine: Machine) -> Finding:
-    """Whether a run can be read while it is written: SQLite's write-ahead log works."""
+def check_database(machine: Machine) -> Finding:
+    """Check whether a run can be read while it is written: SQLite's write-ahead log works."""
     nearest = _nearest(machine.home)
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest) as scratch:
             mode = _journal(Path(scratch) / DATABASE)
     except (OSError, sqlite3.Error) as error:
-        why = f"SQLite cannot keep a database there: {error}"
-        return failed(f"no database in {machine.home}", why, _ELSEWHERE)
-    system = mount(nearest).kind
+        return failed(f"cannot create a database in {machine.home}", str(error), _ELSEWHERE)
+    system = find_mount(nearest).kind
     if mode != "wal":
-        why = "the file system refuses SQLite's write-ahead log, so that readers and the engine wait for each other"
-        return warned(f"journal mode {mode} on {system or 'this disk'}", why, _ELSEWHERE)
+        cause = "the file system does not support SQLite's write-ahead log, so the engine and readers block each other"
+        return warned(f"journal mode {mode} on {system or 'this disk'}", cause, _ELSEWHERE)
     if system in NETWORKED:
-        why = "on a shared file system a run can be watched only from the machine that trains it"
-        return warned(f"write-ahead log on {system}", why, f"watch it from there, or {_ELSEWHERE}")
+        cause = "on a network file system, only the machine that trains a run can watch it"
+        return warned(f"write-ahead log on {system}", cause, f"watch runs on that machine, or {_ELSEWHERE}")
     return passed(f"write-ahead log works{f' on {system}' if system else ''}")
 
 
-def lock(machine: Machine) -> Finding:
-    """Whether a run's one writer can be told from all others, on this machine and on those that share the directory."""
+def check_lock(machine: Machine) -> Finding:
+    """Check whether locks keep a second process from writing a run, on this machine and on others."""
     nearest = _nearest(machine.home)
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest) as scratch, WriterLock(Path(scratch)):
-            seen = is_held(Path(scratch))
+            held = is_held(Path(scratch))
     except (OSError, RunError) as error:
-        return failed(f"no locks in {machine.home}", str(error), _ELSEWHERE)
-    if not seen:
-        return failed("a lock is not seen by others", "two processes could write the same run", _ELSEWHERE)
-    found = mount(nearest)
+        return failed(f"cannot lock files in {machine.home}", str(error), _ELSEWHERE)
+    if not held:
+        return failed("other processes do not see a lock", "two processes could write the same run", _ELSEWHERE)
+    found = find_mount(nearest)
     unshared = sorted(_UNSHARED_LOCKS & set(found.options)) if found.kind in NETWORKED else []
     if unshared:
-        why = f"{found.kind} is mounted with {unshared[0]}: other machines that share it do not see which runs are live"
-        return warned(
-            "locks are local to this machine", why, "continue and delete runs on the machine that trained them"
-        )
+        cause = f"{found.kind} is mounted with {unshared[0]}, so other machines do not see which runs are live"
+        fix = "continue and delete runs only on the machine that trained them"
+        return warned("locks are local to this machine", cause, fix)
     return passed("a second process cannot write the same run")
 
 
 def _journal(path: Path) -> str:
-    """Write with one connection, read with another; tell the journal's mode."""
+    """Write with one connection, read with another; return the journal mode."""
     with closing(initialize(path)) as writer, closing(sqlite3.connect(path)) as reader:
         writer.execute("INSERT INTO event (time, kind, body) VALUES (0, '', '')")
         reader.execute("SELECT count(*) FROM event").fetchone()
@@ -140,22 +139,22 @@ def _journal(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """How a file system is mounted.
+    """A mounted file system.
 
     Attributes:
-        kind: As in ``ext4``; empty where the system does not say.
-        options: As in ``rw``.
+        kind: Its type, e.g. ``ext4``; empty if unknown.
+        options: Mount options, e.g. ``rw``.
     """
 
     kind: str = ""
     options: tuple[str, ...] = ()
 
 
-def mount(place: Path) -> Mount:
-    """The file system that a directory is on."""
+def find_mount(path: Path) -> Mount:
+    """Find the file system of a directory."""
     mounts = {
         Path(part.mountpoint): Mount(part.fstype, tuple(part.opts.split(",")))
         for part in psutil.disk_partitions(all=True)
     }
-    resolved = place.resolve()
+    resolved = path.resolve()
     return next((mounts[parent] for parent in (resolved, *resolved.parents) if parent in mounts), Mount())

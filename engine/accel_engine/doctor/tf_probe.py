@@ -1,4 +1,4 @@
-"""What TensorFlow sees, asked in a process of its own: importing it may hang or abort."""
+"""Probes TensorFlow in a process of its own, as importing it may hang or abort."""
 
 import contextlib
 import json
@@ -13,32 +13,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 90.0
-"""Seconds that TensorFlow may take: from a cold disk or over a network its import takes a minute."""
+PROBE_TIMEOUT = 90.0
+"""Timeout in seconds: from a cold disk or over a network, the import takes a minute."""
 
 _FATAL = re.compile(r"(?:^F\d{4}|: F) .*?[\w/.]+:\d+\] ")
-"""How a line begins in which native code says why it gives up."""
+"""Beginning of a fatal log line of native code."""
 
-_TELLING = re.compile(rf"{_FATAL.pattern}|Check failed|\bFATAL\b|^[\w.]+(?:Error|Exception|Exit): ")
+_ERROR = re.compile(rf"{_FATAL.pattern}|Check failed|\bFATAL\b|^[\w.]+(?:Error|Exception|Exit): ")
 
 COMMAND = (sys.executable, "-m", "accel_engine.process.list_tf_devices")
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowDevices:
-    """What TensorFlow told before its process ended.
+    """The result of the probe.
 
     Attributes:
-        version: TensorFlow's; empty when the import did not come to its end.
-        file: From where it was imported.
+        version: TensorFlow's version; empty if the import did not finish.
+        file: File that it was imported from.
         keras: Keras' version.
-        cuda: The CUDA that it was built for, such as ``12.5.1``; empty for a build without.
-        gpus: The GPUs that it sees, by name.
-        seconds: How long the import took.
-        problem: What went wrong, in the last words of the process; empty when nothing did.
-        signal: The signal that ended the process, such as ``SIGABRT``; empty when none did.
-        late: Whether the process was ended because it took too long.
-        log: What TensorFlow's native code said.
+        cuda: CUDA version of the build, e.g. ``12.5.1``; empty without CUDA.
+        gpus: Names of the visible GPUs.
+        seconds: Duration of the import.
+        problem: The last error in the log; empty if there was none.
+        signal: The signal that ended the process, e.g. ``SIGABRT``; empty if none did.
+        late: Whether the process timed out.
+        log: The log of TensorFlow's native code.
     """
 
     version: str = ""
@@ -53,14 +53,14 @@ class TensorFlowDevices:
     log: str = ""
 
 
-def probe_tensorflow(command: Sequence[str] = COMMAND, patience: float = PATIENCE) -> TensorFlowDevices:
-    """Start the process that looks, and wait for what it tells.
+def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TIMEOUT) -> TensorFlowDevices:
+    """Run the probe process.
 
     Args:
-        command: Starts it; each line of its output is a JSON object with what became known.
-        patience: Seconds after which it is killed.
+        command: Its command; each line of its output is a JSON object with some of the results.
+        timeout: Seconds after which it is killed.
     """
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}  # what it says of its GPUs is wanted here
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}  # log messages about GPUs are needed
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command,
@@ -71,33 +71,33 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, patience: float = PATIENC
         )
         late = False
         try:
-            process.wait(patience)
+            process.wait(timeout)
         except subprocess.TimeoutExpired:
             late = True
             process.kill()
             process.wait()
         output.seek(0)
         errors.seek(0)
-        told = _facts(output.read())
+        facts = _parse(output.read())
         log = errors.read().decode(errors="replace")
     return TensorFlowDevices(
-        version=told.get("version", ""),
-        file=told.get("file", ""),
-        keras=told.get("keras", ""),
-        cuda=told.get("cuda", ""),
-        gpus=tuple(told.get("gpus", ())),
-        seconds=told.get("seconds", 0.0),
-        problem=_last_words(log) if process.returncode else "",
+        version=facts.get("version", ""),
+        file=facts.get("file", ""),
+        keras=facts.get("keras", ""),
+        cuda=facts.get("cuda", ""),
+        gpus=tuple(facts.get("gpus", ())),
+        seconds=facts.get("seconds", 0.0),
+        problem=_last_error(log) if process.returncode else "",
         signal="" if late or process.returncode >= 0 else _signal_name(-process.returncode),
         late=late,
         log=log,
     )
 
 
-def _facts(output: bytes) -> Mapping[str, Any]:
+def _parse(output: bytes) -> Mapping[str, Any]:
     facts: dict[str, Any] = {}
     for line in output.splitlines():
-        with contextlib.suppress(ValueError, TypeError):  # a line that was cut off, or is somebody else's
+        with contextlib.suppress(ValueError, TypeError):  # a truncated line, or another library's output
             facts |= json.loads(line)
     return facts
 
@@ -109,15 +109,15 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _last_words(log: str) -> str:
-    """The line that tells most: native code's last check that failed, or Python's last error."""
+def _last_error(log: str) -> str:
+    """The last failed check of native code, or the last Python error; else the last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line)]
-    words = (telling or lines or ["it ended without a word"])[-1]
-    fatal = _FATAL.search(words)
-    return words[fatal.end() :] if fatal else words
+    errors = [line for line in lines if _ERROR.search(line)]
+    line = (errors or lines or ["it exited unexpectedly, without output"])[-1]
+    fatal = _FATAL.search(line)
+    return line[fatal.end() :] if fatal else line
 
 
 def is_beside(file: str, directory: Path) -> bool:
-    """Whether a file is a module, or in a package, that lies in a directory itself."""
+    """Whether a file is a module of, or in a package in, a directory."""
     return bool(file) and directory in (Path(file).parent, Path(file).parent.parent)

@@ -1,4 +1,4 @@
-"""TPUs: the library, the chips of this machine, who holds them, and the ways to those of others."""
+"""Checks TPUs: libtpu, local chips and the processes that use them, remote endpoints, metrics."""
 
 import os
 import time
@@ -14,56 +14,56 @@ from accel_engine.doctor.versions import numbers
 from accel_engine.strategies.tpu_endpoint import CONNECT_SECONDS, VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
-"""The first libtpu that works with tensorflow-tpu 2.20, and the first that aborts its import."""
+"""The first libtpu version that works with tensorflow-tpu 2.20, and the first that aborts its import."""
 
 LOCK = "libtpu_lockfile"
-"""The file, in the temporary directory, that libtpu locks while a process uses the chips."""
+"""The file in the temporary directory that libtpu locks while a process uses the chips."""
 
-AGAIN = 1.5
-"""Seconds until a metric service that did not answer is asked once more."""
+RETRY_SECONDS = 1.5
+"""Seconds before a metric service that did not respond is queried again."""
 
-NONE_HERE = "not needed: no TPU chip here, and none is named"
+NONE_HERE = "not needed: no TPU chip, and no TPU in the environment"
 
-_AFRESH = "in a fresh virtual environment: pip install 'accel-tui[tpu]'"
+_INSTALL = "run pip install 'accel-tui[tpu]' in a new virtual environment"
 
 
 def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of this subject."""
+    """The checks of TPUs."""
     return (
-        Check("tpu.library", partial(library, machine)),
-        Check("tpu.chips", partial(chips, machine)),
-        Check("tpu.lock", partial(lock, machine)),
-        Check("tpu.address", partial(address, machine), 4 * CONNECT_SECONDS),
-        Check("tpu.metrics", partial(metrics, machine)),
+        Check("tpu.library", partial(check_library, machine)),
+        Check("tpu.chips", partial(check_chips, machine)),
+        Check("tpu.lock", partial(check_lock, machine)),
+        Check("tpu.address", partial(check_address, machine), 4 * CONNECT_SECONDS),
+        Check("tpu.metrics", partial(check_metrics, machine)),
     )
 
 
 def _is_local(machine: Machine) -> bool:
-    """Whether a TPU of this very machine is there or meant."""
+    """Whether this machine has a TPU, or the environment says so."""
     return bool(find_chips(machine.root)) or machine.environment.get("TPU_NAME", "") == "local"
 
 
-def library(machine: Machine) -> Finding:
-    """Whether TensorFlow can drive chips of this machine, with a libtpu that fits it."""
+def check_library(machine: Machine) -> Finding:
+    """Check whether tensorflow-tpu is installed, with a compatible libtpu."""
     build, libtpu = machine.version("tensorflow-tpu"), machine.version("libtpu")
     if not build:
         if not _is_local(machine):
             return passed(NONE_HERE)
-        why = "plain TensorFlow cannot drive the TPU of its own machine (no kernel for ConfigureDistributedTPU)"
-        return failed("tensorflow-tpu is not installed", why, _AFRESH)
-    found = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
+        cause = "standard TensorFlow does not support local TPUs (no kernel for ConfigureDistributedTPU)"
+        return failed("tensorflow-tpu is not installed", cause, _INSTALL)
+    summary = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
     if not libtpu:
-        return failed(found, "libtpu is what drives the chips", f"pip install 'libtpu{_span()}'")
+        return failed(summary, "libtpu, the chips' driver, is missing", f"run pip install 'libtpu{_span()}'")
     if not LIBTPU[0] <= numbers(libtpu) < LIBTPU[1]:
         newer = numbers(libtpu) >= LIBTPU[1]
-        why = "a libtpu this new aborts the import (SIGABRT)" if newer else "a libtpu this old was not tried with it"
-        return (failed if newer else warned)(found, why, f"pip install 'libtpu{_span()}'")
+        cause = "this libtpu is too new: it aborts the import (SIGABRT)" if newer else "this libtpu is old and untested"
+        return (failed if newer else warned)(summary, cause, f"run pip install 'libtpu{_span()}'")
     if machine.environment.get("TPU_LOAD_LIBRARY") == "0":
-        return warned(found, "TPU_LOAD_LIBRARY=0 keeps TensorFlow from the chips", "unset TPU_LOAD_LIBRARY")
+        return warned(summary, "TPU_LOAD_LIBRARY=0 disables TPUs in TensorFlow", "unset TPU_LOAD_LIBRARY")
     path = machine.environment.get("TPU_LIBRARY_PATH", "")
     if path and not Path(path).is_file():
-        return failed(found, f"TPU_LIBRARY_PATH={path} is no library", "unset TPU_LIBRARY_PATH")
-    return passed(found)
+        return failed(summary, f"TPU_LIBRARY_PATH={path} is not a file", "unset TPU_LIBRARY_PATH")
+    return passed(summary)
 
 
 def _span() -> str:
@@ -71,105 +71,104 @@ def _span() -> str:
     return f">={first},<{end}"
 
 
-def chips(machine: Machine) -> Finding:
-    """Whether the chips of this machine can be opened, and who has them open."""
-    here = find_chips(machine.root)
-    if not here:
+def check_chips(machine: Machine) -> Finding:
+    """Check whether the machine's chips can be opened, and are free."""
+    chips = find_chips(machine.root)
+    if not chips:
         if machine.environment.get("TPU_NAME") == "local":
-            why = "TPU_NAME=local means chips of this very machine, and its PCI bus has none"
-            return failed("no TPU chip on the PCI bus", why, "unset TPU_NAME, or train on a TPU VM")
-        return passed("no TPU chip here")
-    names = ", ".join(sorted({chip.device.name for chip in here}))
-    found = f"{len(here)} x {names}"
-    nodes = [node for chip in here for node in chip.nodes]
+            cause = "TPU_NAME=local requires TPU chips in this machine"
+            return failed("no TPU chip on the PCI bus", cause, "unset TPU_NAME, or train on a TPU VM")
+        return passed("no TPU chip")
+    names = ", ".join(sorted({chip.device.name for chip in chips}))
+    summary = f"{len(chips)} x {names}"
+    nodes = [node for chip in chips for node in chip.nodes]
     missing = [str(node) for node in nodes if not node.exists()]
-    if missing or not all(chip.nodes for chip in here):
-        why = f"{missing[0] if missing else 'its file in /dev'} is not there: no driver, or not handed to the container"
-        return failed(found, why, "restart the VM; start a container with --privileged and --net=host")
+    if missing or not all(chip.nodes for chip in chips):
+        cause = f"{missing[0] if missing else 'its device file'} is missing: no driver, or not passed to the container"
+        return failed(summary, cause, "restart the VM; start a container with --privileged and --net=host")
     closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
     if closed:
-        return failed(found, f"you may not open {closed[0]}", f"sudo chmod a+rw {closed[0]}, or be in its group")
+        return failed(summary, f"you may not open {closed[0]}", f"run sudo chmod a+rw {closed[0]}, or join its group")
     if holders := _holders(machine):
-        why = f"held by {'; '.join(map(describe, holders))}: one process at a time can use them"
-        return warned(found, why, f"wait for it, or end it: kill {' '.join(map(str, holders))}")
-    return passed(f"{found}, free")
+        cause = f"in use by {'; '.join(map(describe, holders))}; only one process can use them"
+        return warned(summary, cause, f"wait for it, or stop it: kill {' '.join(map(str, holders))}")
+    return passed(f"{summary}, free")
 
 
 def _holders(machine: Machine) -> list[int]:
-    """The processes that have chips open, but for those that were started to look."""
+    """The processes that have chips open, except children of this one."""
     found = find_holders(machine.root)
-    holders = {int(part.id) for chip in find_chips(machine.root) for part in found.of(chip)}
+    holders = {int(holder.id) for chip in find_chips(machine.root) for holder in found.of(chip)}
     return sorted(holder for holder in holders if not is_own(holder))
 
 
-def lock(machine: Machine) -> Finding:
-    """Whether a process holds libtpu's lock, or a left-over file keeps others from taking it."""
+def check_lock(machine: Machine) -> Finding:
+    """Check whether a process holds libtpu's lock, or a leftover file blocks it."""
     path = machine.temporary / LOCK
     if not path.exists():
-        return passed(f"{path} is not there: nobody uses a TPU")
+        return passed(f"no {path}: no process uses a TPU")
     try:
         holder = lock_holder(path)
     except PermissionError:
-        owner = _owner(path)
-        why = f"it belongs to {owner}, you may not open it, and so TensorFlow takes the TPU to be in use"
+        cause = f"it belongs to {_owner(path)} and you may not open it, so TensorFlow assumes that the TPU is in use"
         finding = failed if _is_local(machine) else warned
-        return finding(f"{path} is closed to you", why, f"if no program of theirs runs: sudo rm {path}")
+        return finding(f"cannot open {path}", cause, f"if none of that user's programs runs, run sudo rm {path}")
     except OSError as error:
-        return warned(f"{path} cannot be read", str(error.strerror), f"if no program uses a TPU: sudo rm {path}")
+        return warned(f"cannot read {path}", str(error.strerror), f"if no program uses a TPU, run sudo rm {path}")
     if holder is not None:
         who = describe(holder) if holder else "a process of another container"
-        advice = f"wait for it, or end it: kill {holder}" if holder else "wait for it, or end that container"
-        return warned(f"{path} is locked", f"{who} holds the TPU: one process at a time can use it", advice)
-    return passed(f"{path} is there, and nobody holds it")
+        fix = f"wait for it, or stop it: kill {holder}" if holder else "wait for it, or stop that container"
+        return warned(f"{path} is locked", f"{who} uses the TPU; only one process can use it", fix)
+    return passed(f"{path} is not locked")
 
 
 def _owner(path: Path) -> str:
     try:
         return path.owner()
     except (KeyError, OSError):
-        return "a user without a name"
+        return "an unknown user"
 
 
-def address(machine: Machine) -> Finding:
-    """Whether the TPUs answer that the environment names."""
+def check_address(machine: Machine) -> Finding:
+    """Check whether the TPUs in the environment respond."""
     named = {name: value for name in VARIABLES if (value := machine.environment.get(name, "").strip())}
     if not named:
-        return passed(f"no TPU is named ({', '.join(VARIABLES)})")
-    told = []
+        return passed(f"no TPU in the environment ({', '.join(VARIABLES)})")
+    results = []
     for name, value in named.items():
         try:
-            way = TpuEndpoint.parse(value, name)
-            problem = way.connection_problem()
+            endpoint = TpuEndpoint.parse(value, name)
+            problem = endpoint.connection_problem()
         except ValueError as error:
             problem = str(error)
         if problem:
-            return failed(f"{name}={value}", problem, f"correct or unset {name}; is the TPU running?")
-        if way.local:
-            told.append(f"{name}={value}: see tpu.chips")
-        elif not way.addresses:
-            told.append(f"{name}={value}: looked up in Google Cloud when training starts")
+            return failed(f"{name}={value}", problem, f"check that the TPU is running; correct or unset {name}")
+        if endpoint.local:
+            results.append(f"{name}={value}: see tpu.chips")
+        elif not endpoint.addresses:
+            results.append(f"{name}={value}: looked up in Google Cloud when training starts")
         else:
-            told.append(f"{name}={value} answers")
-    return passed("; ".join(told))
+            results.append(f"{name}={value} responds")
+    return passed("; ".join(results))
 
 
-def metrics(machine: Machine) -> Finding:
-    """Whether the program that uses the chips tells how busy they are."""
+def check_metrics(machine: Machine) -> Finding:
+    """Check whether the program that uses the chips serves TPU metrics."""
     if not find_chips(machine.root):
-        return passed("not needed: no TPU chip here")
+        return passed("not needed: no TPU chip")
     service = RuntimeMetrics(machine.environment.get(PORTS_VARIABLE, ""))
     try:
         service.open()
-        answer = service.read()[DUTY_CYCLE]
-        if not answer.values and answer.served:  # the first connection may take longer than a reading may
-            time.sleep(AGAIN)
-            answer = service.read()[DUTY_CYCLE]
+        metric = service.read()[DUTY_CYCLE]
+        if not metric.values and metric.served:  # the first connection may exceed the timeout of a read
+            time.sleep(RETRY_SECONDS)
+            metric = service.read()[DUTY_CYCLE]
     finally:
         service.close()
-    if answer.values:
-        return passed(f"{service.addresses} tells of {len(answer.values)} chips")
-    if not answer.served and not _holders(machine):
-        return passed(f"nothing at {service.addresses}; it begins with the program that uses the TPU")
-    why = f"{answer.reason}, so that devices are shown without their use; training does not need it"
-    advice = f"if the program was told to serve at other ports, set {PORTS_VARIABLE} to them"
-    return warned("no readings", why, "pip install grpcio" if "grpcio" in answer.reason else advice)
+    if metric.values:
+        return passed(f"{len(metric.values)} chips at {service.addresses}")
+    if not metric.served and not _holders(machine):
+        return passed(f"none at {service.addresses}, as no program uses the TPU")
+    cause = f"{metric.reason}; the dashboard cannot show the TPU's utilization (training is not affected)"
+    fix = f"if the program serves metrics at other ports, set {PORTS_VARIABLE} to them"
+    return warned("no TPU metrics", cause, "run pip install grpcio" if "grpcio" in metric.reason else fix)

@@ -1,4 +1,4 @@
-"""Versions as numbers, and the ranges of them that packages ask for."""
+"""Parses version numbers, and compares them with requirements."""
 
 import re
 
@@ -6,13 +6,13 @@ _CLAUSE = re.compile(r"(==|!=|>=|<=|>|<|~=)\s*([\w.*]+)")
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a release: ``2.20.0rc1`` gives ``(2, 20, 0)``; nothing gives ``()``."""
+    """Parse the release numbers of a version: ``2.20.0rc1`` gives ``(2, 20, 0)``; an empty text gives ``()``."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
 def fits(version: str, ranges: str) -> bool:
-    """Whether a version is within ranges such as ``<13.0,>=12.5.82``, as far as they are simple."""
+    """Whether a version satisfies simple specifiers such as ``<13.0,>=12.5.82``."""
     own = numbers(version)
     return all(_holds(own, operator, other) for operator, other in _CLAUSE.findall(ranges))
 

@@ -1,7 +1,7 @@
-"""What a run says: past-tense facts with plain numbers, the only thing that engine and screen share.
+"""The events of a run, which engine and dashboard share.
 
-Every event is frozen and holds no tensor. :func:`to_json` gives its stored form, which :func:`from_json` and, many at
-a time, :func:`from_rows` read; :func:`to_wire` gives the form that ``accel-tui train --json`` prints.
+Events are frozen and have no tensors. :func:`to_json` gives the stored form, which :func:`from_json` and, for many
+events, :func:`from_rows` read; :func:`to_wire` gives the form that ``accel-tui train --json`` prints.
 """
 
 from accel_engine.events.event import Event, Outcome, Phase

@@ -1,4 +1,4 @@
-"""What every event is, and the words that several of them use."""
+"""The base class of events, and the enums of phases and outcomes."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 
 class Phase(StrEnum):
-    """What an engine is busy with."""
+    """The phase of an engine."""
 
     STARTING = "starting"
     IMPORTING = "importing"
@@ -20,7 +20,7 @@ class Phase(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a run ended. A run whose engine died without a word has none: it is lost."""
+    """How a run ended. A run whose engine exited unexpectedly has no outcome: it is lost."""
 
     FINISHED = "finished"
     STOPPED = "stopped"
@@ -39,10 +39,10 @@ class Event:
 
     @classmethod
     def kind(cls) -> str:
-        """The event's name in files and on the wire: ``EpochEnded`` is ``epoch_ended``."""
+        """The event's name in files and JSON lines: ``epoch_ended`` for ``EpochEnded``."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
-        """Build the event from its stored fields."""
+        """Make the event from its stored fields, ignoring unknown ones."""
         return cls(**{name: values[name] for name in cls.__dataclass_fields__ if name in values})

@@ -1,4 +1,4 @@
-"""How a run goes: its phases, epochs, validations and checkpoints, what was asked of it, and its end."""
+"""Events of a run's progress: phases, epochs, validations, checkpoints, commands, warnings, its end."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,11 @@ from accel_engine.events.event import Event, Outcome, Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseChanged(Event):
-    """The engine turned to something else.
+    """The engine entered another phase.
 
     Attributes:
-        detail: More about it in a few words, or nothing.
+        phase: The new phase.
+        detail: A short detail for the screen, or empty.
     """
 
     phase: Phase
@@ -23,9 +24,9 @@ class EpochEnded(Event):
 
     Attributes:
         epoch: Counted from 1.
-        step: Steps taken so far in the whole run.
-        metrics: Mean over the epoch's steps of every series, among them ``loss``.
-        seconds: Time that its training took, without validation and checkpoint.
+        step: Steps taken in the whole run.
+        metrics: Mean of every series over the epoch's steps, including ``loss``.
+        seconds: Training time, without validation and checkpoints.
     """
 
     epoch: int
@@ -36,10 +37,13 @@ class EpochEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated(Event):
-    """The model was tried on the validation data.
+    """The model was validated.
 
     Attributes:
-        metrics: Means over the examples, ``loss`` among them.
+        epoch: Epochs completed.
+        step: Steps taken in the whole run.
+        metrics: Means over the validation examples, including ``loss``.
+        seconds: Duration.
     """
 
     epoch: int
@@ -50,10 +54,13 @@ class Validated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSaved(Event):
-    """Everything that is needed to go on from here was written.
+    """A checkpoint was saved.
 
     Attributes:
-        path: Relative to the run's directory.
+        epoch: Epochs completed.
+        step: Steps taken in the whole run.
+        path: Path relative to the run's directory.
+        seconds: Duration.
     """
 
     epoch: int
@@ -64,11 +71,12 @@ class CheckpointSaved(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningRateChanged(Event):
-    """The learning rate is another from this step on.
+    """The learning rate changed.
 
     Attributes:
-        step: The first step taken with it, counted from 0.
-        schedule: The class of the schedule that it follows from there on; empty where it stays as it is.
+        step: The first step with it, counted from 0.
+        learning_rate: The new rate.
+        schedule: Class name of the schedule that it follows from there on; empty if it is constant.
     """
 
     step: int
@@ -78,14 +86,14 @@ class LearningRateChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAnswered(Event):
-    """A command was obeyed, or not.
+    """The engine answered a command.
 
     Attributes:
-        command: Its name.
-        who: Who asked.
-        obeyed: Whether it was done.
+        command: Name of the command.
+        who: Its sender.
+        obeyed: Whether it was carried out.
         answer: What was done, or why not.
-        step: Steps taken when it was answered.
+        step: Steps taken at that time.
     """
 
     command: str
@@ -97,25 +105,26 @@ class CommandAnswered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned(Event):
-    """Something the user should know, that does not end the run."""
+    """The engine warned the user."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
-    """The engine is done; the last event of a run until it is resumed.
+    """The run ended; its last event unless it is continued.
 
     Attributes:
+        outcome: How it ended.
         steps: Steps taken in the whole run.
         epochs: Epochs completed in the whole run.
-        seconds: Time since this engine took the run up.
-        steps_per_second: While training, after the first chunk; 0 when nothing was measured.
-        metrics: The last epoch's means; validation's are prefixed with ``validation_``.
+        seconds: Time since this engine started the run.
+        steps_per_second: Training speed after the first chunk; 0 if not measured.
+        metrics: The last epoch's means; those of validation are prefixed with ``validation_``.
         reason: Why it stopped or failed.
-        hint: What could be done about it.
-        flops_per_second: Operations a second at that rate, as :class:`WorkCounted` has them; ``None`` where unknown.
-        mfu: Their share of the devices' peak; ``None`` where unknown.
+        hint: How to fix it.
+        flops_per_second: FLOP/s at that speed, from :class:`WorkCounted`; ``None`` if unknown.
+        mfu: Model FLOPs utilization, the share of the devices' peak; ``None`` if unknown.
     """
 
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""How events are written: as a run keeps them, and as scripts read them."""
+"""Converts events to and from their stored form, and to JSON lines for scripts."""
 
 import json
 import math
@@ -53,42 +53,42 @@ _ENUMS: dict[str, type[StrEnum]] = {"phase": Phase, "outcome": Outcome}
 
 
 def to_json(event: Event) -> str:
-    """Give an event's stored form: its fields but for the time, which has a column of its own."""
+    """Format an event for storage: a JSON object of its fields, except the time, which has its own column."""
     values = asdict(event)
     del values["time"]
     return json.dumps(_finite(values), separators=(",", ":"))
 
 
 def from_json(kind: str, time: float, body: str) -> Event:
-    """Read an event back from its stored form.
+    """Parse an event's stored form.
 
     Raises:
-        KeyError: No event is called ``kind``.
+        KeyError: The kind is unknown.
     """
     (event,) = from_rows([(kind, time, body)])
     return event
 
 
 def from_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
-    """Read many events back at once, which takes less time than one by one.
+    """Parse the stored forms of many events, faster than one by one.
 
     Args:
-        rows: The kind, the time and the stored form of each.
+        rows: Kind, time and stored form of each.
 
     Raises:
-        KeyError: No event is called as one of them.
+        KeyError: A kind is unknown.
     """
     bodies = json.loads(f"[{','.join(body for _, _, body in rows)}]")
     for (kind, time, _), values in zip(rows, bodies, strict=True):
         values["time"] = time
-        _read(values)
+        _restore(values)
         yield KINDS[kind].parse(values)
 
 
 def to_wire(event: Event) -> dict[str, Any]:
-    """Give an event as the JSON object that scripts read.
+    """Convert an event to a JSON object for scripts.
 
-    ``metrics`` stand beside the other fields, but for one that would hide such a field.
+    ``metrics`` are merged into the other fields, except those with the name of a field.
     """
     values: dict[str, Any] = {"event": event.kind(), **_finite(asdict(event))}
     metrics = values.pop("metrics", {})
@@ -96,7 +96,7 @@ def to_wire(event: Event) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Replace what JSON cannot hold (NaN and the infinities) by null."""
+    """Replace NaN and infinities, which JSON does not have, by null."""
     match value:
         case float():
             return value if math.isfinite(value) else None
@@ -107,8 +107,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _read(values: dict[str, Any]) -> None:
-    """Turn what JSON has into what events have."""
+def _restore(values: dict[str, Any]) -> None:
+    """Convert JSON values to the types of events, in place."""
     for name, value in values.items():
         if isinstance(value, list):
             values[name] = tuple(value)

@@ -1,4 +1,4 @@
-"""What a run rests on: who trains, on what, which model, and what a step of it costs."""
+"""Events of a run's setup: engine, workers, devices, model, and measurements of a step."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,18 +8,17 @@ from accel_engine.events.event import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """An engine took up the run; a resumed run has one for every time that it was taken up.
+    """An engine started or continued the run.
 
     Attributes:
         run: The run's id.
-        name: What the user called it.
+        name: The run's name.
         plan: The plan's fields.
-        first_step: The step that training goes on from: 0, or that of the checkpoint it resumes.
+        first_step: The first step: 0, or the step of the checkpoint that it continues from.
         pid: The engine's process id.
-        host: The machine that it runs on.
-        versions: Versions that matter for a bug report, by package.
-        worker: Which of those that train together writes this run, as in ``worker 1``; empty for the chief,
-            and for who trains alone.
+        host: The engine's host name.
+        versions: Package versions, for bug reports.
+        worker: The worker that writes this run, e.g. ``worker 1``; empty for the chief, and without a cluster.
     """
 
     run: str
@@ -34,12 +33,12 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersMet(Event):
-    """All workers of a cluster have come together; each says so in its own run.
+    """All workers of a cluster are connected; written to each worker's run.
 
     Attributes:
-        workers: One mapping each, the chief first: ``name``, ``address``, ``host`` (the machine), and ``run``,
-            the id of what it writes there, or its path within the chief's run.
-        reduction: How gradients are summed over them: ``ring`` or ``nccl``.
+        workers: One mapping each, the chief first: ``name``, ``address``, ``host`` (its host name), and ``run``,
+            the id of its run, or its path within the chief's run.
+        reduction: How gradients are all-reduced over them: ``ring`` or ``nccl``.
     """
 
     workers: tuple[dict[str, str], ...]
@@ -48,14 +47,14 @@ class WorkersMet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicesFound(Event):
-    """TensorFlow's own view of the devices it trains on.
+    """The TensorFlow devices that train.
 
     Attributes:
-        devices: One mapping a device: ``name`` (TensorFlow's, ``GPU:0``), ``kind`` (``cpu``, ``gpu``,
-            ``tpu``), ``description``, and ``device``, the id in :mod:`accel_engine.devices` of the
-            hardware that it was matched to, empty where there is no match.
-        strategy: The class of ``tf.distribute`` in use.
-        address: Where the devices are, of a TPU that is reached over the network.
+        devices: One mapping per device: ``name`` (TensorFlow's, ``GPU:0``), ``kind`` (``cpu``, ``gpu``,
+            ``tpu``), ``description``, and ``device``, the id of the matching device in
+            :mod:`accel_engine.devices`, empty if there is none.
+        strategy: Class name of the ``tf.distribute`` strategy.
+        address: Address of a remote TPU.
     """
 
     devices: tuple[dict[str, str], ...]
@@ -65,9 +64,9 @@ class DevicesFound(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelBuilt(Event):
-    """Model, data and strategy stand; what the plan came to.
+    """The model was built, with data and strategy.
 
-    Of what a script of the user's trains, ``None`` and an empty text are what is not known; told again when more is.
+    For a script's run, ``None`` and empty texts are unknown values; the event is repeated when more is known.
 
     Attributes:
         parameters: Number of weights, trainable or not.
@@ -78,20 +77,19 @@ class ModelBuilt(Event):
         examples: Number of training examples.
         validation_examples: Number of validation examples.
         epochs: Epochs to train.
-        steps_per_epoch: Optimizer updates in an epoch.
-        global_batch: Examples a step over all replicas.
-        per_replica_batch: Examples a step on each replica.
-        dropped_examples: Training examples that each epoch leaves out, so that batches are whole.
+        steps_per_epoch: Optimizer updates per epoch.
+        global_batch: Examples per step over all replicas.
+        per_replica_batch: Examples per step on each replica.
+        dropped_examples: Training examples dropped per epoch with the last partial batch.
         replicas: Number of replicas.
-        optimizer: Its class.
+        optimizer: Class name of the optimizer.
         loss: Name of the loss.
-        series: Names of what is recorded at every step; the first is ``loss``.
+        series: Names of the per-step series; the first is ``loss``.
         precision: Keras' name of the dtype policy.
-        xla: Whether the step is compiled by XLA.
-        feed: ``resident`` when the data lives on the devices, ``streamed`` when it is fed,
-            ``own`` when the user's script feeds it.
-        scaling: What is done to raw examples before the model takes them, as in ``pixels scaled by 1/255``; empty
-            where that is not known.
+        xla: Whether XLA compiles the step.
+        feed: ``resident`` if the dataset is cached on the devices, ``streamed`` if it is streamed to them,
+            ``own`` if the user's script feeds it.
+        scaling: Scaling of the raw examples, e.g. ``pixels scaled by 1/255``; empty if unknown.
     """
 
     parameters: int | None
@@ -118,14 +116,14 @@ class ModelBuilt(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XlaTried(Event):
-    """It was measured whether XLA makes the step faster, and the faster way is gone on with.
+    """Autotuning measured the step with and without XLA, and chose the faster mode.
 
     Attributes:
         step: Steps taken in the run before it.
         xla: Whether XLA compiles the step from now on.
-        plain: Steps a second without XLA.
-        compiled: Steps a second with it; 0 when it cannot compile the step.
-        remembered: Whether an earlier run measured it.
+        plain: Steps per second without XLA.
+        compiled: Steps per second with XLA; 0 if it cannot compile the step.
+        remembered: Whether the result is from an earlier run.
     """
 
     step: int
@@ -137,15 +135,15 @@ class XlaTried(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchesTried(Event):
-    """It was measured whether taking a batch in parts is faster, and the faster way is gone on with.
+    """Autotuning measured the step with and without micro-batches, and chose the faster mode.
 
     Attributes:
         step: Steps taken in the run before it.
-        micro_batches: Parts that a batch is taken in from now on; 1 for the whole of it at a time.
-        tried: Parts that it was tried in.
-        whole: Steps a second with the whole batch at a time.
-        split: Steps a second in parts; 0 when they cannot be taken so.
-        remembered: Whether an earlier run measured it.
+        micro_batches: Micro-batches per step from now on; 1 for none.
+        tried: Micro-batches per step of the trial.
+        whole: Steps per second without micro-batches.
+        split: Steps per second with micro-batches; 0 if they are not possible.
+        remembered: Whether the result is from an earlier run.
     """
 
     step: int
@@ -158,14 +156,14 @@ class MicroBatchesTried(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkCounted(Event):
-    """It is known what a step computes, or what the devices could; told again when more is known.
+    """The FLOPs of a step, or the devices' peak, became known; repeated when more is known.
 
     Attributes:
-        flops: Floating-point operations of the matrix products and convolutions of a step, gradients
-            included, on all replicas; ``None`` where they cannot be counted.
-        peak: What all devices together could do of them in a second; ``None`` where that is not known.
-        source: Where the peak is from, and for which arithmetic.
-        reason: Why there is no count, or no peak.
+        flops: Floating-point operations of a step's matrix products and convolutions, gradients
+            included, on all replicas; ``None`` if they cannot be counted.
+        peak: Peak FLOP/s of all devices together; ``None`` if unknown.
+        source: Source of the peak, and its arithmetic.
+        reason: Why FLOPs or peak are unknown.
     """
 
     flops: float | None

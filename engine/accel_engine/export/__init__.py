@@ -1,1 +1,1 @@
-"""Runs in the forms that other programs read: CSV, JSON, Parquet; TensorBoard's has a package of its own."""
+"""Exports runs to CSV, JSON and Parquet; see :mod:`accel_engine.tensorboard` for TensorBoard."""

@@ -1,4 +1,4 @@
-"""What a run holds as tables: columns of one type, some rows at a time."""
+"""A run's contents as tables, read in batches of rows."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_wire
-from accel_engine.run.bulk_reader import BulkReader, standing
+from accel_engine.run.bulk_reader import BulkReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
 _EVENTS = 1 << 12
@@ -23,35 +23,35 @@ class Table:
     """A table.
 
     Attributes:
-        columns: The types of its columns by name: ``int64``, ``float32``, ``float64`` or ``str``.
-        parts: Reads its columns, in that order, some rows at a time; ``None`` stands for nothing.
+        columns: Column types by name: ``int64``, ``float32``, ``float64`` or ``str``.
+        batches: Reads batches of rows, each a list of the columns in that order; ``None`` is a missing value.
     """
 
     columns: Mapping[str, str]
-    parts: Callable[[], Iterator[list[Column]]]
+    batches: Callable[[], Iterator[list[Column]]]
 
 
 def steps(source: BulkReader) -> Table:
-    """A row a step, counted from 0: when it ended, everything recorded of it, and the pace of its dispatch."""
+    """One row per step, counted from 0: its end time, all series, and steps per second."""
     names = source.series()
-    growth = source.growth()
+    new = source.new_steps()
     epoch = _steps_per_epoch(source)
 
-    def parts() -> Iterator[list[Column]]:
-        if growth is None:
+    def batches() -> Iterator[list[Column]]:
+        if new is None:
             return
-        for piece in source.steps(0, growth.last):
-            numbers = [piece.steps, *([piece.steps // epoch + 1] if epoch else []), piece.times]
-            yield [*numbers, *(piece.series[name] for name in names), piece.rates]
+        for batch in source.steps(0, new.last):
+            keys = [batch.steps, *([batch.steps // epoch + 1] if epoch else []), batch.times]
+            yield [*keys, *(batch.series[name] for name in names), batch.rates]
 
-    places = {"step": "int64", **({"epoch": "int64"} if epoch else {}), "time": "float64"}
-    measured = {name if name not in places else f"metric_{name}": "float32" for name in names}
-    return Table({**places, **measured, "steps_per_second": "float32"}, parts)
+    keys = {"step": "int64", **({"epoch": "int64"} if epoch else {}), "time": "float64"}
+    series = {name if name not in keys else f"metric_{name}": "float32" for name in names}
+    return Table({**keys, **series, "steps_per_second": "float32"}, batches)
 
 
 def validation(source: BulkReader) -> Table:
-    """A row a validation that counts still: the steps taken by then, and every metric."""
-    rows = points(source)
+    """One row per validation: steps taken, epoch, time, every metric, and its duration."""
+    rows = validations(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
     columns: list[Column] = [[row.step for row in rows], [row.epoch for row in rows], [row.time for row in rows]]
     columns += [[row.metrics.get(name) for row in rows] for name in names]
@@ -61,34 +61,34 @@ def validation(source: BulkReader) -> Table:
 
 
 def samples(source: BulkReader) -> Table:
-    """A row a reading of a device: its value with its unit, or why there is none."""
+    """One row per device reading: its value and unit, or why it is missing."""
 
-    def parts() -> Iterator[list[Column]]:
-        for _, some in source.samples(SampleUnpacker()):
+    def batches() -> Iterator[list[Column]]:
+        for _, samples in source.samples(SampleUnpacker()):
             rows = [
                 (sample.time, sample.device, name, reading.value, reading.unit, reading.reason or None)
-                for sample in some
+                for sample in samples
                 for name, reading in sample.readings.items()
             ]
             yield [list(column) for column in zip(*rows, strict=True)]
 
     types = {"time": "float64", "device": "str", "reading": "str", "value": "float64", "unit": "str", "reason": "str"}
-    return Table(types, parts)
+    return Table(types, batches)
 
 
 def events(source: BulkReader) -> Table:
-    """A row an event, in order: when, what, and all that it says as a JSON object."""
+    """One row per event, in order: its time, kind, and fields as a JSON object."""
 
-    def parts() -> Iterator[list[Column]]:
+    def batches() -> Iterator[list[Column]]:
         found = (event for _, event in source.events())
-        while some := list(islice(found, _EVENTS)):
+        while batch := list(islice(found, _EVENTS)):
             yield [
-                [event.time for event in some],
-                [event.kind() for event in some],
-                [_details(event) for event in some],
+                [event.time for event in batch],
+                [event.kind() for event in batch],
+                [_details(event) for event in batch],
             ]
 
-    return Table({"time": "float64", "event": "str", "details": "str"}, parts)
+    return Table({"time": "float64", "event": "str", "details": "str"}, batches)
 
 
 TABLES: dict[str, Callable[[BulkReader], Table]] = {
@@ -97,17 +97,17 @@ TABLES: dict[str, Callable[[BulkReader], Table]] = {
     "samples": samples,
     "events": events,
 }
-"""What of a run can be had as a table."""
+"""Tables by name."""
 
 
-def points(source: BulkReader) -> list[Validated]:
-    """The validations of the steps that the run has."""
-    said = standing(event for _, event in source.events(0, RunStarted, Validated))
-    return [event for event in said if isinstance(event, Validated)]
+def validations(source: BulkReader) -> list[Validated]:
+    """Read the validations, except those of discarded steps."""
+    events = drop_discarded(event for _, event in source.events(0, RunStarted, Validated))
+    return [event for event in events if isinstance(event, Validated)]
 
 
 def description(source: BulkReader) -> dict[str, Any]:
-    """What a run is: its id, name, status, when it was made, and its plan."""
+    """A run's id, name, status, creation time, host and plan."""
     info = source.info()
     return {
         "run": info.id,
@@ -120,7 +120,7 @@ def description(source: BulkReader) -> dict[str, Any]:
 
 
 def texts(values: npt.NDArray[np.floating]) -> npt.NDArray[np.str_]:
-    """The shortest texts that give the same numbers again: a float32 0.1 is ``0.1``."""
+    """Format numbers as the shortest texts that parse to the same numbers: ``0.1`` for a float32 0.1."""
     return values.astype(np.str_)
 
 

@@ -1,4 +1,4 @@
-"""A run's tables as files."""
+"""Writes a run's tables to files."""
 
 import csv
 import json
@@ -11,47 +11,47 @@ import numpy as np
 
 from accel_engine.errors import UsageError
 from accel_engine.events import to_wire
-from accel_engine.export.tables import TABLES, Column, description, points, texts
+from accel_engine.export.tables import TABLES, Column, description, texts, validations
 from accel_engine.run.bulk_reader import BulkReader
 from accel_engine.run.sample_packing import SampleUnpacker
 
 METADATA = b"accel_tui"
-"""Under this key a Parquet file keeps what the run is, as a JSON object."""
+"""Key of the run's description, a JSON object, in the metadata of a Parquet file."""
 
 
 def write_csv(source: BulkReader, table: str, stream: TextIO) -> int:
-    """Write a table as CSV, with a header; what is not known is empty, what is no number is ``nan`` or ``inf``.
+    """Write a table as CSV with a header; missing values are empty, others may be ``nan`` or ``inf``.
 
     Args:
         source: The run.
         table: One of :data:`~accel_engine.export.tables.TABLES`.
-        stream: Where to, opened with ``newline=""``.
+        stream: The output, opened with ``newline=""``.
 
     Returns:
-        How many rows were written.
+        Number of rows.
     """
     found = TABLES[table](source)
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(found.columns)
     rows = 0
-    for part in found.parts():
-        writer.writerows(zip(*(_texts(column) for column in part), strict=True))
-        rows += len(part[0])
+    for batch in found.batches():
+        writer.writerows(zip(*(_texts(column) for column in batch), strict=True))
+        rows += len(batch[0])
     return rows
 
 
 def write_json(source: BulkReader, stream: TextIO) -> int:
-    """Write all that a run holds as one JSON object; null is what is no number.
+    """Write a whole run as one JSON object; NaN and infinities are null.
 
     Args:
         source: The run.
-        stream: Where to.
+        stream: The output.
 
     Returns:
-        How many steps were written.
+        Number of steps.
     """
     lead = json.dumps(description(source))[:-1]
-    stream.write(f'{lead},\n"validation": {json.dumps([to_wire(point) for point in points(source)])}')
+    stream.write(f'{lead},\n"validation": {json.dumps([to_wire(point) for point in validations(source)])}')
     _write_items(stream, "events", (json.dumps(to_wire(event)) for _, event in source.events()))
     stream.write(',\n"steps": {')
     steps = TABLES["steps"](source)
@@ -59,8 +59,8 @@ def write_json(source: BulkReader, stream: TextIO) -> int:
     for index, name in enumerate(steps.columns):
         stream.write(f"{',' * (index > 0)}\n{json.dumps(name)}: [")
         count = 0
-        for part in steps.parts():  # once for each column, as they stand one after another
-            column = np.asarray(part[index])
+        for batch in steps.batches():  # once per column, as the columns are written one after another
+            column = np.asarray(batch[index])
             finite = np.isfinite(column)
             stream.write(("," if count else "") + ",".join(np.where(finite, texts(column), "null").tolist()))
             count += len(column)
@@ -72,15 +72,15 @@ def write_json(source: BulkReader, stream: TextIO) -> int:
 
 
 def write_parquet(source: BulkReader, table: str, path: Path) -> int:
-    """Write a table as Parquet, with what the run is, and its validations, in the metadata.
+    """Write a table as Parquet, with the run's description and validations in the metadata.
 
     Args:
         source: The run.
         table: One of :data:`~accel_engine.export.tables.TABLES`.
-        path: Of the file.
+        path: Path of the file.
 
     Returns:
-        How many rows were written.
+        Number of rows.
 
     Raises:
         UsageError: PyArrow is not installed.
@@ -90,18 +90,18 @@ def write_parquet(source: BulkReader, table: str, path: Path) -> int:
         from pyarrow import parquet
     except ImportError as error:
         raise UsageError(
-            "Parquet files are written by PyArrow, which is not installed: pip install 'accel-tui[parquet]' "
+            "Parquet needs PyArrow, which is not installed: run pip install 'accel-tui[parquet]' "
             "(or pip install pyarrow)"
         ) from error
     found = TABLES[table](source)
-    about = {**description(source), "validation": [to_wire(point) for point in points(source)]}
+    about = {**description(source), "validation": [to_wire(point) for point in validations(source)]}
     types = {name: arrow.type_for_alias("string" if kind == "str" else kind) for name, kind in found.columns.items()}
     schema = arrow.schema(list(types.items()), metadata={METADATA: json.dumps(about).encode()})
     rows = 0
     with parquet.ParquetWriter(path, schema) as writer:
-        for part in found.parts():
-            writer.write_batch(arrow.record_batch([arrow.array(column) for column in part], schema=schema))
-            rows += len(part[0])
+        for batch in found.batches():
+            writer.write_batch(arrow.record_batch([arrow.array(column) for column in batch], schema=schema))
+            rows += len(batch[0])
     return rows
 
 

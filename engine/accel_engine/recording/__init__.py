@@ -1,4 +1,4 @@
-"""Recording a training that a script of the user's does with ``fit``, as a run like any other.
+"""Records the ``fit`` of a user's script as a run.
 
-Only such scripts import this package, by :class:`accel_engine.RunRecorder`. It needs Keras and no TensorFlow.
+Only such scripts import this package, through :class:`accel_engine.RunRecorder`. It needs Keras, not TensorFlow.
 """

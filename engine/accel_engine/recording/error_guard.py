@@ -1,4 +1,4 @@
-"""Keeping the user's training safe from the recorder: what fails here never reaches ``fit``."""
+"""Keeps errors of the recorder out of the user's ``fit``."""
 
 import sqlite3
 import sys
@@ -10,15 +10,15 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from accel_engine.errors import AccelError
 
-LONGEST_REASON = 500
-"""Characters of an exception's text that a run holds."""
+MAX_REASON_LENGTH = 500
+"""Maximum stored characters of an exception's text."""
 
 
 class CanGiveUp(Protocol):
-    """What has methods that may not raise."""
+    """A class with methods that must not raise."""
 
     def give_up(self, error: Exception) -> None:
-        """End what failed, and say so."""
+        """Stop after an error, and warn the user."""
 
 
 P = ParamSpec("P")
@@ -26,16 +26,16 @@ Guarded = TypeVar("Guarded", bound=CanGiveUp)
 
 
 def guarded(method: Callable[Concatenate[Guarded, P], None]) -> Callable[Concatenate[Guarded, P], None]:
-    """Let no exception out of a method; its object gives up instead.
+    """Decorate a method to call ``give_up`` instead of raising.
 
-    ``KeyboardInterrupt`` and ``SystemExit`` pass: they are the user's.
+    ``KeyboardInterrupt`` and ``SystemExit`` are raised, as they come from the user.
     """
 
     @wraps(method)
     def call(self: Guarded, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             method(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 (whatever it is, training goes on)
+        except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             with suppress(Exception):
                 self.give_up(error)
 
@@ -43,27 +43,27 @@ def guarded(method: Callable[Concatenate[Guarded, P], None]) -> Callable[Concate
 
 
 def warn(message: str) -> None:
-    """Warn the user; where warnings are errors, or cannot be shown, it is printed instead of raised."""
+    """Warn the user; print the warning if warnings are errors or cannot be shown."""
     try:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
-    except Exception:  # noqa: BLE001 (the warning itself as an exception, or a fault of the user's own showwarning)
+    except Exception:  # noqa: BLE001 (the warning raised as an error, or an error of the user's showwarning)
         with suppress(Exception):
             sys.stderr.write(f"warning: {message}\n")
 
 
 def describe(error: BaseException) -> str:
-    """An exception in words, on one line: ``ValueError: oh no``; of what has no fault of a program, only its text."""
+    """Format an exception on one line: ``ValueError: oh no``; for errors of the system or the user, only the text."""
     text = ""
-    with suppress(Exception):  # a user's own exception may fail to give its text
-        text = " ".join(str(error).split())[:LONGEST_REASON]
+    with suppress(Exception):  # the __str__ of a user's exception may fail
+        text = " ".join(str(error).split())[:MAX_REASON_LENGTH]
     if isinstance(error, (AccelError, OSError, sqlite3.Error)) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def value_or_none(find: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``find`` gives, or ``None`` where it fails: a fact about a user's model that cannot be read is unknown."""
+    """Call ``find``; return ``None`` if it raises, e.g. for a property of a user's model that cannot be read."""
     try:
         return find(*arguments)
-    except Exception:  # noqa: BLE001 (a user's own classes may raise anything)
+    except Exception:  # noqa: BLE001 (a user's classes may raise anything)
         return None

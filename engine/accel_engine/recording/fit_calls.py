@@ -1,8 +1,7 @@
-"""Which call of ``fit`` a callback is in, and the exception that ends it.
+"""Wraps ``keras.Model.fit`` to find the exception that ends a call.
 
-Keras tells callbacks nothing of an exception, and a script may catch and forget it at once. So ``keras.Model.fit`` is
-replaced by a function that calls it and looks at what it raises. Nothing else of a call is changed: neither what it is
-given or returns, nor the exception or its traceback.
+Keras does not tell callbacks of exceptions, and a script may catch them. So ``keras.Model.fit`` is replaced by a
+function that calls it and sees what it raises. It changes neither arguments, result, exception nor traceback.
 """
 
 from collections.abc import Callable
@@ -21,9 +20,9 @@ class FitCall:
     """One call of ``fit``.
 
     Attributes:
-        running: Whether it has not ended.
-        on_exception: Called with the exception that ends it, in its own thread, before that goes on to the caller.
-            They may not raise.
+        running: Whether it has not returned.
+        on_exception: Called with the exception that ends it, in its own thread, before the caller gets it.
+            Must not raise.
     """
 
     def __init__(self) -> None:
@@ -35,7 +34,7 @@ _CALL: ContextVar[FitCall | None] = ContextVar("fit_call", default=None)
 
 
 def current() -> FitCall | None:
-    """The innermost call that this thread is in; ``None`` where a class has a ``fit`` that does not use Keras'."""
+    """This thread's innermost call of ``fit``; ``None`` for a class whose ``fit`` does not call Keras'."""
     return _CALL.get()
 
 
@@ -53,9 +52,9 @@ def observe() -> None:
             return original(*args, **kwargs)
         except BaseException as error:
             call.running = False
-            with suppress(Exception):  # a user's own exception may refuse to tell its traceback
+            with suppress(Exception):  # a user's exception may override __traceback__
                 if error.__traceback__ and error.__traceback__.tb_next:
-                    # Without this function, as if it were not there. Not by assignment, which an exception may refuse.
+                    # Hide this function. Not by assignment, which a user's exception may override, too.
                     BaseException.with_traceback(error, error.__traceback__.tb_next)
             for notify in call.on_exception:
                 notify(error)
@@ -69,12 +68,12 @@ def observe() -> None:
 
 
 def outcome_of(error: BaseException | None) -> tuple[Outcome, str]:
-    """How a run ends whose ``fit`` was ended by an exception, and why; ``None`` where nobody knows which it was."""
+    """The outcome and reason of a run whose ``fit`` raised; ``error`` is ``None`` if the exception is unknown."""
     match error:
         case None:
-            return Outcome.FAILED, "an exception, or an exit of the script's own, ended fit"
+            return Outcome.FAILED, "fit was ended by an exception or an exit of the script"
         case KeyboardInterrupt():
-            return Outcome.STOPPED, "interrupted at the keyboard"
+            return Outcome.STOPPED, "interrupted from the keyboard"
         case SystemExit(code=None | 0):
             return Outcome.STOPPED, "the script exited"
         case SystemExit(code=int(status)):

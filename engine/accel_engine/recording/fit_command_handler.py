@@ -1,4 +1,4 @@
-"""Doing what commands ask of a script's training, between two batches."""
+"""Handles commands to a script's training, between two batches."""
 
 import math
 from typing import Any
@@ -12,47 +12,47 @@ from accel_engine.recording.write_queue import CommandReply
 from accel_engine.run.commands import Command
 from accel_engine.training.command_mailbox import CommandMailbox
 
-UNHEARD_WAITS = 120
-"""Seconds of a pause in which the recording thread reads no command, after which training goes on by itself."""
+MAX_MISSED_POLLS = 120
+"""Seconds of a pause in which the recorder thread reads no commands, after which training resumes by itself."""
 
-NO_CHECKPOINT = "a script trains this run: it alone can write a checkpoint"
+NO_CHECKPOINT = "this run is trained by a script: only the script can save checkpoints"
 
 
 class FitCommandHandler:
-    """Obeys the commands of one ``fit``, and answers each.
+    """Handles and answers the commands to one ``fit``.
 
     Args:
-        mailbox: Where they arrive.
-        scribe: Writes the run, and puts commands into the mailbox.
+        mailbox: Receives the commands.
+        recorder: Writes the run, and puts commands into the mailbox.
 
     Attributes:
-        stopped: Who asked to stop; empty while nobody did.
-        learning_rate: What the run knows of as such.
+        stopped: The stop command and its sender; empty before one.
+        learning_rate: The last learning rate reported to the run.
     """
 
-    def __init__(self, mailbox: CommandMailbox, scribe: RecorderThread) -> None:
+    def __init__(self, mailbox: CommandMailbox, recorder: RecorderThread) -> None:
         self._mailbox = mailbox
-        self._scribe = scribe
-        self._tell = scribe.tell
+        self._recorder = recorder
+        self._put = recorder.put
         self.stopped = ""
         self.learning_rate: float | None = None
 
-    def obey(self, model: Any, step: int) -> None:
-        """Do all that was asked since the last time; a pause takes as long as it lasts.
+    def handle(self, model: Any, step: int) -> None:
+        """Handle all pending commands; during a pause this waits for the next command.
 
         Args:
-            model: In training.
+            model: The model in training.
             step: Steps taken.
         """
         while command := self._mailbox.take():
-            self._do(command, model, step)
+            self._handle(command, model, step)
 
-    def _do(self, command: Command, model: Any, step: int) -> None:
+    def _handle(self, command: Command, model: Any, step: int) -> None:
         match command.name:
             case "stop" | "stop_now":
                 self.stopped = command.origin
                 model.stop_training = True
-                self._answer(command, step, f"stopped after step {step}; what is kept of it is up to the script")
+                self._answer(command, step, f"stopped after step {step}; the script decides what to save")
             case "pause":
                 self._answer(command, step, f"paused after step {step}")
                 self._pause(model, step)
@@ -63,55 +63,55 @@ class FitCommandHandler:
             case "learning_rate":
                 self._set_learning_rate(command, model, step)
             case name:
-                self._answer(command, step, f"a script trains this run, which knows no command {name}", obeyed=False)
+                self._answer(command, step, f"this run is trained by a script: no {name} command", obeyed=False)
 
     def _pause(self, model: Any, step: int) -> None:
-        self._tell(PhaseChanged(time=clock.now(), phase=Phase.PAUSED))
+        self._put(PhaseChanged(time=clock.now(), phase=Phase.PAUSED))
         while not self.stopped:
             command = self._wait()
             if command is None:
                 break
             if command.name == "resume":
-                self._answer(command, step, f"going on from step {step}")
+                self._answer(command, step, f"resumed at step {step}")
                 break
             if command.name == "pause":
-                self._answer(command, step, "the run is paused already", obeyed=False)
+                self._answer(command, step, "the run is already paused", obeyed=False)
             else:
-                self._do(command, model, step)
-        self._tell(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
+                self._handle(command, model, step)
+        self._put(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
 
     def _wait(self) -> Command | None:
-        """Wait for a command; ``None`` where the recording thread has ended, so that none can come.
+        """Wait for a command; ``None`` if the recorder thread has ended, so that none can arrive.
 
         Raises:
             RunError: The thread hangs.
         """
-        unheard, polls = 0, self._scribe.polls
-        while self._scribe.writing:
+        missed, polls = 0, self._recorder.polls
+        while self._recorder.writing:
             self._mailbox.wait_for_next(1.0)
             if command := self._mailbox.take():
                 return command
-            unheard, polls = (unheard + 1 if polls == self._scribe.polls else 0), self._scribe.polls
-            if unheard >= UNHEARD_WAITS:
-                raise RunError("the run cannot be read any more, so that nobody could end its pause")
+            missed, polls = (missed + 1 if polls == self._recorder.polls else 0), self._recorder.polls
+            if missed >= MAX_MISSED_POLLS:
+                raise RunError("the run can no longer be read, so no command could end its pause")
         return None
 
     def _set_learning_rate(self, command: Command, model: Any, step: int) -> None:
         rate = command.argument
         if rate is None or not 0 < rate < math.inf:
-            self._answer(command, step, "a learning rate must be a number above 0", obeyed=False)
+            self._answer(command, step, "the learning rate must be a number above 0", obeyed=False)
             return
         try:
             model.optimizer.learning_rate = rate
-        except Exception as error:  # noqa: BLE001 (an optimizer of the user's own may raise anything)
-            self._answer(command, step, f"the optimizer refuses it: {describe(error)}", obeyed=False)
+        except Exception as error:  # noqa: BLE001 (a user's optimizer may raise anything)
+            self._answer(command, step, f"the optimizer rejected it: {describe(error)}", obeyed=False)
             return
         self.learning_rate = rate
-        self._tell(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))
-        self._answer(command, step, f"learning rate {rate:g} from step {step} on")
+        self._put(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))
+        self._answer(command, step, f"learning rate {rate:g} from step {step}")
 
     def _answer(self, command: Command, step: int, answer: str, *, obeyed: bool = True) -> None:
-        said = CommandAnswered(
+        event = CommandAnswered(
             time=clock.now(), command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=step
         )
-        self._tell(CommandReply(command, said))
+        self._put(CommandReply(command, event))

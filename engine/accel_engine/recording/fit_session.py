@@ -1,4 +1,4 @@
-"""One call of ``fit``, told to a run."""
+"""Records one call of ``fit`` to a run."""
 
 import os
 import socket
@@ -37,30 +37,30 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.command_mailbox import CommandMailbox
 
-LOOK_SECONDS = 0.5
-"""How often metrics are read, commands obeyed and steps handed over to be written."""
+UPDATE_SECONDS = 0.5
+"""Interval of reading metrics, handling commands and queueing steps."""
 
 
 class FitSession:
-    """Tells one ``fit`` to a run, from its beginning to its end, whichever that is.
+    """Records one ``fit``, until it returns or raises.
 
     Args:
-        model: Gives what is in training, as the callback has it: with JAX, asking brings its variables up to date.
-        make: Gives the run's directory, and makes it where there is none; called in another thread.
-        values: What is known of a plan's fields.
-        epochs: That ``fit`` goes up to, by Keras' count.
-        steps: Of an epoch; ``None`` where Keras does not know yet.
-        before: The one before it in the same run.
-        observed: Whether :meth:`end_by_exception` is called where an exception ends ``fit``.
+        model: Returns the model in training; with JAX, this updates its variables.
+        make: Returns the run's directory, creating it if needed; called in another thread.
+        values: The known plan fields.
+        epochs: The ``epochs`` argument of ``fit``.
+        steps: Steps per epoch; ``None`` if Keras does not know yet.
+        before: The previous session of the same run.
+        observed: Whether :meth:`end_by_exception` is called if an exception ends ``fit``.
 
     Attributes:
-        names: Of the series of what Keras tells; the same in all of a run.
-        batches: What Keras tells of each batch.
+        names: Names of the series; the same in all of a run.
+        batches: The batch logs.
         rates: The learning rates of the steps.
-        due: When to look next, by ``time.monotonic()``.
+        due: When to update next, by ``time.monotonic()``.
         step: Steps taken in the run.
         epochs: Epochs ended in the run.
-        metrics: The last means.
+        metrics: The means of the last epoch.
     """
 
     def __init__(
@@ -107,25 +107,25 @@ class FitSession:
             host=socket.gethostname(),
             versions=versions(),
         )
-        self._scribe = RecorderThread(make, started, mailbox, self._left)
-        self._obeying = FitCommandHandler(mailbox, self._scribe)
+        self._recorder = RecorderThread(make, started, mailbox, self._end_if_left)
+        self._commands = FitCommandHandler(mailbox, self._recorder)
 
     def begin(self) -> None:
-        """Begin the run, or go on with it.
+        """Start or continue the run.
 
         Raises:
             Exception: It cannot be written.
         """
-        self._scribe.begin()
-        self._enter(Phase.TRACING)
+        self._recorder.begin()
+        self._enter_phase(Phase.TRACING)
 
     @property
     def written(self) -> int:
-        """Steps of the run that are written: an interrupt may come before those that were told are counted here."""
-        return self._scribe.steps
+        """Number of written steps of the run; after an interrupt, ``step`` may be smaller."""
+        return self._recorder.steps
 
     def begin_epoch(self, epoch: int) -> None:
-        """Begin an epoch, counted from 0 by Keras."""
+        """Start an epoch, counted from 0 by Keras."""
         self._total = self._total or self.epochs + self._last_epoch - epoch
         self.batches.begin_epoch()
         self.rates.begin_epoch()
@@ -135,167 +135,168 @@ class FitSession:
         self._rate_due = True
 
     def begin_batch(self) -> None:
-        """Read the learning rate before a batch; called where :attr:`rates` has it due."""
-        self._model()  # with JAX, the variables are brought up to date
+        """Read the learning rate before a batch; called if ``rates.due``."""
+        self._model()  # with JAX, this updates the variables
         self.rates.read(self.batches.waiting)
 
     @property
-    def epoch_told(self) -> bool:
-        """Whether the epoch's last batch was told since the last look."""
+    def epoch_complete(self) -> bool:
+        """Whether the epoch's last batch was added since the last update."""
         return self.batches.ends(self._steps)
 
-    def look(self, *, over: bool = False) -> None:
-        """Hand the latest steps over, and do what was asked.
+    def update(self, *, over: bool = False) -> None:
+        """Queue the latest steps, and handle commands.
 
         Args:
-            over: Whether the epoch's last batch was told.
+            over: Whether the epoch has ended.
 
         Raises:
-            Exception: The run can be written no more.
+            Exception: The run can no longer be written.
         """
-        self._scribe.check()
+        self._recorder.check()
         if self._record(over=over):
-            rate = self._obeying.learning_rate
-            self._obeying.obey(self._model(), self.step)
-            self.rates.due = self.rates.due or self._obeying.learning_rate != rate
+            rate = self._commands.learning_rate
+            self._commands.handle(self._model(), self.step)
+            self.rates.due = self.rates.due or self._commands.learning_rate != rate
             self._since = clock.now()
-        self.due = time.monotonic() + LOOK_SECONDS
+        self.due = time.monotonic() + UPDATE_SECONDS
 
     def begin_validation(self) -> None:
-        """Take the epoch's last steps, whose means validation forgets."""
-        self.look(over=True)
+        """Record the epoch's last steps, as validation resets the metrics."""
+        self.update(over=True)
         self._seconds = clock.now() - self._epoch_began
         self._since = clock.now()
-        self._enter(Phase.VALIDATING)
+        self._enter_phase(Phase.VALIDATING)
 
     def end_validation(self) -> None:
-        """Note how long it took; what it found is told at the epoch's end."""
+        """Measure the validation time; its metrics are logged at the epoch's end."""
         self._validation_seconds = clock.now() - self._since
-        self._enter(Phase.TRAINING)
+        self._enter_phase(Phase.TRAINING)
 
-    def end_epoch(self, told: Mapping[str, Any]) -> None:
-        """Take the epoch's means, and validation's."""
-        self.look(over=True)
+    def end_epoch(self, epoch_logs: Mapping[str, Any]) -> None:
+        """Record the epoch's means, and validation's."""
+        self.update(over=True)
         seconds = clock.now() - self._epoch_began if self._seconds is None else self._seconds
-        means, found = logs.of_training(told, self.names), logs.of_validation(told, self.names)
-        self._tell_remarks()
+        means = logs.training_metrics(epoch_logs, self.names)
+        validated = logs.validation_metrics(epoch_logs, self.names)
+        self._report_notes()
         self.epochs += 1
         now, epoch, step = clock.now(), self.epochs, self.step
-        if not self._obeying.stopped:  # else this is no whole epoch
-            self._scribe.tell(EpochEnded(time=now, epoch=epoch, step=step, metrics=means, seconds=seconds))
+        if not self._commands.stopped:  # else the epoch is incomplete
+            self._recorder.put(EpochEnded(time=now, epoch=epoch, step=step, metrics=means, seconds=seconds))
             unknown, self._steps = self._steps is None, self._steps or self.step - self._first
             if self._built and (unknown or self._built.parameters is None):
-                self._tell_built(self._built.series)
-        if found:
-            took = self._validation_seconds
-            self._scribe.tell(Validated(time=now, epoch=epoch, step=step, metrics=found, seconds=took))
-        self.metrics = means | {f"validation_{name}": value for name, value in found.items()}
+                self._report_model(self._built.series)
+        if validated:
+            seconds = self._validation_seconds
+            self._recorder.put(Validated(time=now, epoch=epoch, step=step, metrics=validated, seconds=seconds))
+        self.metrics = means | {f"validation_{name}": value for name, value in validated.items()}
 
     def end(self) -> None:
-        """End the run as ``fit`` ends.
+        """End the run when ``fit`` returns.
 
         Raises:
             Exception: It could not be written.
         """
-        self.look(over=True)
-        stopped = self._obeying.stopped
-        done = self._scribe.finish(self._result(Outcome.STOPPED if stopped else Outcome.FINISHED, stopped))
-        self._forget()
-        self._scribe.check()
+        self.update(over=True)
+        stopped = self._commands.stopped
+        done = self._recorder.finish(self._result(Outcome.STOPPED if stopped else Outcome.FINISHED, stopped))
+        self._release_watch()
+        self._recorder.check()
         if not done:
-            warn("the end of the run is not written yet: is the disk busy?")
+            warn("the end of the run is not written yet; the disk may be busy")
 
     def end_by_exception(self, error: BaseException) -> None:
-        """End the run as an exception ends ``fit``, without waiting until that is written."""
-        self._scribe.tell(self._result_of(error))
+        """End the run when ``fit`` raises, without waiting for the disk."""
+        self._recorder.put(self._result_of(error))
 
     def leave(self) -> bool:
-        """End the run if it has not ended; tell whether it is written to its end."""
-        done = self._scribe.finish(None)
-        self._forget()
+        """End the run if it has not ended; return whether all of it is written."""
+        done = self._recorder.finish(None)
+        self._release_watch()
         return done
 
     def fail(self, error: Exception) -> None:
-        """End the recording, not the training, because something here has failed."""
-        self._scribe.tell(error)
-        self._forget()
+        """End the recording, not the training, after an error of the recorder."""
+        self._recorder.put(error)
+        self._release_watch()
 
-    def _forget(self) -> None:
+    def _release_watch(self) -> None:
         if self._watch:
-            self._watch.forget()
+            self._watch.release()
 
-    def _left(self, sure: bool) -> RunEnded | None:
-        """The run's end if an exception went through ``fit``; the recording thread asks."""
+    def _end_if_left(self, certain: bool) -> RunEnded | None:
+        """The run's end if ``fit`` was left by an exception; called by the recorder thread."""
         left = self._watch is not None and self._watch.left
-        if not sure and not left:
+        if not certain and not left:
             return None
         exception = self._watch.exception if self._watch else None
-        if not sure and exception is None and not self._was_left:
-            self._was_left = True  # on its way to who handles it an exception is not seen: look once more
+        if not certain and exception is None and not self._was_left:
+            self._was_left = True  # an exception is invisible until it is handled: check once more
             return None
         ended = self._result_of(exception)
-        self._forget()
+        self._release_watch()
         return ended
 
     def _record(self, *, over: bool, last: bool = False) -> bool:
-        """Hand the latest steps over; tell whether there are any."""
+        """Queue the latest steps; return whether there are any."""
         now, model = clock.now(), self._model()
         if not self.batches.waiting:
             return False
-        # Also where the last batch falls into a look by chance: a smaller one is told by its place alone.
+        # Also if this update happens to include the last batch: only its position tells that it may be smaller.
         series = self.batches.take(model, over=over or self.batches.has(self._steps), last=last)
-        if not series:  # the first batch alone, with which the graph was traced
+        if not series:  # only the first batch, which traced the graph
             self._traced = (self._since, now)
-            self._enter(Phase.TRAINING)
+            self._enter_phase(Phase.TRAINING)
             return True
         taken = len(next(iter(series.values())))
         rates = value_or_none(lambda: self.rates.take(model, taken)) or {}
-        self._hand_over(now, taken, {**series, **rates})
+        self._queue_steps(now, taken, {**series, **rates})
         if not self._built:
-            self._tell_built(tuple(series))
-        self._tell_rate(now, rates)
-        self._tell_remarks()
+            self._report_model(tuple(series))
+        self._report_rate(now, rates)
+        self._report_notes()
         self._warn(series)
         self.step += taken
         return True
 
-    def _hand_over(self, now: float, taken: int, series: dict[str, Rates]) -> None:
-        """Have steps written: the first, which takes as long as tracing does, by itself."""
+    def _queue_steps(self, now: float, taken: int, series: dict[str, Rates]) -> None:
+        """Queue steps; the first, which includes tracing, as a chunk of its own."""
         first = 0
         if self._traced:
             (began, ended), self._traced = self._traced, None
             first = min(self.batches.execution, taken)
-            self._scribe.tell(Steps(began, ended, first, _part(series, 0, first)))
+            self._recorder.put(Steps(began, ended, first, _slice(series, 0, first)))
         elif not self._built:
             first = taken
-            self._scribe.tell(Steps(self._since, now, taken, series))
-            self._enter(Phase.TRAINING)
+            self._recorder.put(Steps(self._since, now, taken, series))
+            self._enter_phase(Phase.TRAINING)
         if taken > first:
-            self._scribe.tell(Steps(self._since, now, taken - first, _part(series, first, taken)))
+            self._recorder.put(Steps(self._since, now, taken - first, _slice(series, first, taken)))
             self._timed_steps += taken - first
             self._timed_seconds += now - self._since
 
-    def _tell_rate(self, now: float, rates: Mapping[str, Rates]) -> None:
-        """Tell a rate that is not a schedule's where it is another than in the epoch before."""
+    def _report_rate(self, now: float, rates: Mapping[str, Rates]) -> None:
+        """Report a rate that is not a schedule's if it has changed since the previous epoch."""
         due, self._rate_due = self._rate_due, False
         values = rates.get(LEARNING_RATE)
         if due and isinstance(values, np.ndarray) and np.isfinite(values[0]):
-            rate = float(f"{values[0]:.7g}")  # float32, so no more digits than it has
-            if rate != self._obeying.learning_rate:
-                self._obeying.learning_rate = rate
-                self._scribe.tell(LearningRateChanged(time=now, step=self.step, learning_rate=rate))
+            rate = float(f"{values[0]:.7g}")  # the digits of a float32
+            if rate != self._commands.learning_rate:
+                self._commands.learning_rate = rate
+                self._recorder.put(LearningRateChanged(time=now, step=self.step, learning_rate=rate))
 
-    def _tell_remarks(self) -> None:
-        for remark in self.names.remarks():
-            self._scribe.tell(Warned(time=clock.now(), message=remark))
+    def _report_notes(self) -> None:
+        for note in self.names.take_notes():
+            self._recorder.put(Warned(time=clock.now(), message=note))
 
     def _warn(self, series: Mapping[str, Values]) -> None:
         for name, values in series.items():
             if name.startswith(RUNNING):
-                what = name.removeprefix(RUNNING)
-                self._warn_once(name, f"of {what} only the mean since the epoch began is known: it is {name} here")
+                metric = name.removeprefix(RUNNING)
+                self._warn_once(name, f"{metric} is recorded as {name}, Keras' running mean over the epoch")
             elif name in self.batches.missing:
-                self._warn_once(name, f"{name} is missing where Keras' mean of the epoch does not tell single batches")
+                self._warn_once(name, f"{name} has gaps: Keras' running mean does not give the value of every batch")
             elif name.endswith("loss") and not np.isfinite(values).all():
                 step = self.step + int(np.argmax(~np.isfinite(values)))
                 self._warn_once("", f"the {name} of step {step} is not a number: try a lower learning rate")
@@ -303,17 +304,17 @@ class FitSession:
     def _warn_once(self, about: str, message: str) -> None:
         if about not in self._warned:
             self._warned.add(about)
-            self._scribe.tell(Warned(time=clock.now(), message=message))
+            self._recorder.put(Warned(time=clock.now(), message=message))
 
-    def _tell_built(self, series: tuple[str, ...]) -> None:
+    def _report_model(self, series: tuple[str, ...]) -> None:
         model = self._model()
-        self._built = model_description.built(
+        self._built = model_description.model_built(
             model, epochs=self._total, steps=self._steps, batch=self.batches.batch(model), series=series
         )
-        self._scribe.tell(self._built)
+        self._recorder.put(self._built)
 
-    def _enter(self, phase: Phase) -> None:
-        self._scribe.tell(PhaseChanged(time=clock.now(), phase=phase))
+    def _enter_phase(self, phase: Phase) -> None:
+        self._recorder.put(PhaseChanged(time=clock.now(), phase=phase))
 
     def _result_of(self, error: BaseException | None) -> RunEnded:
         value_or_none(lambda: self._record(over=False, last=True))
@@ -332,10 +333,8 @@ class FitSession:
         )
 
 
-def _part(series: Mapping[str, Rates], first: int, last: int) -> dict[str, Rates]:
-    """What was measured at some of the steps."""
-
-    def cut(values: Rates) -> Rates:
+def _slice(series: Mapping[str, Rates], first: int, last: int) -> dict[str, Rates]:
+    def slice_of(values: Rates) -> Rates:
         return values[first:last] if isinstance(values, np.ndarray) else lambda: values()[first:last]
 
-    return {name: cut(values) for name, values in series.items()}
+    return {name: slice_of(values) for name, values in series.items()}

@@ -1,4 +1,4 @@
-"""The learning rate of every step that a script's optimizers take."""
+"""Records the learning rate of each step of a script's optimizers."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -13,31 +13,31 @@ from accel_engine.recording.running_means import Values
 from accel_engine.run.schema import LEARNING_RATE, series_name
 
 FIRST_READS = 10
-"""Before so many batches a rate is read until it is told whether it changes at each; to read it takes some 20 us."""
+"""How many batches a rate is read before, to decide whether it changes with each batch; a read takes about 20 us."""
 
 Rates = Values | Callable[[], Values]
-"""One rate a step, or what computes them: the recording thread does that."""
+"""One rate per step, or a function that computes them in the recorder thread."""
 
 
 class LearningRates:
-    """Follows the learning rates of one ``fit``.
+    """Tracks the learning rates of one ``fit``.
 
-    Of a schedule, the rate of each step is computed from the optimizer's number of iterations. Otherwise it is the
-    value of the optimizer's variable, which callbacks may change. That is read before the first batch of an epoch and
-    at each look, and before every batch while it changes within epochs, as it does by a callback that sets it at each
-    batch. Between two looks with different values the rates of single steps are not known, and are missing. What
-    ``on_train_batch_begin`` of a callback sets that comes after the recorder is recorded one step late.
+    With a schedule, the rate of each step is computed from the optimizer's number of iterations. Otherwise it is the
+    value of the optimizer's variable, which callbacks may change. It is read before the first batch of an epoch, at
+    each update, and before every batch while it changes within epochs, e.g. by a callback that sets it at each batch.
+    Between two updates with different values, the rates of the steps are unknown and missing. If a callback after the
+    recorder sets the rate in ``on_train_batch_begin``, it is recorded one step late.
 
     A script may have several optimizers, each an attribute of its model: the rates of ``d_optimizer`` are
-    ``d_learning_rate``. One that takes no step is left out.
+    ``d_learning_rate``. An optimizer that takes no step is skipped.
 
     Attributes:
-        due: Whether :meth:`read` is to be called before the next batch.
+        due: Whether to call :meth:`read` before the next batch.
     """
 
     def __init__(self, model: Any) -> None:
         self.due = True
-        self._followed: dict[str, _Followed] = {}
+        self._tracked: dict[str, _TrackedOptimizer] = {}
         self._series: dict[str, str] = {}
         self._find(model)
 
@@ -49,24 +49,24 @@ class LearningRates:
         """Read the rates before a batch.
 
         Args:
-            step: The batch's first step, counted from the last look.
+            step: The batch's first step, counted from the last update.
         """
-        for followed in self._followed.values():
-            value_or_none(followed.read, step)
+        for tracked in self._tracked.values():
+            value_or_none(tracked.read, step)
         self.due = self._changing
 
     def take(self, model: Any, steps: int) -> dict[str, Rates]:
-        """Give the rates of the steps since the last look, by the names of their series.
+        """Return the rates of the steps since the last update, by series name.
 
         Args:
-            model: In training.
-            steps: How many they are, at least one.
+            model: The model in training.
+            steps: Number of steps, at least 1.
         """
         self._find(model)
         found: dict[str, Rates] = {}
         for name, optimizer in _optimizers(model).items():
-            if followed := self._followed.get(name):
-                rates = value_or_none(followed.take, optimizer, steps)
+            if tracked := self._tracked.get(name):
+                rates = value_or_none(tracked.take, optimizer, steps)
                 if rates is not None:
                     found[self._named(name)] = rates
         self.due = self.due or self._changing
@@ -74,37 +74,37 @@ class LearningRates:
 
     @property
     def names(self) -> set[str]:
-        """Of the series that there may be."""
-        return {series_of(attribute) for attribute in self._followed}
+        """Names of all possible series."""
+        return {series_of(attribute) for attribute in self._tracked}
 
     @property
     def _changing(self) -> bool:
-        return any(followed.changes for followed in self._followed.values())
+        return any(tracked.changes for tracked in self._tracked.values())
 
     def _named(self, attribute: str) -> str:
-        """The series of an optimizer that is used."""
+        """The series name of an optimizer in use."""
         if attribute not in self._series:
             series = series_of(attribute)
-            while series in self._series.values():  # as of optimizer and _optimizer
+            while series in self._series.values():  # e.g. for optimizer and _optimizer
                 series += "_2"
             self._series[attribute] = series
         return self._series[attribute]
 
     def _find(self, model: Any) -> None:
         for name, optimizer in _optimizers(model).items():
-            if name not in self._followed and (followed := value_or_none(_Followed, optimizer)):
-                self._followed[name] = followed
+            if name not in self._tracked and (tracked := value_or_none(_TrackedOptimizer, optimizer)):
+                self._tracked[name] = tracked
 
 
-class _Followed:
+class _TrackedOptimizer:
     """One optimizer's rate.
 
     Attributes:
-        changes: Whether its variable changed between two batches since the look before, as far as is known.
+        changes: Whether its variable is known, or assumed, to change between batches.
     """
 
     def __init__(self, optimizer: Any) -> None:
-        self.changes = True  # until it is known
+        self.changes = True  # until known
         self._optimizer = optimizer
         self._is_new = True
         self._used = False
@@ -114,7 +114,7 @@ class _Followed:
         self._reads: list[tuple[int, float]] = []
 
     def read(self, step: int) -> None:
-        """Read the rate before a step, counted from the last look."""
+        """Read the rate before a step, counted from the last update."""
         if _schedule_of(self._optimizer):
             self.changes = False
             return
@@ -124,7 +124,7 @@ class _Followed:
             self.changes = len({rate for _, rate in self._reads}) > 1
 
     def take(self, optimizer: Any, steps: int) -> Rates | None:
-        """The rates of so many steps; ``None`` where the optimizer took no part in them."""
+        """Return the rates of ``steps`` steps; ``None`` if the optimizer was never used."""
         self._optimizer = optimizer
         before, self._iterations = self._iterations, _iterations(optimizer)
         reads, self._reads = self._reads, []
@@ -143,23 +143,23 @@ class _Followed:
         now = _rate(optimizer)
         points = [*([] if reads and reads[0][0] == 0 else [(-1, self._last)]), *reads]
         values = {now, *(rate for _, rate in points if rate is not None)}
-        # Two batches have to be seen before it can be told that it does not change.
+        # Only two reads can show that it does not change.
         self.changes = len(values) > 1 or (self.changes and len(reads) < 2)
         self._last = now
         return _between([*points, (steps, now)], steps)
 
 
 def series_of(attribute: str) -> str:
-    """The series of an optimizer's rate, from the model's attribute: ``d_optimizer`` has ``d_learning_rate``."""
+    """The series name of an optimizer's rate, from the model's attribute: ``d_learning_rate`` for ``d_optimizer``."""
     if "optimizer" in attribute:
         return series_name(attribute.replace("optimizer", LEARNING_RATE).strip("_"))
     return series_name(f"{attribute.strip('_')}_{LEARNING_RATE}")
 
 
 def optimizers_in_use(model: Any) -> Mapping[str, Any]:
-    """The optimizers that have taken steps, or else those that are built, by the model's attributes.
+    """The optimizers that have taken steps, else those that are built, by the model's attributes.
 
-    A model that has others may have one more that is never used, since ``compile`` makes one if it is given none.
+    A model with its own optimizers may have an unused one, too, as ``compile`` creates one by default.
     """
     found = _optimizers(model)
     used = {name: optimizer for name, optimizer in found.items() if (value_or_none(_iterations, optimizer) or 0) > 0}
@@ -167,7 +167,7 @@ def optimizers_in_use(model: Any) -> Mapping[str, Any]:
 
 
 def _optimizers(model: Any) -> dict[str, Any]:
-    """Each optimizer once, by its first attribute; where it is the one that the model was compiled with, by that."""
+    """Each optimizer once, by its first attribute; the one that the model was compiled with, by ``optimizer``."""
     attributes = value_or_none(lambda: list(vars(model).items())) or []
     found: dict[str, Any] = {}
     for name, each in sorted(attributes, key=lambda attribute: attribute[0] != "optimizer"):
@@ -179,28 +179,28 @@ def _optimizers(model: Any) -> dict[str, Any]:
 
 
 def _inner(optimizer: Any) -> Any:
-    """The optimizer without what scales its loss."""
+    """The optimizer inside a loss-scaling one."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def _schedule_of(optimizer: Any) -> Any:
-    schedule = getattr(optimizer, "_learning_rate", None)  # Keras gives the present value only, not the schedule
+    schedule = getattr(optimizer, "_learning_rate", None)  # Keras' public attribute is the present value
     return schedule if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule) else None
 
 
 def _iterations(optimizer: Any) -> np.integer[Any]:
-    """What a schedule is given: with accumulated gradients not ``iterations``, which counts updates."""
+    """The argument of a schedule: with gradient accumulation not ``iterations``, which counts updates."""
     number: np.integer[Any] = keras.ops.convert_to_numpy(getattr(optimizer, "_iterations", optimizer.iterations))[()]
     return number
 
 
 def _rate(optimizer: Any) -> float:
     rate = optimizer.learning_rate
-    return float(getattr(rate, "value", rate))  # thrice as quick as to make an array of Keras' variable
+    return float(getattr(rate, "value", rate))  # three times as fast as converting Keras' variable to an array
 
 
 def _between(points: list[tuple[int, float | None]], steps: int) -> Values:
-    """The rates of all steps from some, which are in order; missing between two that differ."""
+    """Fill in the rates of all steps from known ones, in order; NaN between two different ones."""
     rates = np.full(steps, np.nan)
     for (first, rate), (last, after) in pairwise(points):
         if rate is not None:

@@ -1,4 +1,4 @@
-"""What Keras tells callbacks, as plain numbers by names that a run can have."""
+"""Converts Keras' logs to numbers by series name."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,65 +12,65 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
 
 VALIDATION = "val_"
-"""What Keras puts before what validation measured."""
+"""Keras' prefix of validation metrics."""
 
 
 def numbers(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
-    """Every number of some logs, by the name of its series.
+    """The numbers in logs, by series name.
 
     Args:
-        logs: As Keras tells them: numbers and arrays by the names of metrics. What is no number is left out.
-        names: Gives the names, and is told what is left out.
+        logs: Keras' logs: numbers and arrays by metric name. Other values are skipped.
+        names: Names the series, and collects notes on skipped values.
     """
     known: dict[str, Any] = {}
-    for told, value in logs.items():
+    for metric, value in logs.items():
         number = value if isinstance(value, float) else as_array(value)
         if number is None:
-            names.remark(f"the metric {told} is left out: it is no number")
+            names.add_note(f"the metric {metric} is not recorded: it is not a number")
         else:
-            known[told] = number
+            known[metric] = number
     return {name: float(number) for name, number in names.scalars(known).items()}
 
 
 def columns(logs: Sequence[Mapping[str, Any]], names: SeriesNames) -> dict[str, Values]:
-    """The numbers of several logs, by the names that the last of them has: one value each, NaN where there is none.
+    """The numbers of several logs, by the series names of the last: one value per log, NaN if it has none.
 
     Args:
-        logs: Of one batch each.
-        names: Gives the names.
+        logs: Logs of one batch each.
+        names: Names the series.
     """
     last = logs[-1]
     latest = numbers(last, names)
-    if all(isinstance(value, float) for value in last.values()):  # nearly always; far quicker than an array a number
+    if all(isinstance(value, float) for value in last.values()):  # the usual case, and far faster
         with suppress(TypeError, ValueError):
             return {
-                name: np.array([each.get(told, math.nan) for each in logs], dtype=np.float64)
-                for name, told in zip(latest, last, strict=True)
+                name: np.array([each.get(metric, math.nan) for each in logs], dtype=np.float64)
+                for name, metric in zip(latest, last, strict=True)
             }
     found: dict[str, Values] = {}
-    for told, value in last.items():
-        series = numbers({told: value}, names)
+    for metric, value in last.items():
+        series = numbers({metric: value}, names)
         if series:
             size = np.size(value)
-            rows = np.stack([_flat(each.get(told), size) for each in logs])
-            found |= {name: rows[:, place] for place, name in enumerate(series)}
+            rows = np.stack([_flat(each.get(metric), size) for each in logs])
+            found |= {name: rows[:, column] for column, name in enumerate(series)}
     return found
 
 
-def of_training(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
-    """An epoch's means, without validation's and the learning rate, which some callbacks put among them."""
+def training_metrics(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
+    """The training metrics of an epoch, without those of validation and the learning rate that some callbacks add."""
     wanted = {name: logs[name] for name in logs if not name.startswith(VALIDATION) and name != LEARNING_RATE}
     return numbers(wanted, names)
 
 
-def of_validation(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
-    """What validation measured, by the names that training has for it."""
+def validation_metrics(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
+    """The validation metrics of an epoch, by the series names of training."""
     found = {name.removeprefix(VALIDATION): logs[name] for name in logs if name.startswith(VALIDATION)}
     return numbers(found, names)
 
 
 def as_array(value: Any) -> Values | None:
-    """A value of a metric; ``None`` where it is no number."""
+    """A metric's value as an array; ``None`` if it is not numeric."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -78,6 +78,6 @@ def as_array(value: Any) -> Values | None:
 
 
 def _flat(value: Any, size: int) -> Values:
-    """A value's numbers in a row, NaN where they are not so many."""
+    """A value flattened to ``[size]``; NaN if it has another size."""
     array = as_array(value)
     return array.ravel() if array is not None and array.size == size else np.full(size, math.nan)

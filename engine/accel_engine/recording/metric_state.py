@@ -1,4 +1,4 @@
-"""What a model's metrics hold, beside what Keras says of them."""
+"""Reads the state of a model's metrics, to find out what the values in Keras' logs are."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,69 +8,71 @@ import numpy as np
 
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.logs import as_array
-from accel_engine.recording.running_means import Point
+from accel_engine.recording.running_means import RunningMean
 from accel_engine.run.schema import series_name
 
 OWN = "own"
-"""Of a value that the model's own ``train_step`` gives and that no metric keeps: it is the batch's."""
+"""Marks a batch's own value: a custom ``train_step`` returns it, and no metric holds it."""
 
-Source = Point | str | None
-"""What a value that Keras tells is: a running mean, :data:`OWN`, or neither."""
+Source = RunningMean | str | None
+"""What a logged value is: a running mean, :data:`OWN`, or neither."""
 
 
 class MetricState:
-    """Finds in a model's metrics what Keras tells of batches; for one ``fit``.
+    """Matches the values in the logs of one ``fit`` to the model's metrics.
 
-    A metric counts as a mean if that is what it is: some that keep a sum and a count give its root. What a
-    ``train_step`` of the user's gives is the batch's own value if it is the value of no metric.
+    Only a mean counts as one: some metrics with a total and a count return its root. A value of a custom
+    ``train_step`` that matches no metric is the batch's own value.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
         self._own: set[str] = set()
 
-    def read(self, model: Any, logs: Mapping[str, float], *, sure: bool) -> dict[str, Source]:
-        """Tell what each value is.
+    def identify(self, model: Any, logs: Mapping[str, float], *, permanent: bool) -> dict[str, Source]:
+        """Find out what each logged value is.
 
         Args:
-            model: In training.
-            logs: What Keras told of the latest batch, by the names of series.
-            sure: Whether a mean that is found now is one for good, so that only its count has to be read from then on,
-                which takes a tenth of a millisecond or more; not where the epoch has had one batch only.
+            model: The model in training.
+            logs: The latest batch's numbers, by series name.
+            permanent: Whether to remember matches, so that only the metric's count is read from then on (a read takes
+                0.1 ms or more). After one batch of an epoch, a match may be a coincidence.
         """
         found: dict[str, Source] = dict.fromkeys(self._own, OWN)
         for name, metric in self._known.items():
-            point = _point(metric, logs.get(name))
-            found[name] = point if point and point.count else None
+            mean = _running_mean(metric, logs.get(name))
+            found[name] = mean if mean and mean.count else None
         unknown = {name: value for name, value in logs.items() if name not in found}
         if unknown:
             own_step = has_own_step(model)
-            metrics = {metric: _point(metric) for metric in value_or_none(lambda: list(_flat(model.metrics))) or ()}
-            used = [metric for metric, point in metrics.items() if point != Point()]
+            metrics = {
+                metric: _running_mean(metric) for metric in value_or_none(lambda: list(_flat(model.metrics))) or ()
+            }
+            used = [metric for metric, mean in metrics.items() if mean != RunningMean()]
             for name, value in unknown.items():
                 named = [metric for metric in used if _is_of(name, series_name(metric.name))]
-                # A step of the user's may tell a metric by any name.
+                # A custom train step may return a metric by any name.
                 for metric in [*named, *(used if own_step else ())]:
-                    point = metrics[metric]
-                    if point and np.isclose(point.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
-                        found[name] = point
-                        if sure:
+                    mean = metrics[metric]
+                    if mean and np.isclose(mean.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
+                        found[name] = mean
+                        if permanent:
                             self._known[name] = metric
                         break
                 else:
-                    found[name] = OWN if own_step and not any(_may_tell(each, value) for each in used) else None
-                    if sure and found[name] == OWN:
+                    found[name] = OWN if own_step and not any(_may_report(each, value) for each in used) else None
+                    if permanent and found[name] == OWN:
                         self._own.add(name)
         return found
 
 
 def has_own_step(model: Any) -> bool:
-    """Whether a model has a ``train_step`` of the user's."""
+    """Whether a model overrides ``train_step``."""
     return getattr(type(model), "train_step", None) is not keras.Model.train_step
 
 
 def _is_of(name: str, metric: str) -> bool:
-    """Whether Keras may tell a metric by this name: where there are several outputs, it puts theirs before it."""
+    """Whether Keras may log a metric by this name; with several outputs, it prefixes the output's name."""
     return name == metric or name.endswith(f"_{metric}")
 
 
@@ -82,25 +84,25 @@ def _flat(metrics: Any) -> Iterator[Any]:
             yield metric
 
 
-def _point(metric: Any, mean: float | None = None) -> Point | None:
-    """How far a mean is; ``None`` for another metric, and where it cannot be read."""
+def _running_mean(metric: Any, mean: float | None = None) -> RunningMean | None:
+    """The state of a ``Mean`` metric; ``None`` for another metric, or if it cannot be read."""
     if not isinstance(metric, keras.metrics.Mean):
         return None
     try:
         count = _number(metric.count)
         if count and mean is None:
             mean = float(np.float32(_number(metric.total)) / np.float32(count))  # in float32, as Keras divides
-    except Exception:  # noqa: BLE001 (JAX's may not be there between two batches; a user's own may raise anything)
+    except Exception:  # noqa: BLE001 (JAX's may be unavailable between two batches; a user's may raise anything)
         return None
-    return Point(mean or 0.0, count) if count else Point()
+    return RunningMean(mean or 0.0, count) if count else RunningMean()
 
 
-def _may_tell(metric: Any, value: float) -> bool:
-    """Whether a value may be that of a metric, or of one of its elements; a mean would be known by its value."""
+def _may_report(metric: Any, value: float) -> bool:
+    """Whether a value may be a metric's result, or one of its elements; means are matched by value before."""
     if type(metric).result is keras.metrics.Mean.result:
         return False
-    told = value_or_none(lambda: as_array(keras.ops.convert_to_numpy(metric.result())))
-    return told is None or bool(np.isclose(told, value, rtol=1e-6, atol=0.0, equal_nan=True).any())
+    result = value_or_none(lambda: as_array(keras.ops.convert_to_numpy(metric.result())))
+    return result is None or bool(np.isclose(result, value, rtol=1e-6, atol=0.0, equal_nan=True).any())
 
 
 def _number(variable: Any) -> float:

@@ -1,4 +1,4 @@
-"""What a script trains, as far as its model tells: what it does not tell is unknown, and never a reason to fail."""
+"""Describes the model of a script; what cannot be read is unknown, and never raises."""
 
 from typing import Any
 
@@ -11,27 +11,29 @@ from accel_engine.recording.learning_rates import optimizers_in_use
 
 
 def name(model: Any) -> str:
-    """The model's name, or that of its class."""
+    """The model's name, else its class name."""
     found = value_or_none(lambda: model.name)
     return found if isinstance(found, str) and found else type(model).__name__
 
 
 def strategy(model: Any) -> str:
-    """The class of ``tf.distribute`` that the model is under; ``default`` where that is none of the user's choice."""
-    found = value_or_none(lambda: model.distribute_strategy)  # Keras has it with TensorFlow only
+    """The class name of the model's ``tf.distribute`` strategy; ``default`` if the user chose none."""
+    found = value_or_none(lambda: model.distribute_strategy)  # only with the TensorFlow backend
     name = type(found).__name__
     return "default" if found is None or name == "_DefaultDistributionStrategy" else name
 
 
-def built(model: Any, *, epochs: int, steps: int | None, batch: int | None, series: tuple[str, ...]) -> ModelBuilt:
-    """The event that says what is trained.
+def model_built(
+    model: Any, *, epochs: int, steps: int | None, batch: int | None, series: tuple[str, ...]
+) -> ModelBuilt:
+    """Make the event that describes the model.
 
     Args:
-        model: Compiled; it may not be built, as one with a ``train_step`` and no ``call`` never is.
-        epochs: Of the whole run.
-        steps: Of an epoch.
-        batch: Examples of a step.
-        series: Names of what is recorded.
+        model: Compiled; it may not be built, e.g. with a ``train_step`` and no ``call``.
+        epochs: Epochs of the whole run.
+        steps: Steps per epoch.
+        batch: Global batch size.
+        series: Names of the recorded series.
     """
     replicas = value_or_none(lambda: int(model.distribute_strategy.num_replicas_in_sync)) or 1
     return ModelBuilt(
@@ -59,9 +61,9 @@ def built(model: Any, *, epochs: int, steps: int | None, batch: int | None, seri
 
 
 def _count(model: Any, weights: Any) -> int | None:
-    """Numbers in some weights; ``None`` while the model, or a layer that it holds, may get more of them.
+    """Number of parameters in some weights; ``None`` while the model, or one of its layers, is not built.
 
-    A model with no ``call`` of its own is never built, but the models that it holds are.
+    A model without a ``call`` is never built, but its inner models are.
     """
     whole = all(layer.built for layer in model.layers) and (model.built or model.layers)
     return sum(int(np.prod(weight.shape)) for weight in weights) if whole else None
@@ -75,7 +77,7 @@ def _input_shape(model: Any) -> tuple[int, ...] | None:
 
 
 def _optimizer(model: Any) -> str:
-    """The class of the optimizer in use; of several each with its attribute: ``Adam (d_optimizer)``."""
+    """The class name of the optimizer in use; several with their attributes: ``Adam (d_optimizer)``."""
     found = {name: type(optimizer).__name__ for name, optimizer in optimizers_in_use(model).items()}
     if len(found) == 1:
         return next(iter(found.values()))

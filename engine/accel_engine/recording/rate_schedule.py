@@ -1,4 +1,4 @@
-"""The rates of many steps from a Keras learning-rate schedule, at once."""
+"""Computes the rates of many steps of a Keras learning-rate schedule at once."""
 
 import math
 import sys
@@ -17,21 +17,21 @@ Numbers = npt.NDArray[np.integer[Any]]
 Compute = Callable[[Numbers], Values]
 
 SINGLE_SECONDS = 0.005
-"""How long it may take, where each is computed by itself, to compute the rates of the steps of half a second."""
+"""Time limit for computing the rates of one update one by one."""
 
 
 class RateSchedule:
     """Computes rates from iteration numbers, without the optimizer.
 
-    Most schedules take an array of numbers as they take one. Others, as those with a condition, are vectorized by the
-    backend. Which way gives what the schedule gives for single numbers is tried once. Where neither does, as many as
-    there is time for are computed one by one, evenly apart, and the others are missing.
+    Most schedules accept an array. Others, such as those with a condition, are vectorized by the backend. The first
+    call finds out which of these gives the same rates as single calls. If neither does, evenly spaced rates are
+    computed one by one within a time limit, and the others are missing.
 
     Args:
-        schedule: A ``LearningRateSchedule``, which is a function of a number of iterations and nothing else.
+        schedule: A ``LearningRateSchedule`` that depends on nothing but the number of iterations.
 
     Attributes:
-        schedule: The same.
+        schedule: The schedule.
     """
 
     def __init__(self, schedule: Any) -> None:
@@ -39,13 +39,13 @@ class RateSchedule:
         self._compute: Compute | None = None
 
     def rates(self, iterations: Numbers) -> Values:
-        """The rate at each number of iterations.
+        """Compute the rate at each number of iterations.
 
         Args:
-            iterations: In rising order, of the integer type that the optimizer counts in.
+            iterations: Ascending, of the optimizer's integer type, ``[n]``.
 
         Returns:
-            As many, NaN where it was not computed.
+            Rates ``[n]``, NaN where not computed.
         """
         if len(iterations) == 1:
             return _call(self.schedule, iterations[0]).reshape(1)
@@ -59,7 +59,7 @@ class RateSchedule:
             try:
                 compute = partial(_call, vectorize())
                 found = compute(iterations)
-            except Exception:  # noqa: BLE001, S112 (a schedule of the user's own may refuse an array in any way)
+            except Exception:  # noqa: BLE001, S112 (a user's schedule may raise anything for an array)
                 continue
             if found.shape == iterations.shape and np.allclose(found[[0, -1]], expected, rtol=1e-5, atol=0.0):
                 return compute
@@ -67,24 +67,24 @@ class RateSchedule:
 
 
 def _call(function: Callable[[Any], Any], iterations: Any) -> Values:
-    with keras.device("cpu:0"):  # training has the accelerator
+    with keras.device("cpu:0"):  # the accelerator is busy training
         rates = function(keras.ops.convert_to_tensor(iterations))
     return np.asarray(keras.ops.convert_to_numpy(rates), dtype=np.float64)
 
 
 def _one_by_one(schedule: Callable[[Any], Any], iterations: Numbers) -> Values:
-    """Rates evenly apart, the first among them, as many as there is time for."""
+    """Evenly spaced rates, including the first, within the time limit."""
     rates = np.full(len(iterations), np.nan)
-    began = time.perf_counter()
+    started = time.perf_counter()
     rates[0] = _call(schedule, iterations[0])
-    every = max(1, math.ceil(len(iterations) * (time.perf_counter() - began) / SINGLE_SECONDS))
-    for place in range(every, len(iterations), every):
-        rates[place] = _call(schedule, iterations[place])
+    every = max(1, math.ceil(len(iterations) * (time.perf_counter() - started) / SINGLE_SECONDS))
+    for index in range(every, len(iterations), every):
+        rates[index] = _call(schedule, iterations[index])
     return rates
 
 
 def _vectorized(schedule: Callable[[Any], Any], dtype: str) -> Callable[[Any], Any]:
-    """The schedule for arrays, by the backend's own means."""
+    """Vectorize a schedule with the backend."""
 
     def function(iterations: Any) -> Any:
         return keras.ops.vectorized_map(schedule, iterations)
@@ -93,8 +93,8 @@ def _vectorized(schedule: Callable[[Any], Any], dtype: str) -> Callable[[Any], A
         return function
     tensorflow = sys.modules["tensorflow"]  # Keras has imported it
     if tensorflow.config.functions_run_eagerly():
-        raise RuntimeError("TensorFlow would vectorize anew each time, and change that setting meanwhile")
-    # Compiled once for arrays of any length: to vectorize takes a quarter of a second.
+        raise RuntimeError("in eager mode, TensorFlow would vectorize at each call, and change that mode meanwhile")
+    # Compiled once for arrays of any length: vectorizing takes a quarter of a second.
     compiled: Callable[[Any], Any] = tensorflow.function(
         function, input_signature=[tensorflow.TensorSpec([None], dtype)]
     )

@@ -1,4 +1,4 @@
-"""The callback that makes any ``fit`` a run."""
+"""The Keras callback that records ``fit`` as a run."""
 
 import time
 from pathlib import Path
@@ -16,27 +16,27 @@ fit_calls.observe()
 
 
 class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
-    """Records what ``fit`` does as a run that the dashboard can watch, list and compare.
+    """Records ``fit`` as a run that the dashboard can watch, list and compare.
 
-    A run ends with ``fit``, also where an exception or Ctrl-C ends that; another ``fit`` with the same recorder goes on
-    with the same run. Of what can be asked of a run, it obeys ``pause``, ``resume``, ``stop`` and ``learning_rate``.
+    A run ends when ``fit`` returns or raises, also on Ctrl-C; another ``fit`` with the same recorder continues the
+    run. The commands ``pause``, ``resume``, ``stop`` and ``learning_rate`` work.
 
-    It never ends or alters training. Where recording fails, it warns once and training goes on without it; ``fit``
-    waits for a disk that hangs at its beginning and at its end alone, for seconds.
+    It never ends or alters training. If recording fails, it warns once and training continues; only at its start and
+    end does ``fit`` wait for a hanging disk, for seconds.
 
-    A series that is called as Keras calls it (``loss``) has what each batch measured; ``mean_loss`` is the mean of the
-    batches of an execution (``steps_per_execution``), and ``running_loss`` is Keras' mean since the epoch began, where
-    Keras gives no more: of metrics that are no means, where batches do not all count the same, and in very long
-    epochs (see :mod:`accel_engine.recording.running_means`). ``learning_rate`` is the rate of each step (see
-    :mod:`accel_engine.recording.learning_rates`): where a callback changes it within an epoch, or at the end of one of
-    unknown length, it is missing for the steps since the recorder last looked, half a second ago at most. Values that
-    are not known are missing.
+    A series with the name of a metric (``loss``) has the value of each batch; ``mean_loss`` is the mean of the
+    batches of an execution (``steps_per_execution``), and ``running_loss`` is Keras' running mean over the epoch. The
+    latter is recorded if Keras gives no more: for metrics that are not means, with batches of different weights, and
+    in very long epochs (see :mod:`accel_engine.recording.running_means`). ``learning_rate`` is the rate of each step
+    (see :mod:`accel_engine.recording.learning_rates`): if a callback changes it within an epoch, or at the end of an
+    epoch of unknown length, it is missing for the steps since the last update, at most half a second ago. Unknown
+    values are missing.
 
     Args:
         name: A name for the run.
 
     Attributes:
-        directory: Of the run; ``None`` before the first ``fit``, and where no run could be made.
+        directory: The run's directory; ``None`` before the first ``fit``, or if no run could be created.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -49,14 +49,14 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
 
     @guarded
     def on_train_begin(self, logs: Any = None) -> None:
-        """Begin the run, or go on with it."""
+        """Start or continue the run."""
         del logs
         call = fit_calls.current()
         if self._recorded and self._call and self._call is not call and self._call.running:
-            raise RunError("one recorder was given to two calls of fit at a time: give each its own")
+            raise RunError("the recorder is already in use by another call of fit: give each call its own")
         self._recorded = None
         if self._fit and not self._fit.leave():  # an exception may have ended it a moment ago
-            raise RunError("what was recorded before is not written yet: is the disk busy?")
+            raise RunError("the previous recording is not written yet; the disk may be busy")
         model, params = self.model, self.params or {}
         epochs = params.get("epochs") or 1
         values = {
@@ -82,33 +82,33 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
 
     @guarded
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Begin an epoch."""
+        """Start an epoch."""
         del logs
         if self._recorded:
             self._recorded.begin_epoch(epoch)
 
     @guarded
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Read the learning rate, where it may be another than at the batch before."""
+        """Read the learning rate if it may have changed since the previous batch."""
         del batch, logs
         if (fit := self._recorded) and fit.rates.due:
             fit.begin_batch()
 
     @guarded
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Take what Keras tells of the batch; all else is done a few times a second."""
+        """Add the batch's logs; update the run a few times a second."""
         del batch
         if fit := self._recorded:
             fit.batches.add(logs or {})
             # At an epoch's end, other callbacks may change the learning rate before the recorder is called.
-            if time.monotonic() >= fit.due or fit.epoch_told:
-                fit.look()
+            if time.monotonic() >= fit.due or fit.epoch_complete:
+                fit.update()
 
     @guarded
     def on_test_begin(self, logs: Any = None) -> None:
-        """Begin a validation."""
+        """Start a validation."""
         del logs
-        if self._recorded:  # not where evaluate is called by itself
+        if self._recorded:  # not for a separate call of evaluate
             self._recorded.begin_validation()
 
     @guarded
@@ -134,9 +134,9 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         self._recorded = None
 
     def give_up(self, error: Exception) -> None:
-        """Record no more of this ``fit``, and say so."""
+        """Stop recording this ``fit``, and warn the user."""
         fit, self._recorded = self._recorded, None
-        warn(f"the fit is not recorded from here on, training continues: {describe(error)}")
+        warn(f"recording stopped, training continues: {describe(error)}")
         if fit:
             fit.fail(error)
 

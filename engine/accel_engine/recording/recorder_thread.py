@@ -1,4 +1,4 @@
-"""What writes a recorded run, in a thread of its own: training does not wait for a disk."""
+"""Writes a recorded run in a thread of its own, so that training does not wait for the disk."""
 
 import atexit
 import os
@@ -25,38 +25,38 @@ from accel_engine.run.writer import RunWriter
 from accel_engine.training.command_mailbox import CommandMailbox
 
 POLL_SECONDS = 0.25
-"""How often it looks for commands."""
+"""Interval of reading commands."""
 
 BEGIN_SECONDS = 3.0
-"""How long ``fit`` waits for the run to be there; it is some 50 ms where the disk is well."""
+"""How long ``fit`` waits at its start for the run to be created, which usually takes about 50 ms."""
 
 END_SECONDS = 5.0
-"""How long ``fit`` waits at its end until everything is written."""
+"""How long ``fit`` waits at its end for everything to be written."""
 
 EXIT_SECONDS = 10.0
-"""How long a script that is done waits for that once more."""
+"""How long a script waits for that at its exit."""
 
-LOST_AT_ONCE = 1 << 16
-"""Steps of a chunk of those that were lost."""
+DROPPED_CHUNK_STEPS = 1 << 16
+"""Maximum steps of a chunk that stands for dropped steps."""
 
 
 class RecorderThread:
-    """Writes one run until it has ended, reads the devices, and hands on what somebody asks of the run.
+    """Writes one run until it ends, samples the devices, and forwards commands.
 
-    Ctrl-C may interrupt who tells it something anywhere, but not its thread: what must not be left half done is done
-    there, from the run's beginning to its end.
+    Ctrl-C may interrupt the callers anywhere, but not this thread, so everything that must not be interrupted is done
+    here.
 
     Args:
-        make: Gives the run's directory, and makes it where there is none.
-        started: Its first word, but for the run's id.
-        mailbox: Where commands are put.
-        left: Gives the run's end when training was left without a word; asked once a second, in this thread, whether
-            that is so, and at last told that it is.
+        make: Returns the run's directory, creating it if needed.
+        started: The run's first event, without the run's id.
+        mailbox: Receives the commands.
+        left: Returns the run's end if ``fit`` was left by an exception; called in this thread once a second, and with
+            ``True`` when ``fit`` is certain to have been left.
 
     Attributes:
-        steps: Of the run that are written.
-        writing: Whether what it is told is written.
-        polls: How often it has looked for commands.
+        steps: Number of written steps of the run.
+        writing: Whether items are still written.
+        polls: How often commands were read.
     """
 
     def __init__(
@@ -76,86 +76,86 @@ class RecorderThread:
         self._left: Callable[[bool], RunEnded | None] | None = left
         self._last_command = 0
         self._epoch: EpochEnded | None = None
-        self._ended = 0.0
+        self._last_step_time = 0.0
         self._first_series = "loss"
         self._failed_series: set[str] = set()
-        self._backlog = WriteQueue()
-        self._warned_of_loss = False
-        self._told_of_loss = 0
+        self._queue = WriteQueue()
+        self._warned_of_drops = False
+        self._reported_drops = 0
         self._failure: Exception | None = None
-        self._begun: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._started_signal: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def begin(self) -> None:
-        """Begin to write. Where the disk takes longer than :data:`BEGIN_SECONDS`, that goes on meanwhile.
+        """Start the thread, and wait up to :data:`BEGIN_SECONDS` for the run to be created.
 
         Raises:
-            Exception: The run cannot be written, or another process has it.
+            Exception: The run cannot be written, or another process writes it.
         """
         thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self.writing = True
         try:
             thread.start()
-        except RuntimeError:  # there are too many
+        except RuntimeError:  # too many threads
             self.writing = False
             raise
         _UNFINISHED.add(self)
         try:
-            self._begun.get(timeout=BEGIN_SECONDS)
+            self._started_signal.get(timeout=BEGIN_SECONDS)
         except queue.Empty:
-            warn(f"the run could not be begun within {BEGIN_SECONDS:g} s, training goes on: is the disk busy?")
+            warn(f"could not start the run within {BEGIN_SECONDS:g} s, training continues; the disk may be busy")
         self.check()
 
-    def tell(self, said: Item) -> None:
-        """Have something written; after what ends the run, and where writing has failed, nothing more is."""
+    def put(self, item: Item) -> None:
+        """Queue an item for writing; ignored after the run's end or a failed write."""
         if not self.writing:
             return
-        backlog = self._backlog
-        fits = backlog.ends(said) or backlog.has_room(said)
-        if fits and backlog.lost > self._told_of_loss:
-            self._told_of_loss = backlog.lost
-            words = f"{backlog.lost_steps:,} steps and {backlog.lost_items:,} other records were lost"
-            backlog.put(Warned(time=clock.now(), message=f"{words}: the disk did not keep up with training"))
+        waiting = self._queue
+        fits = waiting.ends_run(item) or waiting.has_room(item)
+        if fits and waiting.dropped > self._reported_drops:
+            self._reported_drops = waiting.dropped
+            dropped = f"{waiting.dropped_steps:,} steps and {waiting.dropped_items:,} other records were dropped"
+            waiting.put(Warned(time=clock.now(), message=f"{dropped}: the disk was slower than training"))
         if fits:
-            backlog.put(said)
+            waiting.put(item)
             return
-        backlog.lose(said)
-        if not self._warned_of_loss:
-            self._warned_of_loss = True
-            warn("the disk does not keep up: training goes on, and what it does now is missing in its run")
+        waiting.drop(item)
+        if not self._warned_of_drops:
+            self._warned_of_drops = True
+            warn("the disk is too slow: training continues, but some of it is missing in the run")
 
     def check(self) -> None:
-        """See whether writing has failed.
+        """Raise the error of a failed write.
 
         Raises:
-            Exception: It has; raised once.
+            Exception: Writing has failed; raised once.
         """
         failure, self._failure = self._failure, None
         if failure:
             raise failure
 
     def finish(self, ended: RunEnded | None, seconds: float | None = None) -> bool:
-        """End the run, unless it has ended, and wait until that is written.
+        """End the run, unless it has ended, and wait until everything is written.
 
         Args:
-            ended: The run's last word; ``None`` if training was just left.
-            seconds: How long to wait; :data:`END_SECONDS` when left out.
+            ended: The run's last event; ``None`` if ``fit`` was left by an exception.
+            seconds: How long to wait; :data:`END_SECONDS` by default.
 
         Returns:
-            Whether all is written.
+            Whether everything is written.
         """
-        self.tell(ended)
+        self.put(ended)
         return self.wait(END_SECONDS if seconds is None else seconds)
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long at most until the run is written to its end; tell whether it is."""
+        """Wait up to ``seconds`` until everything is written; return whether it is."""
         if self.writing:
             with suppress(queue.Empty):
                 self._done.get(timeout=seconds)
         return not self.writing
 
     def finish_at_exit(self) -> None:
-        """End the run as the script ends; a child that was forked has no thread that could."""
+        """End the run at the script's exit; not in a forked child, which has no such thread."""
         if os.getpid() == self._process:
             self.finish(None, EXIT_SECONDS)
 
@@ -164,9 +164,9 @@ class RecorderThread:
             directory = self._make()
             with closing(RunWriter(directory)) as writer:
                 writer.begin(replace(self._started, run=directory.name))
-                self._begun.put(None)
-                # What was read goes the same way: where the run can be written no more, only one thread meets that.
-                sampler = Sampler(self.tell, engine=os.getpid())
+                self._started_signal.put(None)
+                # Samples are queued, too, so that only this thread meets write errors.
+                sampler = Sampler(self.put, engine=os.getpid())
                 sampler.start()
                 try:
                     self._write(writer, sampler)
@@ -177,59 +177,59 @@ class RecorderThread:
                     raise
                 finally:
                     sampler.stop()
-        except Exception as error:  # noqa: BLE001 (whatever it is, training goes on)
+        except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             self._failure = error
-        except BaseException as error:  # noqa: BLE001 (a schedule of the user's own, computed here, may exit)
+        except BaseException as error:  # noqa: BLE001 (a user's schedule, computed here, may exit)
             self._failure = RuntimeError(describe(error))
         finally:
-            self._left = None  # what was trained is not kept by a thread that is about to end
+            self._left = None  # release the model
             self.writing = False
             _UNFINISHED.discard(self)
-            self._mailbox.post(Command(0, clock.now(), "", "resume"))  # nobody could end a pause any more
-            self._begun.put(None)
+            self._mailbox.post(Command(0, clock.now(), "", "resume"))  # no other command could end a pause
+            self._started_signal.put(None)
             self._done.put(None)
 
     def _write(self, writer: RunWriter, sampler: Sampler) -> None:
-        look = beat = time.monotonic()
+        poll_due = beat_due = time.monotonic()
         while True:
             now = time.monotonic()
-            if now >= look:
-                look = now + POLL_SECONDS
-                self._pass_on(writer)
-            if now >= beat:
-                beat = now + HEARTBEAT_SECONDS
+            if now >= poll_due:
+                poll_due = now + POLL_SECONDS
+                self._forward_commands(writer)
+            if now >= beat_due:
+                beat_due = now + HEARTBEAT_SECONDS
                 writer.heartbeat()
-                self._look(sure=False)
+                self._check_left(certain=False)
             try:
-                said = self._backlog.get(timeout=max(0.0, look - time.monotonic()))
+                item = self._queue.get(timeout=max(0.0, poll_due - time.monotonic()))
             except queue.Empty:
                 continue
-            match said:
+            match item:
                 case Steps():
-                    self._write_steps(writer, said)
-                case CommandReply():
-                    writer.answer(said.command, obeyed=said.said.obeyed, answer=said.said.answer)
-                    writer.event(said.said)
+                    self._write_steps(writer, item)
+                case CommandReply(command, event):
+                    writer.answer(command, obeyed=event.obeyed, answer=event.answer)
+                    writer.event(event)
                 case RunEnded():
                     sampler.stop()
-                    end(writer, replace(said, steps=self.steps))
+                    end(writer, replace(item, steps=self.steps))
                     return
                 case Event():
-                    if isinstance(said, EpochEnded):
-                        self._epoch = said
-                    writer.event(said)
+                    if isinstance(item, EpochEnded):
+                        self._epoch = item
+                    writer.event(item)
                 case Exception():
-                    raise said
+                    raise item
                 case None:
-                    self._look(sure=True)
+                    self._check_left(certain=True)
                 case samples:
                     writer.samples(samples)
 
     def _write_steps(self, writer: RunWriter, steps: Steps) -> None:
-        for first in range(0, steps.lost, LOST_AT_ONCE):  # that they were taken is known, and nothing else
-            count = min(steps.lost - first, LOST_AT_ONCE)
-            began = self._ended or steps.started
-            writer.chunk(self.steps, began, max(began, steps.started), {self._first_series: np.full(count, np.nan)})
+        for first in range(0, steps.dropped, DROPPED_CHUNK_STEPS):  # only their number is known
+            count = min(steps.dropped - first, DROPPED_CHUNK_STEPS)
+            started = self._last_step_time or steps.started
+            writer.chunk(self.steps, started, max(started, steps.started), {self._first_series: np.full(count, np.nan)})
             self.steps += count
         if not steps.count:
             return
@@ -239,19 +239,19 @@ class RecorderThread:
                 continue
             try:
                 series[name] = values() if callable(values) else values
-            except Exception as error:  # noqa: BLE001 (a schedule of the user's own may raise anything)
+            except Exception as error:  # noqa: BLE001 (a user's schedule may raise anything)
                 self._failed_series.add(name)
-                words = f"{name} is missing from step {self.steps} on: it cannot be computed: {describe(error)}"
-                writer.event(Warned(time=clock.now(), message=words))
+                message = f"{name} is missing from step {self.steps} on, as it cannot be computed: {describe(error)}"
+                writer.event(Warned(time=clock.now(), message=message))
         self._first_series = next(iter(series))
         writer.chunk(self.steps, steps.started, steps.ended, series)
         self.steps += steps.count
-        self._ended = steps.ended
+        self._last_step_time = steps.ended
 
     def _end_early(self, writer: RunWriter, error: Exception) -> None:
-        """Say in the run why it is recorded no further, if it can be written still."""
+        """Record in the run why recording stopped, if it can still be written."""
         now = clock.now()
-        reason = f"recording failed, training went on: {describe(error)}"
+        reason = f"recording failed, training continued: {describe(error)}"
         ended = RunEnded(
             time=now,
             outcome=Outcome.FAILED,
@@ -265,11 +265,11 @@ class RecorderThread:
         writer.event(Warned(time=now, message=reason))
         end(writer, ended)
 
-    def _look(self, *, sure: bool) -> None:
-        if self._left and (ended := self._left(sure)):
-            self.tell(ended)
+    def _check_left(self, *, certain: bool) -> None:
+        if self._left and (ended := self._left(certain)):
+            self.put(ended)
 
-    def _pass_on(self, writer: RunWriter) -> None:
+    def _forward_commands(self, writer: RunWriter) -> None:
         for command in writer.commands():
             if command.id > self._last_command:
                 self._last_command = command.id
@@ -278,10 +278,10 @@ class RecorderThread:
 
 
 _UNFINISHED: set[RecorderThread] = set()
-"""Those that have not written a run to its end yet, whether or not anything else knows of them."""
+"""Threads that have not finished writing."""
 
 
 @atexit.register
 def _finish_all() -> None:
-    for scribe in list(_UNFINISHED):
-        scribe.finish_at_exit()
+    for recorder in list(_UNFINISHED):
+        recorder.finish_at_exit()

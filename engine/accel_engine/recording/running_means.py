@@ -1,7 +1,7 @@
-"""From Keras' running means back to what each batch measured.
+"""Recovers the values of single batches from Keras' running means.
 
-Keras tells callbacks the mean over the epoch so far, ``total / count`` of a metric. The difference of two totals
-over the difference of their counts is the batch's own value, if it is known how much each batch counts.
+Keras logs the mean over the epoch so far, ``total / count`` of a metric. The difference of two totals over the
+difference of their counts is the batch's own value, if the weight of each batch is known.
 """
 
 from dataclasses import dataclass
@@ -12,43 +12,43 @@ import numpy.typing as npt
 Values = npt.NDArray[np.float64]
 
 PRECISE_BATCHES = 1 << 16
-"""Batches of an epoch after which a single one can no longer be told.
+"""Maximum batches of an epoch from which single ones can be recovered.
 
-Keras adds up in float32, which rounds a mean to 2**-24 of itself, so that a batch's value after ``k`` others is known
-to about ``k * 2**-23`` of the mean: to 1e-4 after a thousand batches, and here to 1%.
+Keras sums in float32, which rounds a mean to 2**-24 of itself, so the error of a batch's value after ``k`` others is
+about ``k * 2**-23`` of the mean: 1e-4 after a thousand batches, and 1% here.
 """
 
 
 LARGEST_ERROR = 0.1
-"""Of a batch's value, or of the usual one if that is larger: what rounding may make it wrong by."""
+"""Maximum rounding error, relative to a batch's value or to the usual value, whichever is larger."""
 
-_ROUNDING = 2.0**-23  # of a total in float32, which is rounded when it is added to, and again when it is divided
+_ROUNDING = 2.0**-23  # of a float32 total, which is rounded at each addition and at the division
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """How far a running mean is.
+class RunningMean:
+    """The state of a running mean.
 
     Attributes:
         mean: Its value.
-        count: The weight of all that it is the mean of.
+        count: The sum of weights.
     """
 
     mean: float = 0.0
     count: float = 0.0
 
 
-def weights(count: float, calls: int, weight: float, *, over: bool) -> Values | None:
-    """How much each of some batches in a row counts.
+def batch_weights(count: float, calls: int, weight: float, *, over: bool) -> Values | None:
+    """Find the weights of consecutive batches.
 
     Args:
-        count: How much all of them count.
-        calls: How many they are.
-        weight: How much the first of all counted.
-        over: Whether an epoch's last batch is among them, which may be smaller.
+        count: The sum of their weights.
+        calls: Number of batches.
+        weight: Weight of the epoch's first batch.
+        over: Whether they include the epoch's last batch, which may be smaller.
 
     Returns:
-        One weight a batch; ``None`` where that cannot be told.
+        One weight per batch; ``None`` if they cannot be determined.
     """
     if calls == 1:
         return np.array([count]) if count > 0 else None
@@ -57,24 +57,24 @@ def weights(count: float, calls: int, weight: float, *, over: bool) -> Values | 
     return each if 0 < each[-1] <= weight and (over or each[-1] == weight) else None
 
 
-def recover(before: Point, means: Values, each: Values, usual: float = 0.0) -> tuple[Values, float]:
-    """What each batch measured; NaN where rounding leaves too little of it.
+def recover_values(before: RunningMean, means: Values, weights: Values, usual: float = 0.0) -> tuple[Values, float]:
+    """Recover the value of each batch; NaN where the rounding error is too large.
 
-    After one very large value, a total in float32 no longer tells the small ones that follow: they would come out as
-    noise of the size of what the large one was rounded by.
+    After one very large value, a float32 total is too coarse for the small values that follow: they would be noise of
+    the size of the large value's rounding error.
 
     Args:
-        before: The running mean before them.
-        means: The running mean after each of them.
-        each: How much each of them counts.
-        usual: How large values were before, as this function gave it.
+        before: The running mean before the batches.
+        means: The running mean after each batch.
+        weights: Weight of each batch.
+        usual: The usual size of earlier values, as returned by the previous call.
 
     Returns:
-        The values, and how large they usually are: the least median so far of those that are larger than their errors.
+        The values, and their usual size: the smallest median so far of those that exceed their errors.
     """
-    totals = np.concatenate([[before.mean * before.count], means * (before.count + np.cumsum(each))])
-    values: Values = np.diff(totals) / each
-    error = _ROUNDING * np.maximum(np.abs(totals[:-1]), np.abs(totals[1:])) / each
+    totals = np.concatenate([[before.mean * before.count], means * (before.count + np.cumsum(weights))])
+    values: Values = np.diff(totals) / weights
+    error = _ROUNDING * np.maximum(np.abs(totals[:-1]), np.abs(totals[1:])) / weights
     sizes = np.abs(values)
     certain = sizes[np.isfinite(sizes) & (sizes > error)]
     if len(certain):

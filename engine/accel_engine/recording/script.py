@@ -1,4 +1,4 @@
-"""Which script trains, and whether it still does."""
+"""Identifies the running script, and watches whether it has left ``fit``."""
 
 import shlex
 import sys
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def name() -> str:
-    """What the user would call what runs here: the file's name, or ``notebook``."""
+    """The script's file name, ``notebook`` or ``python``."""
     if "ipykernel" in sys.modules:
         return "notebook"
     return Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c") else "python"
@@ -20,15 +20,16 @@ def command() -> str:
 
 
 class ScriptWatch:
-    """Sees when ``fit`` was left without a word, since an exception passes callbacks by.
+    """Detects from stack frames that ``fit`` was left by an exception, which callbacks do not see.
 
-    It is made in a callback that ``fit`` calls. It keeps frames, and so what ``fit`` was given, from being freed.
+    Create it in a callback that ``fit`` calls. Until :meth:`release`, it keeps frames, and so the arguments of
+    ``fit``, alive.
     """
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
         self._before = [*_chain(sys.exception()), *_chain(_last_exception())]
-        frame: FrameType | None = sys._getframe()  # noqa: SLF001 (there is no other way to see one's callers)
+        frame: FrameType | None = sys._getframe()  # noqa: SLF001 (there is no other way to find the callers)
         while frame and frame.f_code.co_name != "fit":
             frame = frame.f_back
         self._fit = frame
@@ -39,28 +40,28 @@ class ScriptWatch:
 
     @property
     def left(self) -> bool:
-        """Whether ``fit`` has ended; never where callbacks are called by another function."""
+        """Whether ``fit`` was left; always false if another function calls the callbacks."""
         frame, last = sys._current_frames().get(self._thread), None  # noqa: SLF001 (see above)
         while frame and frame is not self._fit:
             frame, last = frame.f_back, frame
-        # A frame that is done meanwhile knows no caller any more: then nothing was seen of those of ``fit``.
+        # A frame that has returned meanwhile has no caller: then the callers of ``fit`` were not found.
         return self._fit is not None and frame is None and last in self._callers
 
     @property
     def exception(self) -> BaseException | None:
-        """What ended it, if somebody still knows."""
+        """The exception that ended ``fit``, if it is still referenced."""
         handled: object = sys._current_exceptions().get(self._thread)  # noqa: SLF001 (see above)
-        if isinstance(handled, tuple):  # before Python 3.12 it came with its type and its traceback
+        if isinstance(handled, tuple):  # before Python 3.12: type, exception and traceback
             handled = handled[1]
         for exception in (handled, _last_exception()):
-            # Who handles it may be handling another meanwhile: the oldest is the one that ended it.
+            # Its handler may have raised others: the oldest one ended ``fit``.
             for each in reversed(_chain(exception)):
                 if not any(each is before for before in self._before) and self._passed(each):
                     return each
         return None
 
-    def forget(self) -> None:
-        """Let go of all frames; it sees nothing more."""
+    def release(self) -> None:
+        """Release all frames; nothing is detected any more."""
         self._fit, self._callers, self._before = None, set(), []
 
     def _passed(self, exception: BaseException) -> bool:
@@ -73,7 +74,7 @@ class ScriptWatch:
 
 
 def _chain(exception: object) -> list[BaseException]:
-    """An exception, and all that were being handled when it was raised, the newest first."""
+    """An exception and its chain of ``__context__``, newest first."""
     chain = []
     while isinstance(exception, BaseException):
         chain.append(exception)
@@ -82,5 +83,5 @@ def _chain(exception: object) -> list[BaseException]:
 
 
 def _last_exception() -> BaseException | None:
-    """What ended the script, or the last cell of a notebook."""
+    """The exception that ended the script, or the last cell of a notebook."""
     return getattr(sys, "last_value", None)

@@ -1,4 +1,4 @@
-"""What waits to be written: a disk that hangs takes no memory without end, and holds nobody up."""
+"""The bounded queue of items to write, so that a hanging disk neither fills memory nor blocks training."""
 
 import queue
 from collections.abc import Callable, Mapping
@@ -9,107 +9,107 @@ from accel_engine.events import CommandAnswered, Event, RunEnded
 from accel_engine.recording.running_means import Values
 from accel_engine.run.commands import Command
 
-MOST_ITEMS = 10_000
-"""How many items wait at most: those of an hour, as training looks twice a second."""
+MAX_ITEMS = 10_000
+"""Maximum number of items, about an hour's: two per second are added."""
 
-MOST_VALUES = 4_000_000
-"""How many values of steps wait at most; 8 bytes each."""
+MAX_VALUES = 4_000_000
+"""Maximum number of step values, 8 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps that were taken.
+    """Consecutive steps.
 
     Attributes:
         started: Seconds since the Unix epoch.
         ended: Likewise.
-        count: How many they are.
-        series: What was measured at each, by name, or what computes that.
-        lost: Steps right before them that there was no room for.
+        count: Number of steps.
+        series: Values by series name, or functions that compute them.
+        dropped: Number of dropped steps right before them.
     """
 
     started: float
     ended: float
     count: int
     series: Mapping[str, Values | Callable[[], Values]]
-    lost: int = 0
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What became of a command.
+    """The answer to a command.
 
     Attributes:
-        command: What was asked.
-        said: The answer, as the run's events tell it.
+        command: The command.
+        event: The answer as an event.
     """
 
     command: Command
-    said: CommandAnswered
+    event: CommandAnswered
 
 
 Item = Steps | Event | CommandReply | tuple[Sample, ...] | Exception | None
-"""What is to be written. Samples are of one time, an exception is what ended the recording, and ``None`` stands for
-training that ended without a word."""
+"""An item to write. A tuple has the samples of one time, an exception ends the recording, and ``None`` means that
+``fit`` was left by an exception."""
 
 
 class WriteQueue:
-    """A queue with bounds, without a lock that stays taken where Ctrl-C interrupts it.
+    """A bounded queue without a lock that Ctrl-C could leave held.
 
-    Steps are put in by one thread at a time: the one that trains or, when training was left, the one that records.
-    Other items are put in by any thread. All are taken out by the recording thread alone.
+    Only one thread at a time puts steps: the training thread or, after ``fit`` was left, the recorder thread. Any
+    thread puts other items. Only the recorder thread gets items.
 
     Attributes:
-        lost_steps: Steps that there was no room for.
-        lost_items: What there was no room for beside steps.
+        dropped_steps: Steps that did not fit.
+        dropped_items: Other items that did not fit.
     """
 
     def __init__(self) -> None:
         self._items: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._put_values = 0
         self._taken_values = 0
-        self._gap = 0
-        self.lost_steps = 0
-        self.lost_items = 0
+        self._dropped_before = 0
+        self.dropped_steps = 0
+        self.dropped_items = 0
 
     @property
-    def lost(self) -> int:
-        """All that there was no room for."""
-        return self.lost_steps + self.lost_items
+    def dropped(self) -> int:
+        """Number of steps and items that did not fit."""
+        return self.dropped_steps + self.dropped_items
 
-    def ends(self, item: Item) -> bool:
-        """Whether an item ends the run; there is always room for that."""
+    def ends_run(self, item: Item) -> bool:
+        """Whether an item ends the run; it always fits."""
         return item is None or isinstance(item, RunEnded | Exception)
 
     def has_room(self, item: Item) -> bool:
-        """Whether an item may be put in."""
+        """Whether an item fits."""
         values = self._put_values - self._taken_values + _values(item)
-        return self._items.qsize() < MOST_ITEMS and values <= MOST_VALUES
+        return self._items.qsize() < MAX_ITEMS and values <= MAX_VALUES
 
     def put(self, item: Item) -> None:
-        """Add an item; before one that ends the run, or that has steps, it is noted which steps were lost."""
+        """Add an item; steps, and items that end the run, come with the number of steps dropped before them."""
         if isinstance(item, Steps):
-            item, self._gap = replace(item, lost=self._gap), 0
-        elif self._gap and self.ends(item):
-            self._items.put(Steps(0.0, 0.0, 0, {}, self._gap))
-            self._gap = 0
-        if values := _values(item):  # else not even to add 0: another thread may be adding
+            item, self._dropped_before = replace(item, dropped=self._dropped_before), 0
+        elif self._dropped_before and self.ends_run(item):
+            self._items.put(Steps(0.0, 0.0, 0, {}, self._dropped_before))
+            self._dropped_before = 0
+        if values := _values(item):  # do not even add 0: another thread may be adding
             self._put_values += values
         self._items.put(item)
 
-    def lose(self, item: Item) -> None:
-        """Count an item that there was no room for."""
+    def drop(self, item: Item) -> None:
+        """Count an item that did not fit."""
         if isinstance(item, Steps):
-            self._gap += item.count
-            self.lost_steps += item.count
+            self._dropped_before += item.count
+            self.dropped_steps += item.count
         else:
-            self.lost_items += 1
+            self.dropped_items += 1
 
     def get(self, timeout: float) -> Item:
-        """Take the oldest item.
+        """Remove and return the oldest item.
 
         Raises:
-            queue.Empty: None came in so many seconds.
+            queue.Empty: There was none within ``timeout`` seconds.
         """
         item = self._items.get(timeout=timeout)
         self._taken_values += _values(item)

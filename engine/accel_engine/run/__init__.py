@@ -1,6 +1,6 @@
-"""A run on disk: the one thing that engines write and dashboards read.
+"""A run on disk, which engines write and dashboards read.
 
-A run is a directory: ``run.db`` (see :mod:`accel_engine.run.schema`), ``log.txt``, ``checkpoints/``
+A run is a directory with ``run.db`` (see :mod:`accel_engine.run.schema`), ``log.txt``, ``checkpoints/``
 and, once trained, ``model.keras``.
 """
 

@@ -1,7 +1,6 @@
-"""What people call a run, note of it and tag it with: the only part of a run that no engine writes.
+"""Names, notes and tags that users give to runs: the only part of a run that no engine writes.
 
-It is kept in ``meta`` beside what has been there from the start, so that a run of any age takes labels, and an older
-program reads over them.
+They are rows of ``meta``, so that a run of any age can have them and older programs ignore them.
 """
 
 import json
@@ -18,22 +17,22 @@ from accel_engine.run.schema import connect, transaction
 from accel_engine.text import printable
 
 NAME_LENGTH = 80
-"""The most characters of a name."""
+"""Maximum characters of a name."""
 
 NOTE_LENGTH = 2000
-"""The most characters of a note."""
+"""Maximum characters of a note."""
 
 _TAG = re.compile(r"[^\W_][\w./@:-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What people have said of a run.
+    """A run's name, note and tags.
 
     Attributes:
-        name: In place of the plan's; empty where nobody renamed the run.
-        note: Free text in one line.
-        tags: Words to find it by, sorted.
+        name: Replaces the plan's name; empty if the run was not renamed.
+        note: Free text, one line.
+        tags: Words to filter by, sorted.
     """
 
     name: str = ""
@@ -42,7 +41,7 @@ class Annotations:
 
 
 def read_annotations(meta: Mapping[str, Any]) -> Annotations:
-    """Find the labels among the rows of ``meta``.
+    """Read annotations from the rows of ``meta``.
 
     Raises:
         ValueError: They are damaged.
@@ -50,65 +49,65 @@ def read_annotations(meta: Mapping[str, Any]) -> Annotations:
     return Annotations(str(meta.get("name", "")), str(meta.get("note", "")), tuple(json.loads(meta.get("tags", "[]"))))
 
 
-def name(text: str) -> str:
-    """Check a name; empty gives a run its plan's again.
+def validate_name(text: str) -> str:
+    """Check a name; an empty one restores the plan's name.
 
     Raises:
         UsageError: It is too long.
     """
-    return _line(text, "a name", NAME_LENGTH)
+    return _validate_line(text, "a name", NAME_LENGTH)
 
 
-def note(text: str) -> str:
-    """Check a note; empty takes it away.
+def validate_note(text: str) -> str:
+    """Check a note; an empty one removes it.
 
     Raises:
         UsageError: It is too long.
     """
-    return _line(text, "a note", NOTE_LENGTH)
+    return _validate_line(text, "a note", NOTE_LENGTH)
 
 
-def tags(words: Iterable[str]) -> tuple[str, ...]:
-    """Check tags and put them in order.
+def validate_tags(words: Iterable[str]) -> tuple[str, ...]:
+    """Check and sort tags.
 
     Raises:
-        UsageError: One is none.
+        UsageError: A tag is invalid.
     """
     found = sorted(set(words))
     for word in found:
         if not _TAG.fullmatch(word):
             raise UsageError(
-                f"{word!r} is no tag: give up to 40 letters, digits and ._/@:-, with a letter or a digit first"
+                f"invalid tag {word!r}: use up to 40 letters, digits and ._/@:-, starting with a letter or a digit"
             )
     return tuple(found)
 
 
-def tagged(before: Sequence[str], changes: Iterable[str]) -> tuple[str, ...]:
-    """Change tags: ``+a`` or ``a`` adds one, ``-b`` takes one away.
+def apply_tag_changes(before: Sequence[str], changes: Iterable[str]) -> tuple[str, ...]:
+    """Change tags: ``+a`` or ``a`` adds a tag, ``-b`` removes one.
 
     Raises:
-        UsageError: One is none.
+        UsageError: A tag is invalid.
     """
     after = set(before)
     for change in changes:
-        (word,) = tags([change.removeprefix("+") if change[:1] != "-" else change[1:]])
+        (word,) = validate_tags([change.removeprefix("+") if change[:1] != "-" else change[1:]])
         (after.discard if change.startswith("-") else after.add)(word)
     return tuple(sorted(after))
 
 
 def write_annotations(directory: Path, change: Callable[[Annotations], Annotations]) -> Annotations:
-    """Change a run's labels, also while an engine writes the run.
+    """Change a run's annotations, also while an engine writes the run.
 
     Args:
-        directory: The run's.
-        change: Gives the labels from those that the run has.
+        directory: The run's directory.
+        change: Maps the present annotations to the new ones.
 
     Returns:
-        The labels that it has now.
+        The new annotations.
 
     Raises:
         RunError: The run cannot be written.
-        UsageError: As ``change`` raises it.
+        UsageError: Raised by ``change``.
     """
     try:
         with closing(connect(directory)) as connection, transaction(connection):
@@ -123,24 +122,23 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
 
 
 def rename(directory: Path, text: str) -> Annotations:
-    """Give a run another name; see :func:`write_annotations` and :func:`name`."""
-    return write_annotations(directory, lambda labels: replace(labels, name=name(text)))
+    """Rename a run; see :func:`write_annotations` and :func:`validate_name`."""
+    return write_annotations(directory, lambda before: replace(before, name=validate_name(text)))
 
 
 def set_note(directory: Path, text: str) -> Annotations:
-    """Give a run another note; see :func:`write_annotations` and :func:`note`."""
-    return write_annotations(directory, lambda labels: replace(labels, note=note(text)))
+    """Set a run's note; see :func:`write_annotations` and :func:`validate_note`."""
+    return write_annotations(directory, lambda before: replace(before, note=validate_note(text)))
 
 
 def set_tags(directory: Path, changes: Iterable[str]) -> Annotations:
-    """Change a run's tags; see :func:`write_annotations` and :func:`tagged`."""
+    """Change a run's tags; see :func:`write_annotations` and :func:`apply_tag_changes`."""
     changes = tuple(changes)
-    return write_annotations(directory, lambda labels: replace(labels, tags=tagged(labels.tags, changes)))
+    return write_annotations(directory, lambda before: replace(before, tags=apply_tag_changes(before.tags, changes)))
 
 
-def _line(text: str, what: str, longest: int) -> str:
-    """One line, as it will be shown."""
+def _validate_line(text: str, kind: str, max_length: int) -> str:
     line = " ".join(printable(text).split())
-    if len(line) > longest:
-        raise UsageError(f"{what} has at most {longest} characters; this one has {len(line)}")
+    if len(line) > max_length:
+        raise UsageError(f"{kind} has at most {max_length} characters; this one has {len(line)}")
     return line

@@ -1,25 +1,25 @@
-"""Many steps as few buckets that forget no extreme: pure arithmetic on NumPy arrays."""
+"""Downsampling of steps to buckets that keep minima and maxima, on NumPy arrays."""
 
 import numpy as np
 import numpy.typing as npt
 
 BUCKET = np.dtype([("low", "<f4"), ("high", "<f4"), ("total", "<f8"), ("finite", "<u4")])
-"""What is known of some consecutive steps: the smallest and the largest finite value (NaN where there is none), the
-sum of the finite values, and their number. NaN and the infinities are gaps."""
+"""Statistics of some consecutive steps: the smallest and the largest finite value (NaN if there is none), the sum of
+the finite values, and their number. NaN and infinities are gaps."""
 
 Buckets = npt.NDArray[np.void]
 """An array of :data:`BUCKET`, of shape ``[buckets]``."""
 
 
 def empty(count: int) -> Buckets:
-    """Buckets in which nothing is known."""
+    """Make buckets without values, of shape ``[count]``."""
     buckets = np.zeros(count, BUCKET)
     buckets["low"] = buckets["high"] = np.nan
     return buckets
 
 
 def fold(values: npt.NDArray[np.floating], width: int) -> Buckets:
-    """Put values into buckets of ``width`` each; the last one may have fewer."""
+    """Put values into buckets of ``width`` values; the last bucket may have fewer."""
     starts = np.arange(0, len(values), width)
     finite = np.isfinite(values)
     whole = bool(finite.all())
@@ -33,7 +33,7 @@ def fold(values: npt.NDArray[np.floating], width: int) -> Buckets:
 
 
 def merge(buckets: Buckets, number: int) -> Buckets:
-    """Make one bucket of each ``number`` neighbours; the last one may be of fewer."""
+    """Merge each ``number`` neighbouring buckets into one; the last one may merge fewer."""
     if number == 1:
         return buckets
     starts = np.arange(0, len(buckets), number)

@@ -1,4 +1,4 @@
-"""All that a run holds, read a piece at a time, so that a run of any length takes little memory."""
+"""Reads everything in a run in batches, so that a run of any length takes little memory."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -17,8 +17,8 @@ from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
 from accel_engine.run.steps import RATE, TIME, read_steps
 
-PIECE = 1 << 16
-"""Steps of a piece at most."""
+BATCH_STEPS = 1 << 16
+"""Maximum steps of a batch."""
 
 _SAMPLES = 1 << 12
 
@@ -28,10 +28,10 @@ class StepBatch:
     """Consecutive steps.
 
     Attributes:
-        steps: Their numbers, counted from 0, int64 ``[n]``.
-        times: When they ended, in seconds since the Unix epoch, float64 ``[n]``.
-        rates: Steps a second, in steps of one dispatch all the same, float32 ``[n]``.
-        series: float32 ``[n]`` by name; NaN also where a series was not recorded.
+        steps: Step numbers, counted from 0, int64 ``[n]``.
+        times: End times in seconds since the Unix epoch, float64 ``[n]``.
+        rates: Steps per second, float32 ``[n]``; constant within a chunk.
+        series: float32 ``[n]`` by name; NaN where a series was not recorded.
     """
 
     steps: npt.NDArray[np.int64]
@@ -41,13 +41,13 @@ class StepBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """Which steps are new.
+class NewSteps:
+    """The range of steps recorded since a chunk.
 
     Attributes:
-        first: The first of them, which may have been recorded, and forgotten, before.
-        last: The step after the last.
-        chunk: The newest chunk, to ask on from.
+        first: The first new step; it may replace one that was recorded and discarded before.
+        last: The step after the last new one.
+        chunk: Id of the newest chunk, for the next call.
     """
 
     first: int
@@ -56,13 +56,13 @@ class Growth:
 
 
 class BulkReader:
-    """One run, for reading all of it; live or ended.
+    """Reads all of one run, live or ended.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
 
     Raises:
-        RunError: There is no run there, or this program cannot read it; so do all methods.
+        RunError: There is no run, or this program cannot read it. All methods raise it, too.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -70,17 +70,17 @@ class BulkReader:
         self._connection = connect(directory, read_only=True)
 
     def info(self) -> RunInfo:
-        """What the run is and how it stands now."""
+        """Read the run's ``meta`` and status."""
         with self._reading():
             return read_info(self._connection, self.directory)
 
     def series(self) -> tuple[str, ...]:
-        """Names of what is recorded at every step."""
+        """Names of the per-step series."""
         with self._reading():
             return series_columns(self._connection)
 
-    def growth(self, chunk: int = 0) -> Growth | None:
-        """Which steps were recorded since a chunk, if there are any; since the beginning when left out."""
+    def new_steps(self, chunk: int = 0) -> NewSteps | None:
+        """Find the steps recorded after a chunk (default: all); ``None`` if there are none."""
         with self._reading():
             first, newest = self._connection.execute(
                 "SELECT min(first_step), max(id) FROM chunk WHERE id > ?", (chunk,)
@@ -90,21 +90,21 @@ class BulkReader:
             (last,) = self._connection.execute(
                 "SELECT first_step + count FROM chunk WHERE id = ?", (newest,)
             ).fetchone() or (first,)
-        return Growth(first, last, newest)
+        return NewSteps(first, last, newest)
 
     def steps(self, first: int, last: int) -> Iterator[StepBatch]:
-        """The steps from ``first`` to before ``last`` that are there."""
-        for start in range(first, last, PIECE):
-            stop = min(start + PIECE, last)
+        """Read the recorded steps from ``first`` up to but not including ``last``."""
+        for start in range(first, last, BATCH_STEPS):
+            stop = min(start + BATCH_STEPS, last)
             with self._reading():
                 values = read_steps(self._connection, start, stop)
-            there = np.isfinite(values[TIME])
-            kept = {name: column[there] for name, column in values.items()}
-            times = kept.pop(TIME)
-            yield StepBatch(np.arange(start, stop)[there], times, kept.pop(RATE), kept)
+            recorded = np.isfinite(values[TIME])
+            series = {name: column[recorded] for name, column in values.items()}
+            times = series.pop(TIME)
+            yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(RATE), series)
 
-    def ends(self, chunk: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """When each of the chunks after ``chunk`` ended, and the steps taken by then; ``[chunks]`` each."""
+    def chunk_ends(self, chunk: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """End time of each chunk after ``chunk``, and the number of steps taken by then; ``[chunks]`` each."""
         with self._reading():
             rows = self._connection.execute(
                 "SELECT ended, first_step + count FROM chunk WHERE id > ? ORDER BY id", (chunk,)
@@ -112,22 +112,22 @@ class BulkReader:
         return np.array([row[0] for row in rows], np.float64), np.array([row[1] for row in rows], np.int64)
 
     def events(self, after: int = 0, *kinds: type[Event]) -> Iterator[tuple[int, Event]]:
-        """The events after the one of a number, with theirs; those of some kinds only, where there are any."""
-        wanted = [kind.kind() for kind in kinds] or list(KINDS)
-        marks = ", ".join("?" * len(wanted))
+        """Read events with their ids, after the id ``after``; only those of ``kinds`` if any are given."""
+        names = [kind.kind() for kind in kinds] or list(KINDS)
+        placeholders = ", ".join("?" * len(names))
         with self._reading():
             for number, kind, time, body in self._connection.execute(
-                f"SELECT id, kind, time, body FROM event WHERE id > ? AND kind IN ({marks}) ORDER BY id",
-                (after, *wanted),
+                f"SELECT id, kind, time, body FROM event WHERE id > ? AND kind IN ({placeholders}) ORDER BY id",
+                (after, *names),
             ):
                 yield number, from_json(kind, time, body)
 
     def samples(self, unpacker: SampleUnpacker, after: int = 0) -> Iterator[tuple[int, list[Sample]]]:
-        """The samples after the one of a number, some at a time, with the number of the last of them.
+        """Read samples in batches, each with the id of its last sample.
 
         Args:
-            unpacker: What has read all before; a new one at the beginning.
-            after: The number.
+            unpacker: Has unpacked all samples before; a new one at the beginning.
+            after: Id of the last sample read before.
         """
         while True:
             with self._reading():
@@ -141,7 +141,7 @@ class BulkReader:
             yield after, samples
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._connection.close()
 
     @contextmanager
@@ -152,11 +152,11 @@ class BulkReader:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
 
-def standing(events: Iterable[Event]) -> list[Event]:
-    """Drop what was said of steps that were forgotten when an engine went on from a checkpoint before them.
+def drop_discarded(events: Iterable[Event]) -> list[Event]:
+    """Drop events of steps that were discarded when the run continued from an earlier checkpoint.
 
     Args:
-        events: In order, with every :class:`~accel_engine.events.RunStarted` among them.
+        events: In order, including every :class:`~accel_engine.events.RunStarted`.
     """
     kept: list[Event] = []
     for event in events:

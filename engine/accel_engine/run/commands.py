@@ -1,4 +1,4 @@
-"""Asking something of a run's engine: a row that the engine answers."""
+"""Commands to a run's engine: rows of the table ``command``, which the engine answers."""
 
 import getpass
 import os
@@ -13,25 +13,25 @@ from accel_engine.run.schema import connect
 from accel_engine.run.status import read_info
 
 COMMANDS = {
-    "stop": "Stop after this chunk, validate no more, keep a checkpoint and the model",
-    "stop_now": "Stop after this chunk at the latest, without a checkpoint",
-    "pause": "Wait between two chunks, keeping all state",
-    "resume": "Go on after a pause",
-    "checkpoint": "Write a checkpoint now",
-    "learning_rate": "Take the next step with another learning rate",
-    "validate": "Try the model on the validation data now",
+    "stop": "Stop after this chunk without validating; save a checkpoint and the model",
+    "stop_now": "Stop after this chunk without a checkpoint",
+    "pause": "Pause between two chunks, keeping all state",
+    "resume": "Resume after a pause",
+    "checkpoint": "Save a checkpoint now",
+    "learning_rate": "Set the learning rate of the next step",
+    "validate": "Validate now",
 }
-"""What can be asked of an engine, and what it then does."""
+"""Commands by name, with what the engine does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something that somebody asked of a run's engine.
+    """A command to a run's engine.
 
     Attributes:
         id: Its row in the run.
-        time: When it was asked, in seconds since the Unix epoch.
-        who: Who asked, as ``user@host``.
+        time: When it was sent, in seconds since the Unix epoch.
+        who: Who sent it, as ``user@host``.
         name: One of :data:`COMMANDS`.
         argument: The learning rate, for ``learning_rate``.
     """
@@ -44,35 +44,35 @@ class Command:
 
     @property
     def origin(self) -> str:
-        """What was asked, and by whom, in words."""
-        return f"{self.name.replace('_', ' ')} asked by {self.who}"
+        """The command and its sender, such as ``stop requested by ann@box``."""
+        return f"{self.name.replace('_', ' ')} requested by {self.who}"
 
 
 def request(directory: Path, name: str, argument: float | None = None) -> int:
-    """Ask something of a run's engine.
+    """Send a command to a run's engine.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
         name: One of :data:`COMMANDS`.
         argument: The learning rate, for ``learning_rate``.
 
     Returns:
-        The command's number, for :func:`answer`.
+        The command's id, for :func:`read_answer`.
 
     Raises:
-        RunError: The run has no engine any more.
+        RunError: The run's engine has exited.
         ValueError: No command has that name.
     """
     if name not in COMMANDS:
-        raise ValueError(f"{name!r} is no command; known: {', '.join(COMMANDS)}")
+        raise ValueError(f"unknown command {name!r}; known: {', '.join(COMMANDS)}")
     connection = connect(directory)
     try:
         status = read_info(connection, directory).status
         if not status.live:
-            raise RunError(f"run {directory.name} is {status}: there is no engine to ask")
+            raise RunError(f"run {directory.name} is {status}: no engine is running")
         cursor = connection.execute(
             "INSERT INTO command (time, who, name, argument) VALUES (?, ?, ?, ?)",
-            (time.time(), who(), name, argument),
+            (time.time(), current_user(), name, argument),
         )
         return int(cursor.lastrowid or 0)
     except sqlite3.Error as error:
@@ -81,8 +81,8 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
         connection.close()
 
 
-def answer(directory: Path, number: int) -> tuple[bool, str] | None:
-    """Read an engine's answer to a command: whether it was obeyed, and in words; ``None`` before it is there.
+def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
+    """Read the engine's answer to a command: whether it obeyed, and a message; ``None`` while there is no answer.
 
     Raises:
         RunError: The run cannot be read.
@@ -97,8 +97,8 @@ def answer(directory: Path, number: int) -> tuple[bool, str] | None:
     return (bool(row[1]), str(row[2])) if row and row[0] is not None else None
 
 
-def who() -> str:
-    """The user at this terminal, as ``user@host``."""
+def current_user() -> str:
+    """The user of this process, as ``user@host``."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):

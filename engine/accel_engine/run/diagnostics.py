@@ -1,14 +1,14 @@
-"""What a run looks like inside: what its model takes, its layers, and what was right and wrong at the last validation.
+"""A run's diagnostics: its model's input, its layers, and the report of the last validation.
 
-A row of the table ``inside`` holds each, as JSON and what is too large for that: of the confusion of classes
-only what is not 0, and pictures as bytes. A run of a program that knew nothing of it has no such table.
+Each is a row of the table ``inside``: a JSON head, and a body of bytes with the nonzero cells of the confusion matrix
+and the images. Runs of older programs have no such table.
 """
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,15 +22,15 @@ from accel_engine.run.schema import connect
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """What a run's model takes and tells apart.
+    """The input of a run's model, and its classes.
 
     Attributes:
-        shape: Of one example.
-        names: Of the classes.
-        scale: What raw numbers are multiplied with; see :func:`accel_engine.training.run_scaling.recorded_scale`.
-        low: The raw number that is black in an image.
-        high: The one that is white.
-        integers: Whether raw numbers are bytes.
+        shape: Shape of one example.
+        names: Class names.
+        scale: Factor for raw values; see :func:`accel_engine.training.run_scaling.recorded_scale`.
+        low: The raw value that is black in an image.
+        high: The raw value that is white.
+        integers: Whether raw values are bytes.
     """
 
     shape: tuple[int, ...]
@@ -42,23 +42,23 @@ class InputSpec:
 
     @property
     def is_image(self) -> bool:
-        """Whether an example can be seen."""
+        """Whether an example has the shape of an image."""
         return is_image(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A line of the table of layers.
+    """A row of the layer table.
 
     Attributes:
-        name: Its own.
+        name: The layer's name.
         kind: Its class.
-        depth: How many models it is within; 0 for one of the model itself.
-        shape: Of its output for one example; ``None`` where that is known only as it runs.
-        parameters: Number of weights, of a model within with those of its layers.
-        trainable: How many of them are trained.
-        flops: Floating-point operations of a training step in it, gradients included; ``None`` where not counted.
-        inner: Whether it is a model whose layers follow, which hold what it holds.
+        depth: Number of nested models around it; 0 for a layer of the model itself.
+        shape: Output shape for one example; ``None`` if it is known only at run time.
+        parameters: Number of weights; for a nested model, those of its layers included.
+        trainable: Number of trainable weights.
+        flops: Floating-point operations of a training step, gradients included; ``None`` if not counted.
+        inner: Whether it is a nested model whose layers follow.
     """
 
     name: str
@@ -73,13 +73,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class LayerTable:
-    """A model's layers, in its order.
+    """A model's layers, in order.
 
     Attributes:
-        layers: One after the other, each model within followed by its own.
-        flops: Of the whole step; ``None`` where they cannot be counted.
-        rest: Those of the step that belong to no layer.
-        reason: Why they cannot be counted.
+        layers: The layers; a nested model is followed by its own.
+        flops: FLOPs of a whole training step; ``None`` if they cannot be counted.
+        rest: FLOPs of the step that belong to no layer.
+        reason: Why FLOPs cannot be counted.
     """
 
     layers: tuple[Layer, ...]
@@ -90,40 +90,40 @@ class LayerTable:
 
 @dataclass(frozen=True, slots=True)
 class SamplePrediction:
-    """A validation example and what the model says of it.
+    """A validation example with the model's prediction.
 
     Attributes:
-        row: Its place in the validation data, from 0.
-        label: The index of its class.
-        said: That of the class that the model takes it for.
-        confidence: The probability that it gives to that one.
-        chance: The probability that it gives to the right one.
+        row: Its index in the validation data, from 0.
+        label: Index of its true class.
+        predicted: Index of the predicted class.
+        confidence: Probability of the predicted class.
+        true_class_probability: Probability of the true class.
     """
 
     row: int
     label: int
-    said: int
+    predicted: int
     confidence: float
-    chance: float
+    true_class_probability: float
 
     @property
-    def right(self) -> bool:
-        """Whether the model is right."""
-        return self.said == self.label
+    def correct(self) -> bool:
+        """Whether the predicted class is the true one."""
+        return self.predicted == self.label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationReport:
-    """What one validation found.
+    """The result of one validation.
 
     Attributes:
-        examples: How many there were.
-        names: Of the classes.
-        counts: How often the model took an example of one class (row) for another (column), int64
-            ``[classes, classes]``; ``None`` where that was not kept.
-        worst: The examples that it was the most wrong about, the worst first.
-        pictures: What they look like, uint8 ``[len(worst), height, width, channels]``; ``None`` where not kept.
-        reason: Why something was not kept.
+        examples: Number of examples.
+        names: Class names.
+        counts: Confusion matrix with true classes as rows and predicted ones as columns, int64
+            ``[classes, classes]``; ``None`` if it was not stored.
+        worst: Predictions with the highest loss, highest first.
+        pictures: Their images, uint8 ``[len(worst), height, width, channels]``; ``None`` if not stored.
+        reason: Why something was not stored.
     """
 
     examples: int = 0
@@ -135,54 +135,56 @@ class EvaluationReport:
 
 
 DiagnosticsItem: TypeAlias = InputSpec | LayerTable | EvaluationReport
-"""What can be kept of a run's inside."""
+"""A part of a run's diagnostics, stored as one row."""
 
-_NAMES = {InputSpec: "intake", LayerTable: "layers", EvaluationReport: "examined"}
+_PREDICTION_KEYS = ("row", "label", "said", "confidence", "chance")  # in files, in the order of the fields
+
+_ROW_NAMES = {InputSpec: "intake", LayerTable: "layers", EvaluationReport: "examined"}
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """All that was kept of a run's inside.
+    """All stored diagnostics of a run; ``None`` for what was not stored.
 
     Attributes:
-        intake: What its model takes; ``None`` where that was not kept, as all else.
+        input_spec: The model's input.
         layers: Its layers.
-        examined: What the last validation found.
-        steps: Steps taken when each was kept, by the names of these attributes.
+        evaluation: The report of the last validation.
+        steps: Steps taken when each was stored, by attribute name.
     """
 
-    intake: InputSpec | None = None
+    input_spec: InputSpec | None = None
     layers: LayerTable | None = None
-    examined: EvaluationReport | None = None
+    evaluation: EvaluationReport | None = None
     steps: Mapping[str, int] = field(default_factory=dict)
 
 
-def name_of(seen: DiagnosticsItem) -> str:
-    """The row that it is kept in."""
-    return _NAMES[type(seen)]
+def row_name(item: DiagnosticsItem) -> str:
+    """The name of an item's row in the table ``inside``."""
+    return _ROW_NAMES[type(item)]
 
 
-def pack(seen: DiagnosticsItem) -> tuple[str, bytes]:
-    """Its JSON, and the bytes beside it."""
-    if not isinstance(seen, EvaluationReport):
-        return json.dumps(asdict(seen)), b""
-    cells = np.array([], np.int32) if seen.counts is None else np.flatnonzero(seen.counts).astype("<i4")
-    values = np.array([], np.int64) if seen.counts is None else seen.counts.reshape(-1)[cells].astype("<i8")
+def pack(item: DiagnosticsItem) -> tuple[str, bytes]:
+    """Pack an item as a JSON head and a body."""
+    if not isinstance(item, EvaluationReport):
+        return json.dumps(asdict(item)), b""
+    cells = np.array([], np.int32) if item.counts is None else np.flatnonzero(item.counts).astype("<i4")
+    values = np.array([], np.int64) if item.counts is None else item.counts.reshape(-1)[cells].astype("<i8")
     head = {
-        "examples": seen.examples,
-        "names": seen.names,
-        "classes": None if seen.counts is None else len(seen.counts),
+        "examples": item.examples,
+        "names": item.names,
+        "classes": None if item.counts is None else len(item.counts),
         "cells": len(cells),
-        "worst": [asdict(judged) for judged in seen.worst],
-        "pictures": None if seen.pictures is None else seen.pictures.shape,
-        "reason": seen.reason,
+        "worst": [dict(zip(_PREDICTION_KEYS, astuple(each), strict=True)) for each in item.worst],
+        "pictures": None if item.pictures is None else item.pictures.shape,
+        "reason": item.reason,
     }
-    pixels = b"" if seen.pictures is None else seen.pictures.tobytes()
+    pixels = b"" if item.pictures is None else item.pictures.tobytes()
     return json.dumps(head), cells.tobytes() + values.tobytes() + pixels
 
 
-def stamp(directory: Path) -> tuple[float, ...]:
-    """What tells whether something was kept since.
+def modification_times(directory: Path) -> tuple[float, ...]:
+    """When each row was stored, in seconds since the Unix epoch; changes whenever a row does.
 
     Raises:
         RunError: The run cannot be read.
@@ -191,7 +193,7 @@ def stamp(directory: Path) -> tuple[float, ...]:
 
 
 def read(directory: Path) -> Diagnostics:
-    """Read all that was kept of a run's inside; nothing of an old run.
+    """Read a run's diagnostics; all are missing in a run of an older program.
 
     Raises:
         RunError: The run cannot be read.
@@ -199,14 +201,13 @@ def read(directory: Path) -> Diagnostics:
     found: dict[str, Any] = {}
     steps = {}
     for name, step, head, body in _rows(directory, "name, step, head, body"):
-        if unpack := _UNPACK.get(name):
+        if name in _UNPACK:
+            attribute, unpack = _UNPACK[name]
             try:
-                found[name] = unpack(json.loads(head), body)
+                found[attribute] = unpack(json.loads(head), body)
             except (KeyError, TypeError, ValueError) as error:
-                raise RunError(
-                    f"run {directory.name} cannot be read: what it keeps of its {name} is damaged"
-                ) from error
-            steps[name] = step
+                raise RunError(f"run {directory.name} cannot be read: its {name} row is damaged") from error
+            steps[attribute] = step
     return Diagnostics(**found, steps=steps)
 
 
@@ -220,7 +221,7 @@ def _rows(directory: Path, columns: str) -> list[tuple[Any, ...]]:
         raise RunError(f"run {directory.name} cannot be read: {error}") from error
 
 
-def _unpack_intake(head: dict[str, Any], body: bytes) -> InputSpec:
+def _unpack_input_spec(head: dict[str, Any], body: bytes) -> InputSpec:
     del body
     return InputSpec(**{**head, "shape": tuple(head["shape"]), "names": tuple(head["names"])})
 
@@ -234,22 +235,27 @@ def _unpack_layers(head: dict[str, Any], body: bytes) -> LayerTable:
     return LayerTable(**{**head, "layers": layers})
 
 
-def _unpack_examined(head: dict[str, Any], body: bytes) -> EvaluationReport:
-    classes, many = head["classes"], head["cells"]
+def _unpack_evaluation(head: dict[str, Any], body: bytes) -> EvaluationReport:
+    classes, cells = head["classes"], head["cells"]
     counts = None
     if classes is not None:
         counts = np.zeros(classes * classes, np.int64)
-        counts[np.frombuffer(body, "<i4", many)] = np.frombuffer(body, "<i8", many, 4 * many)
+        counts[np.frombuffer(body, "<i4", cells)] = np.frombuffer(body, "<i8", cells, 4 * cells)
         counts = counts.reshape(classes, classes)
     shape = head["pictures"]
     return EvaluationReport(
         head["examples"],
         tuple(head["names"]),
         counts,
-        tuple(SamplePrediction(**judged) for judged in head["worst"]),
-        None if shape is None else np.frombuffer(body, np.uint8, offset=12 * many).reshape(shape),
+        tuple(SamplePrediction(*(each[key] for key in _PREDICTION_KEYS)) for each in head["worst"]),
+        None if shape is None else np.frombuffer(body, np.uint8, offset=12 * cells).reshape(shape),
         head["reason"],
     )
 
 
-_UNPACK = {"intake": _unpack_intake, "layers": _unpack_layers, "examined": _unpack_examined}
+_UNPACK: dict[str, tuple[str, Callable[[dict[str, Any], bytes], DiagnosticsItem]]] = {
+    "intake": ("input_spec", _unpack_input_spec),
+    "layers": ("layers", _unpack_layers),
+    "examined": ("evaluation", _unpack_evaluation),
+}
+"""Attribute of :class:`Diagnostics` and unpacker, by row name."""

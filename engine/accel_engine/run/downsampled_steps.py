@@ -1,9 +1,9 @@
-"""The summary of a run's steps: a pyramid of buckets, so that any stretch of any run is read in milliseconds.
+"""A run's steps downsampled to a pyramid of buckets, so that any step range of any run is read in milliseconds.
 
 Level 0 has buckets of 64 steps, and each level 16 times as many as the one below it. A row holds 64 consecutive
-buckets of one series, and is written when all of its steps are there; what comes after the last row of a level is
-taken from the level below, and in the end from the chunks. So nothing is ever changed, and a file without any
-summary is read too, only slower. The rows that a deleted chunk was part of go with it, by a trigger of the file.
+buckets of one series and is written once all of its steps are recorded. Steps after the last row of a level are
+read from the level below, and finally from the chunks. So rows never change, and a file without them can be read,
+only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
 """
 
 import sqlite3
@@ -17,12 +17,12 @@ from accel_engine.run.schema import SPANS, series_columns
 from accel_engine.run.steps import RATE, TIME, read_steps
 
 ROW = 64
-"""Buckets a row."""
+"""Buckets per row."""
 
 WIDTHS = tuple(span // ROW for span in SPANS)
-"""Steps of a bucket of each level."""
+"""Steps per bucket of each level."""
 
-_BATCH = 1 << 18  # steps that are read at a time from the chunks of a file without a summary
+_BATCH = 1 << 18  # steps read at a time from the chunks of a file without buckets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +30,11 @@ class StepRange:
     """Consecutive steps of a run, in buckets.
 
     Attributes:
-        first_step: The step that the first bucket begins with, a multiple of ``width``.
+        first_step: First step of the first bucket, a multiple of ``width``.
         last_step: The step after the last one.
-        width: Steps a bucket, a power of two; the last one may have fewer.
-        series: Buckets of every series by name, and of :data:`~accel_engine.run.steps.RATE` and
-            :data:`~accel_engine.run.steps.TIME`; of the latter only the means are exact.
+        width: Steps per bucket, a power of two; the last bucket may have fewer.
+        series: Buckets by series name, and those of :data:`~accel_engine.run.steps.RATE` and
+            :data:`~accel_engine.run.steps.TIME`; for the latter, only the means are exact.
     """
 
     first_step: int
@@ -44,7 +44,7 @@ class StepRange:
 
 
 def extend(connection: sqlite3.Connection, last: int) -> None:
-    """Add the rows that are complete when the steps before ``last`` are there."""
+    """Add the rows that are complete once all steps before ``last`` are recorded."""
     for level, span in enumerate(SPANS):
         for first in range(_end(connection, level), last - span + 1, span):
             if level:
@@ -53,7 +53,7 @@ def extend(connection: sqlite3.Connection, last: int) -> None:
             else:
                 steps = read_steps(connection, first, first + span)
                 series = {name: fold(values, WIDTHS[0]) for name, values in steps.items()}
-            # Nothing is said of a series without a value, but the time is: it marks how far a level goes.
+            # A series without a value has no row. TIME always has one: it marks the end of a level.
             connection.executemany(
                 "INSERT INTO summary VALUES (?, ?, ?, ?)",
                 [
@@ -67,14 +67,14 @@ def extend(connection: sqlite3.Connection, last: int) -> None:
 def read(
     connection: sqlite3.Connection, first: int, last: int, width: int, wanted: Collection[str] | None = None
 ) -> StepRange:
-    """Read a stretch of a run.
+    """Read a range of a run's steps.
 
     Args:
-        connection: The run's, in a transaction.
-        first: Its first step; the stretch may begin some steps before.
-        last: The step after its last, if the run goes so far.
-        width: Steps a bucket, a power of two.
-        wanted: The series to read, beside those by time; all when left out.
+        connection: The run's database, in a transaction.
+        first: First step; the result may begin a few steps before it.
+        last: The step after the last one, limited to the recorded steps.
+        width: Steps per bucket, a power of two.
+        wanted: The series to read, besides RATE and TIME; all by default.
     """
     row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
     first -= first % width
@@ -82,22 +82,22 @@ def read(
     series: dict[str, Buckets] = {}
     at = first
 
-    def put(part: Mapping[str, Buckets]) -> None:
+    def store(part: Mapping[str, Buckets]) -> None:
         for name, buckets in part.items():
             whole = series.setdefault(name, empty(-(-(last - first) // width)))
-            place = (at - first) // width
-            whole[place : place + len(buckets)] = buckets
+            offset = (at - first) // width
+            whole[offset : offset + len(buckets)] = buckets
 
     levels = [level for level, each in enumerate(WIDTHS) if each <= width] if _exists(connection) else []
     for level in reversed(levels):
         stop = min(last - last % width, _end(connection, level) // width * width)
         if at < stop:
             rows = _rows(connection, level, at, stop, wanted)
-            put({name: merge(buckets, width // WIDTHS[level]) for name, buckets in rows.items()})
+            store({name: merge(buckets, width // WIDTHS[level]) for name, buckets in rows.items()})
             at = stop
     while at < last:
         stop = min(at + max(width, _BATCH), last)
-        put({name: fold(values, width) for name, values in read_steps(connection, at, stop, wanted).items()})
+        store({name: fold(values, width) for name, values in read_steps(connection, at, stop, wanted).items()})
         at = stop
     return StepRange(first, last, width, series)
 
@@ -105,7 +105,7 @@ def read(
 def _rows(
     connection: sqlite3.Connection, level: int, first: int, last: int, wanted: Collection[str] | None = None
 ) -> dict[str, Buckets]:
-    """The buckets of a level from one step to before another, both multiples of its width, and all of them there."""
+    """Read the buckets of a level for a range of steps, all recorded; its limits are multiples of the width."""
     series: dict[str, Buckets] = {}
     start = first - first % SPANS[level]
     size = -(-(last - start) // SPANS[level]) * ROW
@@ -117,8 +117,8 @@ def _rows(
     ):
         if name not in series:
             series[name] = empty(size)
-        place = (step - start) // WIDTHS[level]
-        series[name][place : place + ROW] = np.frombuffer(packed, BUCKET)
+        offset = (step - start) // WIDTHS[level]
+        series[name][offset : offset + ROW] = np.frombuffer(packed, BUCKET)
     return {
         name: buckets[(first - start) // WIDTHS[level] : (last - start) // WIDTHS[level]]
         for name, buckets in series.items()
@@ -126,7 +126,7 @@ def _rows(
 
 
 def _end(connection: sqlite3.Connection, level: int) -> int:
-    """The step after the last that a level knows."""
+    """The step after the last one of a level."""
     row = connection.execute("SELECT max(first_step) FROM summary WHERE level = ?", (level,)).fetchone()
     return 0 if row[0] is None else int(row[0]) + SPANS[level]
 

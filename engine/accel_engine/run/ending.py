@@ -1,11 +1,11 @@
-"""The last words of a run."""
+"""Ends a run: answers pending commands and writes the last event."""
 
 from accel_engine.events import CommandAnswered, Outcome, RunEnded
 from accel_engine.run.writer import RunWriter
 
 
 def end(run: RunWriter, ended: RunEnded) -> None:
-    """Answer what was asked too late, write the run's last event and let go of the file."""
+    """Answer pending commands, write the run's last event and close the file."""
     for command in run.commands():
         obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
         answer = "stopped" if obeyed else "the run has ended"

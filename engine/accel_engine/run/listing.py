@@ -1,4 +1,4 @@
-"""Finding runs: all of them, or the one that somebody means."""
+"""Lists runs, and finds a run by its id, name or prefix."""
 
 import json
 import os
@@ -21,27 +21,26 @@ from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line
 
-_Stamp = tuple[int, int, int, int]  # when a run's database and what is to go into it were written, and their sizes
+_Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
 
-_SETTLED = 2_000_000_000  # nanoseconds, the coarsest that a file system tells the time of a file in
+_SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times on common file systems
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run in a line.
+    """A run, summarized for a list.
 
     Attributes:
         id: Its id.
-        directory: Where it is.
-        info: What it is; ``None`` when it cannot be read.
+        directory: Its directory.
+        info: Its ``meta`` and status; ``None`` if it cannot be read.
         steps: Steps recorded.
-        metrics: The latest known means: the last epoch's, those of the last chunk before one has ended; validation's
-            are prefixed with ``validation_``.
-        seconds: How long engines worked on it; the time between two of them does not count, nor what came after the
-            last event of one that ended without a word.
-        membership: Whose part of a run of many workers it is; ``None`` for a whole run.
-        reason: Why it ended, where it did not just finish.
-        checkpoint: The step of its last checkpoint; 0 when it has none.
+        metrics: The latest means: of the last epoch, or of the last chunk before the first epoch has ended. Those of
+            validation are prefixed with ``validation_``.
+        seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
+        membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
+        reason: Why it stopped or failed.
+        checkpoint: The step of its last checkpoint; 0 if there is none.
         problem: Why it cannot be read.
     """
 
@@ -58,12 +57,12 @@ class RunSummary:
 
     @property
     def status(self) -> Status | None:
-        """Its status, or ``None`` when it cannot be read."""
+        """Its status, or ``None`` if it cannot be read."""
         return self.info.status if self.info else None
 
 
 class RunList:
-    """The runs of this user on this machine; a look reads only those again that have changed. For any thread."""
+    """The runs of this user on this machine; a refresh reads only those that have changed. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,70 +71,70 @@ class RunList:
 
     @property
     def runs(self) -> tuple[RunSummary, ...]:
-        """Those found by the last look, newest first; one that cannot be read says why."""
+        """The runs found by the last refresh, newest first; one that cannot be read has a ``problem``."""
         return self._sorted
 
-    def look(self, most: int | None = None) -> bool:
-        """Look for runs.
+    def refresh(self, limit: int | None = None) -> bool:
+        """Find runs, and read those that are new or have changed.
 
-        A live run is read at every look, as its engine may have died without a word.
+        Live runs are always read, as their engines may have exited unexpectedly.
 
         Args:
-            most: How many runs to read at most, those first whose files are newest; all when left out.
+            limit: Maximum number of runs to read, most recently written first; all by default.
 
         Returns:
-            Whether no run that has changed was left unread.
+            Whether all changed runs were read.
         """
         with self._lock:
             now = time.time_ns()
             stamps = _stamps(runs_directory())
-            self._known = {place: known for place, known in self._known.items() if place in stamps}
-            changed = [place for place, stamp in stamps.items() if not self._is_known(place, stamp)]
-            changed.sort(key=lambda place: stamps[place], reverse=True)
-            for place in changed[:most]:
-                stamp = stamps[place]
-                # What was written a moment ago may be written again without any sign of it on the file.
+            self._known = {path: known for path, known in self._known.items() if path in stamps}
+            changed = [path for path, stamp in stamps.items() if not self._is_known(path, stamp)]
+            changed.sort(key=lambda path: stamps[path], reverse=True)
+            for path in changed[:limit]:
+                stamp = stamps[path]
+                # A file written a moment ago may be written again with the same modification time and size.
                 settled = now - max(stamp[0], stamp[2]) > _SETTLED
-                self._known[place] = (stamp if settled else None, summarize(place))
+                self._known[path] = (stamp if settled else None, summarize(path))
             if changed or len(self._known) != len(self._sorted):
                 summaries = (summary for _, summary in self._known.values())
                 self._sorted = tuple(sorted(summaries, key=_created, reverse=True))
-            return most is None or len(changed) <= most
+            return limit is None or len(changed) <= limit
 
-    def _is_known(self, place: Path, stamp: "_Stamp") -> bool:
-        known = self._known.get(place)
+    def _is_known(self, path: Path, stamp: "_Stamp") -> bool:
+        known = self._known.get(path)
         return known is not None and known[0] == stamp and not (known[1].status and known[1].status.live)
 
 
 def list_runs() -> list[RunSummary]:
-    """All runs of this user on this machine, newest first; one that cannot be read says why."""
+    """List all runs of this user on this machine, newest first; one that cannot be read has a ``problem``."""
     runs = RunList()
-    runs.look()
+    runs.refresh()
     return list(runs.runs)
 
 
 def find(reference: str) -> Path:
-    """Find the run that is meant.
+    """Find a run's directory.
 
     Args:
-        reference: A run's id, its name, also as it is shown (of several the newest), the unique beginning of an id,
-            ``last`` for the newest, or a run's directory.
+        reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
+            run, or a run's directory.
 
     Raises:
-        UsageError: There is none, or more than one.
+        UsageError: No run matches, or a prefix is ambiguous.
     """
     if not reference.strip():
-        raise UsageError("name a run: its id, the beginning of one, its name, or last")
+        raise UsageError("name a run: its id, a prefix of its id, its name, or last")
     path = Path(reference)
     if (path / DATABASE).is_file():
         return path.resolve()
     if (runs_directory() / reference / DATABASE).is_file():
-        return runs_directory() / reference  # without a look at all others
+        return runs_directory() / reference  # without reading all others
     runs = list_runs()
     if not runs:
-        raise UsageError(f"there are no runs yet in {runs_directory()}")
+        raise UsageError(f"no runs yet in {runs_directory()}")
     if reference == "last":
-        ids = {run.id for run in runs}  # a part of a run that is here too is not what anybody means
+        ids = {run.id for run in runs}  # not a worker's run if its chief's run is here, too
         return next(run for run in runs if run.membership is None or run.membership.run not in ids).directory
     named = [run for run in runs if run.info and reference in (run.info.name, printable_line(run.info.name))]
     prefixed = [run for run in runs if run.id.startswith(reference)]
@@ -143,12 +142,12 @@ def find(reference: str) -> Path:
         if len(matches) == 1:
             return matches[0].directory
     if prefixed:
-        raise UsageError(f"{reference!r} could be any of {', '.join(run.id for run in prefixed[:6])}")
-    raise UsageError(f"no run is called {reference!r}; {suggestion(reference, [run.id for run in runs])}")
+        raise UsageError(f"{reference!r} is ambiguous: {', '.join(run.id for run in prefixed[:6])}")
+    raise UsageError(f"no run {reference!r}; {suggestion(reference, [run.id for run in runs])}")
 
 
 def summarize(directory: Path) -> RunSummary:
-    """Read one run in a line."""
+    """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
         connection = connect(directory, read_only=True)
     except RunError as error:
@@ -156,16 +155,16 @@ def summarize(directory: Path) -> RunSummary:
     try:
         info = read_info(connection, directory)
         steps = connection.execute("SELECT first_step + count FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
-        metrics, reason = _last_words(connection)
+        metrics, reason = _latest_metrics(connection)
         if "loss" not in metrics:
-            metrics = _last_means(connection) | metrics
+            metrics = _last_chunk_means(connection) | metrics
         return RunSummary(
             directory.name,
             directory,
             info,
             steps=steps[0] if steps else 0,
             metrics=metrics,
-            seconds=_worked(connection),
+            seconds=_engine_seconds(connection),
             membership=read_membership(connection),
             reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
             checkpoint=latest_checkpoint(directory),
@@ -176,22 +175,22 @@ def summarize(directory: Path) -> RunSummary:
         connection.close()
 
 
-def _worked(connection: sqlite3.Connection) -> float:
-    """How long all engines worked on a run: as each has measured it, else until its last event."""
+def _engine_seconds(connection: sqlite3.Connection) -> float:
+    """Total run time of a run's engines: as each has measured it, else until its last event."""
     starts = connection.execute("SELECT id, time FROM event WHERE kind = 'run_started' ORDER BY id").fetchall()
     seconds = 0.0
-    for (first, begun), (end, _) in pairwise([*starts, (1 << 62, 0.0)]):
+    for (first, started), (end, _) in pairwise([*starts, (1 << 62, 0.0)]):
         last, measured = connection.execute(
             "SELECT max(time), (SELECT body FROM event WHERE kind = 'run_ended' AND id > ? AND id < ?) "
             "FROM event WHERE id >= ? AND id < ?",
             (first, end, first, end),
         ).fetchone()
-        # The clock may have been set while it ran.
-        seconds += float(json.loads(measured)["seconds"]) if measured else max(0.0, last - begun)
+        # Not negative, also if the clock was set back meanwhile.
+        seconds += float(json.loads(measured)["seconds"]) if measured else max(0.0, last - started)
     return seconds
 
 
-def _last_words(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
+def _latest_metrics(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
     """The latest means, and why the last engine ended."""
     metrics: dict[str, float] = {}
     reason = ""
@@ -210,8 +209,8 @@ def _last_words(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
     return metrics, reason
 
 
-def _last_means(connection: sqlite3.Connection) -> dict[str, float]:
-    """The means of the last chunk; nothing of a series without a finite value."""
+def _last_chunk_means(connection: sqlite3.Connection) -> dict[str, float]:
+    """The means of the last chunk, of series with a finite value."""
     names = [name for name in series_columns(connection) if name != LEARNING_RATE]
     columns = ", ".join(f'"{name}"' for name in names)
     row = connection.execute(f"SELECT {columns} FROM chunk ORDER BY id DESC LIMIT 1").fetchone() if names else None
@@ -231,19 +230,19 @@ def _created(run: RunSummary) -> float:
 
 
 def _stamps(parent: Path) -> dict[Path, _Stamp]:
-    """What tells whether a run has changed, of each."""
+    """File times and sizes of each run, which change when the run is written."""
     stamps: dict[Path, _Stamp] = {}
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             with suppress(OSError):
                 file = os.stat(f"{entry.path}/{DATABASE}")
-                written, size = _written(f"{entry.path}/{DATABASE}-wal")
+                written, size = _time_and_size(f"{entry.path}/{DATABASE}-wal")
                 stamps[parent / entry.name] = (file.st_mtime_ns, file.st_size, written, size)
     return stamps
 
 
-def _written(path: str) -> tuple[int, int]:
-    """When a file was written and its size; nothing of one that is empty, as readers make and delete it too."""
+def _time_and_size(path: str) -> tuple[int, int]:
+    """A file's modification time and size; zeros for an empty file, as readers create and delete those, too."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,12 +1,11 @@
-"""The right to write a run: a lock of the operating system on a file of its own in the run's directory.
+"""The writer lock of a run: an operating-system lock on a file in the run's directory.
 
-Whoever holds the lock is the run's one writer, and the system takes it back when that process ends, however it ends. It
-is an open file description lock (``F_OFD_SETLK`` of fcntl(2)): unlike a POSIX lock, it is not dropped when the process
-closes another descriptor of the file, and unlike with ``flock``, others can ask for it without taking it. As a forked
+The process that holds the lock is the run's only writer, and the system releases it when that process exits. It is an
+open file description lock (``F_OFD_SETLK`` of fcntl(2)): unlike a POSIX lock, it is not released when the process
+closes another descriptor of the file, and unlike ``flock``, it can be tested without being taken. As a forked
 child shares its parent's descriptors, :func:`os.register_at_fork` closes the child's.
 
-On systems other than Linux, ``flock`` takes their place. There, whoever asks holds a shared lock for an
-instant, so that a writer tries for a moment.
+Systems other than Linux use ``flock``. Testing it takes a shared lock for an instant, so a writer retries for a moment.
 """
 
 import errno
@@ -22,22 +21,22 @@ from typing import Self
 from accel_engine.errors import RunError
 from accel_engine.run.paths import LOCK
 
-# macOS has locks of these names, too, whose struct flock is another.
+# macOS has constants of these names, too, but another struct flock.
 _SET: int | None = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
 _GET: int | None = getattr(fcntl, "F_OFD_GETLK", None) if sys.platform == "linux" else None
 
 _WHOLE_FILE = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # struct flock: type, whence, start, len, pid
 
-_TAKEN = (errno.EAGAIN, errno.EACCES)
+_LOCKED_ERRORS = (errno.EAGAIN, errno.EACCES)
 
-_RETRY_SECONDS = 1.0  # for flock alone, see above
+_RETRY_SECONDS = 1.0  # for flock only, see above
 
 
 class WriterLock:
-    """The lock of one run, held until :meth:`release` or the end of this process.
+    """The lock of one run, held until :meth:`release` or the exit of this process.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
 
     Raises:
         BlockingIOError: Another process, or another writer in this one, holds it.
@@ -62,7 +61,7 @@ class WriterLock:
         except OSError as error:
             self.release()
             raise RunError(
-                f"cannot lock run {directory.name}, so that another process could write it, too: {error.strerror}; "
+                f"cannot lock run {directory.name} against other writers: {error.strerror}; "
                 "set ACCEL_TUI_HOME to a directory on a file system with locks"
             ) from error
 
@@ -73,7 +72,7 @@ class WriterLock:
         self.release()
 
     def release(self) -> None:
-        """Let another process write the run."""
+        """Release the lock, so that another process can write the run."""
         with _forking:
             self._close()
             _held.discard(self)
@@ -82,25 +81,25 @@ class WriterLock:
         descriptor, self._descriptor = self._descriptor, -1
         try:
             file = os.fstat(descriptor)
-        except OSError:  # never opened, or a script of the user's has closed all descriptors
+        except OSError:  # never opened, or a user's script has closed all descriptors
             return
-        if (file.st_dev, file.st_ino) == self._file:  # else its number was given to another file
+        if (file.st_dev, file.st_ino) == self._file:  # else the descriptor was reused for another file
             os.close(descriptor)
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a process holds the lock of a run, on this machine or any that shares its file system's locks."""
+    """Whether a process holds a run's lock, on this machine or any that shares the file system's locks."""
     try:
         descriptor = os.open(directory / LOCK, os.O_RDONLY)
     except OSError:
-        return False  # nobody has written the run, or it is gone
+        return False  # the run was never written, or is deleted
     try:
         if _GET is not None:
             found = fcntl.fcntl(descriptor, _GET, _WHOLE_FILE)
             return bool(struct.unpack_from("h", found)[0] != fcntl.F_UNLCK)
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno in _TAKEN
+        return error.errno in _LOCKED_ERRORS
     finally:
         os.close(descriptor)
     return False

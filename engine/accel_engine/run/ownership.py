@@ -1,4 +1,4 @@
-"""Whose a run is: refusing one that another process trains."""
+"""Checks that no other process trains a run."""
 
 import sqlite3
 import time
@@ -11,20 +11,20 @@ from accel_engine.run.schema import connect
 from accel_engine.run.status import HEARTBEAT_SECONDS, RunInfo, Status, read_info
 
 WATCH_SECONDS = 3 * HEARTBEAT_SECONDS
-"""How long a run that another machine has written is watched for a heartbeat, before it is taken from there."""
+"""How long to watch the heartbeat of a run that another machine has written, before this one may write it."""
 
 
 def already_training_error(info: RunInfo) -> RunError:
-    """The error that says which process has a run."""
-    who = f"by process {info.pid} " if info.pid is not None else ""
-    return RunError(f"run {info.id} is being trained {who}already")
+    """The error for a run that another process trains."""
+    by = f" by process {info.pid}" if info.pid is not None else ""
+    return RunError(f"run {info.id} is already being trained{by}")
 
 
-def refuse_written_elsewhere(*directories: Path) -> None:
-    """Refuse lost runs that another machine, whose locks are not seen here, or an older program still writes.
+def check_not_written_elsewhere(*directories: Path) -> None:
+    """Reject lost runs that another machine, whose locks are not visible here, or an older program still writes.
 
-    It watches whether the heartbeat moves, for :data:`WATCH_SECONDS`, and compares no clocks: those of two machines
-    differ. Runs that this machine has written since it was booted take no time: their locks say all there is to know.
+    This watches for :data:`WATCH_SECONDS` whether the heartbeat changes, since the clocks of two machines differ.
+    Runs that this machine has written since its boot take no time: their locks are enough.
 
     Raises:
         RunError: A run is being written, or cannot be read.
@@ -36,13 +36,13 @@ def refuse_written_elsewhere(*directories: Path) -> None:
     moved = next((directory for directory, beat in before.items() if _heartbeat(directory) != beat), None)
     if moved:
         raise RunError(
-            f"run {moved.name} is being trained by another machine or by an older accel-tui: its heartbeat moves, "
+            f"run {moved.name} is being trained on another machine or by an older accel-tui: its heartbeat changes, "
             "although it is not locked here. Stop it there first"
         )
 
 
 def _heartbeat(directory: Path) -> object:
-    """The last heartbeat of a lost run; ``None`` where the lock is enough to know that it is lost."""
+    """The last heartbeat of a lost run; ``None`` if its lock is enough to know its status."""
     try:
         with closing(connect(directory, read_only=True)) as connection:
             meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('machine', 'heartbeat')"))

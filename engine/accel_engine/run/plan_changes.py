@@ -1,4 +1,4 @@
-"""What of a plan may change when its run goes on from a checkpoint."""
+"""Checks which plan fields may change when a run continues from a checkpoint."""
 
 import math
 from collections.abc import Mapping
@@ -31,20 +31,20 @@ CHANGEABLE = frozenset(
 )
 """Fields that a checkpoint does not depend on.
 
-The others decide what its numbers mean (model, optimizer, precision) or which examples the steps
-before it have seen (data, batch size, steps of an epoch, seed).
+The others decide what its variables mean (model, optimizer, precision), or which examples the earlier
+steps were trained on (data, batch size, steps per epoch, seed).
 """
 
 
 def check_changes(before: Mapping[str, Any], plan: Plan) -> None:
-    """Refuse a plan with which a run cannot go on.
+    """Reject a plan with which a run cannot continue.
 
     Args:
         before: The fields of the plan that the run was trained with.
-        plan: The plan that it is to go on with.
+        plan: The plan to continue with.
 
     Raises:
-        PlanError: A field that may not change has changed.
+        PlanError: A field that must not change has changed.
     """
     for name, value in plan.to_mapping().items():
         trained = before.get(name, DEFAULTS[name])
@@ -53,21 +53,20 @@ def check_changes(before: Mapping[str, Any], plan: Plan) -> None:
             raise PlanError(
                 name,
                 value,
-                f"the run was trained with {trained!r} and has a checkpoint of that; "
-                f"start a new run, or change only {changeable}",
+                f"the run's checkpoint was trained with {trained!r}; start a new run, or change only {changeable}",
             )
 
 
 def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
-    """Refuse a plan that leaves a run nothing to train.
+    """Reject a plan whose epochs are already trained.
 
     Args:
-        info: The run as it ended.
-        plan: The plan that it is to go on with.
-        trained: The epochs by its last checkpoint, of the one that it was in a part.
+        info: The ended run.
+        plan: The plan to continue with.
+        trained: Epochs trained at the last checkpoint, as a fraction.
 
     Raises:
-        PlanError: It has trained as many epochs, or more.
+        PlanError: The run has trained as many epochs, or more.
     """
     if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
         raise PlanError("epochs", plan.epochs, "already trained; increase --epochs to continue")

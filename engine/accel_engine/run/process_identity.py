@@ -1,4 +1,4 @@
-"""Which process is meant by a number, also after that process has ended and its number was given to another."""
+"""Identifies a process by its pid and start time, so that a reused pid is not mistaken for it."""
 
 import json
 import os
@@ -9,19 +9,19 @@ from typing import Self
 import psutil
 
 _START_TIME = 19
-"""Where /proc/PID/stat has a process's start, counted from the field after its name; see proc_pid_stat(5)."""
+"""Index of a process's start time in /proc/PID/stat, counted from the field after its name; see proc_pid_stat(5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process, told apart from all others by what no step of the wall clock moves.
+    """A process, identified independently of the wall clock.
 
     Attributes:
-        pid: Its number.
-        started: On Linux, when it started, in clock ticks since the machine was booted; elsewhere psutil's
-            ``create_time()``, in seconds. 0 where there is no such process.
-        machine: :func:`machine_id` of where it runs.
-        namespace: The pid namespace that the number belongs to; a container has one of its own.
+        pid: Its process id.
+        started: On Linux, its start time in clock ticks since boot; elsewhere psutil's ``create_time()``, in seconds.
+            0 if there is no such process.
+        machine: :func:`machine_id` of its machine.
+        namespace: The pid namespace of the process id; a container has one of its own.
     """
 
     pid: int
@@ -31,35 +31,35 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """The process with a number, by the numbers that this process sees."""
+        """Identify the process with a pid of this process's pid namespace."""
         return cls(pid, _start(pid)[0], machine_id(), _namespace())
 
     @classmethod
     def parse(cls, text: object) -> Self | None:
-        """Read one as :meth:`to_json` wrote it; ``None`` where there is none."""
+        """Parse the output of :meth:`to_json`; ``None`` if it is invalid."""
         try:
             return cls(**json.loads(str(text)))
         except (ValueError, TypeError):
             return None
 
     def to_json(self) -> str:
-        """As JSON, in one line."""
+        """Format as one line of JSON."""
         return json.dumps(asdict(self))
 
     @property
     def visible(self) -> bool:
-        """Whether it can be seen from here: on this machine, and in the same pid namespace."""
+        """Whether it is on this machine and in the same pid namespace as this process."""
         return (self.machine, self.namespace) == (machine_id(), _namespace())
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; not where it is not visible, and not once it has ended but was not waited for."""
+        """Whether it is visible and still runs; false for a zombie."""
         started, running = _start(self.pid)
         return self.visible and running and started == self.started
 
 
 def machine_id() -> str:
-    """The boot of this machine: Linux' boot id, which containers share with their host; elsewhere its name."""
+    """The id of this machine's boot: Linux' boot id, which containers share with their host; else its host name."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -74,7 +74,7 @@ def _namespace() -> str:
 
 
 def _start(pid: int) -> tuple[float, bool]:
-    """When a process started, and whether it still runs; 0 where there is none."""
+    """A process's start time, and whether it still runs; 0 if there is none."""
     try:
         if os.path.exists("/proc/self/stat"):
             # The name, in parentheses, may have spaces and parentheses.

@@ -1,4 +1,4 @@
-"""Deleting runs, never one that an engine works on."""
+"""Deletes runs, except live ones."""
 
 import errno
 import os
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.ownership import refuse_written_elsewhere
+from accel_engine.run.ownership import check_not_written_elsewhere
 from accel_engine.run.paths import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.schema import DATABASE, connect, transaction
 from accel_engine.run.status import read_info
 from accel_engine.run.worker_runs import worker_runs_of
 
-_TRIES = 10  # of removing a directory that somebody adds files to
+_TRIES = 10  # to remove a directory to which another process adds files
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What goes with a run.
+    """The contents of a run's directory.
 
     Attributes:
         size: Bytes of all its files.
-        checkpoints: How many checkpoints it has.
+        checkpoints: Number of checkpoints.
         model: Whether it has a trained model.
-        workers: How many other workers' parts are within it.
+        workers: Number of other workers' runs in it.
     """
 
     size: int = 0
@@ -37,10 +37,10 @@ class Contents:
 
 
 def contents(directory: Path) -> Contents:
-    """Look what deleting a run would take away; what is only linked into it is not counted.
+    """Find what deleting a run would delete; linked workers' runs are not counted.
 
     Raises:
-        RunError: An engine works on it, or on a part of it, or whether one does, or what there is, cannot be read.
+        RunError: The run, or a worker's run in it, is live or cannot be read.
     """
     for each in _runs_within(directory):
         with closing(connect(each, read_only=True)) as connection:
@@ -53,21 +53,21 @@ def contents(directory: Path) -> Contents:
             len(list(_runs_within(directory))) - 1,
         )
     except OSError as error:
-        raise RunError(f"cannot look what is in the run {directory}: {error}") from error
+        raise RunError(f"cannot read the directory of run {directory}: {error}") from error
 
 
 def remove(directory: Path) -> None:
-    """Delete a run and all that is in its directory.
+    """Delete a run's directory.
 
-    The database goes last, so that a run of which something could not be deleted is still listed.
+    The database is deleted last, so that a partly deleted run is still listed.
 
     Raises:
-        RunError: As by :func:`contents`, or something cannot be deleted.
+        RunError: As raised by :func:`contents`, or a file cannot be deleted.
     """
     contents(directory)
-    refuse_written_elsewhere(*_runs_within(directory))
+    check_not_written_elsewhere(*_runs_within(directory))
     try:
-        # Nobody can take the run up meanwhile: for that it would have to be written.
+        # The write transaction keeps engines from starting the run meanwhile.
         with closing(connect(directory)) as connection, transaction(connection):
             _refuse_live(connection, directory)
             for entry in list(os.scandir(directory)):
@@ -81,7 +81,7 @@ def remove(directory: Path) -> None:
 
 
 def _remove_directory(directory: Path) -> None:
-    """Remove what is left of a run; who reads its database at this moment may add SQLite's own files once more."""
+    """Remove the rest of a run; a process that reads its database may recreate SQLite's own files meanwhile."""
     for _ in range(_TRIES - 1):
         try:
             return shutil.rmtree(directory)
@@ -92,7 +92,7 @@ def _remove_directory(directory: Path) -> None:
 
 
 def _runs_within(directory: Path) -> Iterator[Path]:
-    """The run, and those of its other workers that are in its own directory."""
+    """The run, and the runs of other workers in its directory."""
     yield directory
     for part in worker_runs_of(directory).values():
         if not part.is_symlink() and (part / DATABASE).is_file():
@@ -104,16 +104,18 @@ def _refuse_live(connection: sqlite3.Connection, directory: Path) -> None:
         status = read_info(connection, directory).status
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         raise RunError(
-            f"run {directory.name} is damaged, so that nobody knows whether it is being trained ({error}); "
+            f"run {directory.name} is damaged, so it may still be training ({error}); "
             f"if it is not, delete {directory} yourself"
         ) from error
     if status.live:
-        where = f"a part of run {directory.parent.parent.name}" if directory.parent.name == WORKERS else directory.name
-        raise RunError(f"{where} is {status}: stop it first, then delete it")
+        name = directory.name
+        if directory.parent.name == WORKERS:
+            name = f"worker {directory.name} of run {directory.parent.parent.name}"
+        raise RunError(f"{name} is {status}: stop it before deleting it")
 
 
 def _size(entry: os.DirEntry[str]) -> int:
-    with suppress(FileNotFoundError):  # SQLite's own files go with the last reader
+    with suppress(FileNotFoundError):  # the last reader deletes SQLite's own files
         return entry.stat(follow_symlinks=False).st_size
     return 0
 

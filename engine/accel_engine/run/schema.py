@@ -1,8 +1,8 @@
-"""The tables of ``run.db`` and how they are opened.
+"""The schema of ``run.db``, and opening it.
 
 SQLite in WAL mode lets one engine write while any number of dashboards read. Steps are stored by
-chunk, one packed little-endian float32 column a series: a million steps write in about half a
-second this way and read in milliseconds, where a row a step takes a second to read.
+chunk, with a packed little-endian float32 column per series: a million steps are written in about
+half a second and read in milliseconds; with a row per step, reading takes a second.
 """
 
 import os
@@ -16,7 +16,7 @@ from urllib.parse import quote_from_bytes
 from accel_engine.errors import RunError
 
 SCHEMA_VERSION = 2
-"""Raised whenever an older program would misread a newer file: one of version 1 does not know a run's lock."""
+"""Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
 
 DATABASE = "run.db"
 
@@ -49,7 +49,7 @@ CREATE TABLE command (
 """
 
 SPANS = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
-"""Steps of a row of each level of ``summary``, from the finest."""
+"""Steps per row of each level of ``summary``, finest first."""
 
 _STALE = "".join(
     f"DELETE FROM summary WHERE level = {level} AND first_step > {{step}} - {span}; "
@@ -76,9 +76,9 @@ CREATE TRIGGER IF NOT EXISTS chunk_cut AFTER UPDATE OF count ON chunk
 BEGIN {_STALE.format(step="(NEW.first_step + NEW.count)")}END
 """,
 )
-"""Statements that make what :mod:`accel_engine.run.downsampled_steps` needs, where it is not there yet.
+"""Statements that create what :mod:`accel_engine.run.downsampled_steps` needs, if it does not exist.
 
-The triggers keep it true when a program that knows nothing of it takes the run up.
+The triggers keep it consistent when an older program continues the run.
 """
 
 INSIDE = """
@@ -90,16 +90,16 @@ CREATE TABLE IF NOT EXISTS inside (
     body BLOB NOT NULL
 )
 """
-"""Makes the table of :mod:`accel_engine.run.diagnostics`, where it is not there yet."""
+"""Creates the table of :mod:`accel_engine.run.diagnostics`, if it does not exist."""
 
 LEARNING_RATE = "learning_rate"
-"""The series of the learning rate that each step's update used."""
+"""Name of the series of learning rates, as used by each step."""
 
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
-"""The columns of ``chunk`` that are not series; every other column is one."""
+"""The columns of ``chunk`` that are not series; all others are."""
 
-_NO_SERIES = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
-"""What stands beside series in files, tables and JSON lines, so that no series can have its name."""
+_RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
+"""Names of other columns in files, tables and JSON lines, which no series can have."""
 
 _SERIES = re.compile(r"[A-Za-z_]\w*")
 
@@ -108,33 +108,33 @@ def connect(directory: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a run's database.
 
     Raises:
-        RunError: There is no run, it is damaged, or it was made by a newer program.
+        RunError: There is no run, it is damaged, or a newer program created it.
     """
     path = directory / DATABASE
     if not path.is_file():
-        raise RunError(f"{directory} holds no run")
+        raise RunError(f"no run in {directory}")
     connection = None
     try:
         connection = _open(path)
-        # Not SQLite's mode=ro: a reader of a WAL database must be able to make its shared-memory file.
+        # Not SQLite's mode=ro: a reader of a WAL database must be able to create its shared-memory file.
         connection.execute(f"PRAGMA query_only = {int(read_only)}")
         connection.execute("PRAGMA synchronous = NORMAL")
         version = _version(connection)
     except (sqlite3.Error, TypeError, ValueError) as error:
         if connection:
             connection.close()
-        raise RunError(f"cannot read the run {directory.name}: {error}") from error
+        raise RunError(f"cannot read run {directory.name}: {error}") from error
     if version > SCHEMA_VERSION:
         connection.close()
         raise RunError(
-            f"run {directory.name} was made by a newer accel-tui (format {version}; this one reads up to "
+            f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
             f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
         )
     return connection
 
 
 def initialize(path: Path) -> sqlite3.Connection:
-    """Make a new, empty database, readable by its owner only."""
+    """Create an empty database that only its owner can read."""
     path.touch(mode=0o600)
     connection = _open(path)
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -148,7 +148,7 @@ def initialize(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write all of it or nothing, so that no reader sees a half of what belongs together."""
+    """Commit all statements of a block together, or roll all of them back on an exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -159,18 +159,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def series_name(name: str) -> str:
-    """Bring a metric's name to one that a series can have: ``Acc@1`` is ``acc_1``, ``time`` is ``metric_time``."""
+    """Convert a metric's name to a valid series name: ``Acc@1`` to ``acc_1``, ``time`` to ``metric_time``."""
     plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
-    return f"metric_{plain}" if plain in _NO_SERIES or not plain or plain[0].isdigit() else plain
+    return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
 
 
 def is_series(column: str) -> bool:
-    """Whether a column of ``chunk`` can be a series: of a file from elsewhere, one may have any name."""
+    """Whether a column of ``chunk`` can be a series; other programs may have added columns of any name."""
     return column not in FIXED_CHUNK_COLUMNS and bool(_SERIES.fullmatch(column))
 
 
 def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Names of the per-step series that the run records."""
+    """Names of the run's per-step series."""
     columns = [row[1] for row in connection.execute("PRAGMA table_info(chunk)")]
     return tuple(filter(is_series, columns))
 
@@ -178,11 +178,11 @@ def series_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
 def _version(connection: sqlite3.Connection) -> int:
     row = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     if row is None:
-        raise ValueError("it has no format version")
+        raise ValueError("no format version")
     return int(row[0])
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    # SQLite would make an empty file in place of a run that is being deleted at this moment.
+    # With its default mode, SQLite would create an empty file if the run is just being deleted.
     address = f"file:{quote_from_bytes(os.fsencode(path))}?mode=rw"
     return sqlite3.connect(address, timeout=5.0, isolation_level=None, check_same_thread=False, uri=True)

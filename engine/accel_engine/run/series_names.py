@@ -1,4 +1,4 @@
-"""The names of series: what a model calls its metrics, as names that a run's columns can have."""
+"""Maps the names of a model's metrics to series names, which are valid column names."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice, product
@@ -7,70 +7,70 @@ from typing import Any
 
 from accel_engine.run.schema import series_name
 
-MOST_ELEMENTS = 32
-"""Of a metric with more values than these, such as an F1 score a class, the first ones are recorded."""
+MAX_ELEMENTS = 32
+"""Maximum recorded elements of a metric with several values, such as an F1 score per class."""
 
 MEAN_PREFIXES = ("mean_", "running_")
-"""Before a metric's name where a recorded ``fit`` has means of it: of an execution's batches, of the epoch so far."""
+"""Prefixes of series of a recorded ``fit`` that are means: over an execution's batches, over the epoch so far."""
 
 
 class SeriesNames:
-    """Gives each metric of a run a name of its own, the same at steps and in validations.
+    """Gives each metric of a run a unique series name, the same for steps and validations.
 
-    A metric of one value has one series, whatever its shape. One of several has a series for each: ``f1_score_0``, ...
+    A metric with one value has one series, whatever its shape. Others have one per element: ``f1_score_0``, ...
 
     Args:
-        taken: The names of what the run measures by itself; a metric called just so is taken for the same.
+        measured: Names of what the run itself measures; a metric of the same name is the same series.
     """
 
-    def __init__(self, *taken: str) -> None:
-        self._names: dict[tuple[str, ...], str] = {(name,): name for name in taken}
+    def __init__(self, *measured: str) -> None:
+        self._names: dict[tuple[str, ...], str] = {(name,): name for name in measured}
         self._reserved: set[str] = set()
-        self._remarks: dict[str, bool] = {}
+        self._notes: dict[str, bool] = {}
 
     def reserve(self, *names: str) -> None:
-        """Give these names to no metric from now on, also to one that is called just so."""
+        """Give these names to no metric from now on, not even to one of the same name."""
         self._reserved.update(names)
 
     def scalars(self, results: Mapping[str, Any]) -> dict[str, Any]:
-        """Give every value that some metrics have by the name of its series.
+        """Flatten metrics to scalars by series name.
 
         Args:
-            results: Numbers, arrays or tensors, or mappings of these, by the metric's name.
+            results: Numbers, arrays or tensors, or mappings of these, by metric name.
         """
         found = list(self._elements((), results))
-        # A metric whose name needs no change keeps it, whichever comes first.
+        # A metric whose name is valid keeps it, whichever comes first.
         for path, _ in sorted(found, key=lambda element: series_name("_".join(element[0])) != "_".join(element[0])):
             self._add(path)
         return {self._names[path]: value for path, value in found}
 
-    def remarks(self) -> list[str]:
-        """What the user should know that was not given before: which names are changed, and what is left out."""
-        fresh = [remark for remark, is_new in self._remarks.items() if is_new]
-        self._remarks = dict.fromkeys(self._remarks, False)
-        return fresh
+    def take_notes(self) -> list[str]:
+        """Return the notes for the user since the last call: which names are changed, and which metrics are skipped."""
+        new = [note for note, is_new in self._notes.items() if is_new]
+        self._notes = dict.fromkeys(self._notes, False)
+        return new
 
     def _elements(self, path: tuple[str, ...], results: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """The single values of metrics, each with the metric's name and its place in there."""
+        """The elements of metrics, each with the metric's name and the element's indices."""
         for name, value in results.items():
-            here = (*path, str(name))
+            metric = (*path, str(name))
             if isinstance(value, list | tuple):
                 value = dict(enumerate(value))
             if isinstance(value, Mapping):
-                yield from self._elements(here, value)
+                yield from self._elements(metric, value)
                 continue
             shape = _shape_of(value)
             if shape is None or not prod(shape):
-                why = "it is not known how many values it has" if shape is None else "it has no value"
-                self.remark(f"the metric {'_'.join(here)} is left out: {why}")
+                reason = "its shape is unknown" if shape is None else "it has no value"
+                self.add_note(f"the metric {'_'.join(metric)} is not recorded: {reason}")
             elif prod(shape) == 1:
-                yield here, value[(0,) * len(shape)] if shape else value
+                yield metric, value[(0,) * len(shape)] if shape else value
             else:
-                if prod(shape) > MOST_ELEMENTS:
-                    words = f"has {prod(shape):,} values: the first {MOST_ELEMENTS} are recorded"
-                    self.remark(f"the metric {'_'.join(here)} {words}")
-                for place in islice(product(*map(range, shape)), MOST_ELEMENTS):
-                    yield (*here, *map(str, place)), value[place]
+                if prod(shape) > MAX_ELEMENTS:
+                    note = f"has {prod(shape):,} values: the first {MAX_ELEMENTS} are recorded"
+                    self.add_note(f"the metric {'_'.join(metric)} {note}")
+                for index in islice(product(*map(range, shape)), MAX_ELEMENTS):
+                    yield (*metric, *map(str, index)), value[index]
 
     def _add(self, path: tuple[str, ...]) -> None:
         if path in self._names:
@@ -80,16 +80,16 @@ class SeriesNames:
         while name in used:
             name, number = f"{wanted}_{number}", number + 1
         if name != wanted:
-            self.remark(f"the metric {'_'.join(path)} is recorded as {name}: another one is {wanted}")
+            self.add_note(f"the metric {'_'.join(path)} is recorded as {name}: the name {wanted} is taken")
         self._names[path] = name
 
-    def remark(self, remark: str) -> None:
-        """Have it given once."""
-        self._remarks.setdefault(remark, True)
+    def add_note(self, note: str) -> None:
+        """Add a note for the user, unless it was added before."""
+        self._notes.setdefault(note, True)
 
 
 def elements(names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The series that are the values of one metric, by its name: of those numbered from 0 on, where there are two."""
+    """The series of each metric with several elements, numbered from 0, by the metric's name."""
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         metric, _, number = name.rpartition("_")
@@ -99,9 +99,9 @@ def elements(names: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _shape_of(value: Any) -> tuple[int, ...] | None:
-    """The shape of an array or a tensor; ``None`` where a graph does not know all of it."""
+    """The shape of an array or a tensor; ``None`` if it is not fully known in a graph."""
     try:
         shape = tuple(getattr(value, "shape", ()))
-    except ValueError:  # of a tensor whose rank is not known
+    except ValueError:  # a tensor of unknown rank
         return None
     return None if None in shape else shape

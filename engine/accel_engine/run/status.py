@@ -1,4 +1,4 @@
-"""What state a run is in, judged from its file and from whether its engine still lives."""
+"""The status of a run, found from its database and its engine's lock."""
 
 import json
 import socket
@@ -20,10 +20,10 @@ from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 
 HEARTBEAT_SECONDS = 1.0
-"""How often an engine writes its heartbeat, which only machines that do not share the file system's locks look at."""
+"""Interval of an engine's heartbeat, which matters only to machines that do not see the file system's locks."""
 
 SILENCE_SECONDS = 15.0
-"""How long ago an engine on another machine may have written its run, where its lock is not seen here."""
+"""Maximum age of the heartbeat of a live engine on another machine, if its lock is not visible here."""
 
 START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
@@ -35,7 +35,7 @@ SELECT kind, body FROM event WHERE kind IN ('run_started', 'phase_changed', 'run
 
 
 class Status(StrEnum):
-    """The state of a run as a whole."""
+    """The status of a run."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -47,25 +47,24 @@ class Status(StrEnum):
 
     @property
     def live(self) -> bool:
-        """Whether more is to come."""
+        """Whether an engine trains the run, or will."""
         return self in (Status.STARTING, Status.RUNNING, Status.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What stands in a run's ``meta`` table, and its status now.
+    """A run's ``meta`` table and its present status.
 
     Attributes:
         id: Its id, the name of its directory.
-        directory: Where it is.
-        plan: What it trains; ``None`` when this machine cannot read the plan (a file has moved, say), and
-            where a script trains.
+        directory: Its directory.
+        plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and for a script's run.
         values: The plan's fields as stored.
         created: Seconds since the Unix epoch.
-        host: The machine of its engine.
-        pid: Process id of its engine, or ``None`` before there is one.
-        labels: What people have called it, noted of it and tagged it with.
-        script: The command line of the user's own script that trains it; empty where an engine does.
+        host: Host name of its engine.
+        pid: Process id of its engine; ``None`` before it has one.
+        annotations: The user's name, note and tags.
+        script: Command line of the user's script that trains it; empty for an engine's run.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
     """
 
@@ -77,27 +76,27 @@ class RunInfo:
     host: str
     pid: int | None
     status: Status
-    labels: Annotations = field(default_factory=Annotations)
+    annotations: Annotations = field(default_factory=Annotations)
     script: str = ""
     clock_offset: float | None = None
 
     def now(self) -> float:
-        """The time by the clock that its engine times events with, in seconds since the Unix epoch."""
+        """The time by the clock of its engine's events, in seconds since the Unix epoch."""
         return clock.now() if self.clock_offset is None else clock.boot_seconds() + self.clock_offset
 
     @property
     def name(self) -> str:
-        """What it was renamed to, else what its plan calls it; empty when nobody named it."""
-        return self.labels.name or str(self.values.get("name") or "")
+        """Its annotated name, else its plan's; empty if it has none."""
+        return self.annotations.name or str(self.values.get("name") or "")
 
     @property
     def title(self) -> str:
-        """The run's name, or what it trains."""
+        """The run's name, or its model and data."""
         return self.name or f"{self.values.get('model')} on {self.values.get('data')}"
 
 
 def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
-    """Read ``meta`` and judge the run's status."""
+    """Read a run's ``meta`` and find its status."""
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     values = json.loads(meta["plan"])
     script = str(meta.get("script", ""))
@@ -111,7 +110,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         host=str(meta.get("host", "")),
         pid=int(pid) if pid is not None else None,
         status=_status(connection, directory, meta),
-        labels=read_annotations(meta),
+        annotations=read_annotations(meta),
         script=script,
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )
@@ -119,32 +118,32 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
 
 @lru_cache(maxsize=64)
 def _plan_of(text: str) -> Plan | None:
-    """A plan, where this program knows all of it; whoever follows a run asks every second."""
+    """Parse a plan; ``None`` if this program does not know all of it. Cached, as followers read it every second."""
     with suppress(UsageError):
         return Plan.from_mapping(json.loads(text))
     return None
 
 
 def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any]) -> Status:
-    """Judge from the lock, the last event, and ``pending`` (when the run began to wait for an engine)."""
+    """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
     if (pending := meta.get("pending")) is not None:
         return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
-    # Looked at before the events: an engine that ends in between has written its end by then.
-    written = lock.is_held(directory) or _is_written_elsewhere(meta)
+    # Read before the events: an engine that exits in between has written its last event by then.
+    has_writer = lock.is_held(directory) or _is_written_elsewhere(meta)
     found = connection.execute(_LAST).fetchone()
-    last, said = (found[0], json.loads(found[1])) if found else ("", {})
-    if last == "run_ended":
-        return Status(said["outcome"])
-    if not written:
+    kind, body = (found[0], json.loads(found[1])) if found else ("", {})
+    if kind == "run_ended":
+        return Status(body["outcome"])
+    if not has_writer:
         return Status.LOST
-    return Status.PAUSED if said.get("phase") == Phase.PAUSED else Status.RUNNING
+    return Status.PAUSED if body.get("phase") == Phase.PAUSED else Status.RUNNING
 
 
 def _is_written_elsewhere(meta: dict[str, Any]) -> bool:
-    """Whether another machine, or an older program, wrote the run a moment ago, if both clocks are right.
+    """Whether another machine, or an older program, wrote the run a moment ago, assuming synchronized clocks.
 
-    It is for showing, where a file system does not share its locks: :mod:`accel_engine.run.ownership` decides whether a
-    run may be taken from another machine.
+    For display only, on file systems that do not share locks. Before writing a run of another machine,
+    :mod:`accel_engine.run.ownership` checks without comparing clocks.
     """
     if "machine" not in meta:  # written by version 1, whose heartbeats were the wall clock's time
         written = meta.get("heartbeat", 0.0)
@@ -156,7 +155,7 @@ def _is_written_elsewhere(meta: dict[str, Any]) -> bool:
 
 
 def _is_starting(meta: dict[str, Any], pending: float) -> bool:
-    """Whether a run that no engine has taken up yet may still be: its engine lives, or it has not waited for long."""
+    """Whether a pending run may still start: its engine is alive, or it has not waited for long."""
     process = ProcessIdentity.parse(meta.get("process"))
     if process and process.visible:
         return process.alive

@@ -1,4 +1,4 @@
-"""Reading a range of a run's steps from its chunks, as one array a series."""
+"""Reads per-step series from a run's chunks."""
 
 import math
 import sqlite3
@@ -10,10 +10,10 @@ import numpy.typing as npt
 from accel_engine.run.schema import series_columns
 
 RATE = "steps/s"
-"""Beside the series: steps a second, in steps of one dispatch all the same. No series can have this name."""
+"""Name of the steps per second, constant within a chunk. No series can have this name."""
 
 TIME = "unix time"
-"""Beside the series: when a step ended, in seconds since the Unix epoch, the steps of a chunk being evenly apart."""
+"""Name of the steps' end times in seconds since the Unix epoch, evenly spaced within a chunk."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,14 +21,14 @@ _NAN = np.float32(math.nan).tobytes()
 
 
 def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:
-    """How long each of some consecutive chunks took.
+    """Compute the durations of consecutive chunks, in seconds.
 
-    Dispatches may overlap: a chunk's time begins when the one before it is done.
+    Dispatches may overlap: a chunk's time starts when the one before it has ended.
 
     Args:
-        started: When each chunk started, in seconds since the Unix epoch.
-        ended: Likewise.
-        before: When the chunk before them ended.
+        started: Start time of each chunk, in seconds since the Unix epoch.
+        ended: End times, likewise.
+        before: End time of the chunk before them.
     """
     return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))
 
@@ -36,13 +36,13 @@ def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -
 def read_steps(
     connection: sqlite3.Connection, first: int, last: int, wanted: Collection[str] | None = None
 ) -> dict[str, npt.NDArray[np.floating]]:
-    """Read the steps from ``first`` to before ``last``.
+    """Read the steps from ``first`` up to but not including ``last``.
 
     Args:
-        connection: The run's.
+        connection: The run's database.
         first: The first step.
         last: The step after the last.
-        wanted: The series to read; all when left out.
+        wanted: The series to read; all by default.
 
     Returns:
         Arrays of shape ``[last - first]``: float32 for each series and :data:`RATE`, float64 for :data:`TIME`. NaN
@@ -64,17 +64,17 @@ def read_steps(
     firsts, counts, started, ended, *blobs = zip(*rows, strict=True)
     lengths, ends = np.array(counts), np.array(ended, np.float64)
     seconds = working_seconds(np.array(started, np.float64), ends, _ended_before(connection, firsts[0]))
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    place = within + np.repeat(np.array(firsts) - first, lengths)
-    inside = (place >= 0) & (place < last - first)
-    place = place[inside]
+    in_chunk = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    index = in_chunk + np.repeat(np.array(firsts) - first, lengths)
+    inside = (index >= 0) & (index < last - first)
+    index = index[inside]
     for name, column in zip(names, blobs, strict=True):
         packed = b"".join(blob or count * _NAN for blob, count in zip(column, counts, strict=True))
-        values[name][place] = np.frombuffer(packed, "<f4")[inside]
+        values[name][index] = np.frombuffer(packed, "<f4")[inside]
     rates = np.divide(lengths, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
-    values[RATE][place] = np.repeat(rates, lengths)[inside]
-    left = (np.repeat(lengths, lengths) - within - 1) * np.repeat(seconds / lengths, lengths)
-    values[TIME][place] = (np.repeat(ends, lengths) - left)[inside]
+    values[RATE][index] = np.repeat(rates, lengths)[inside]
+    remaining = (np.repeat(lengths, lengths) - in_chunk - 1) * np.repeat(seconds / lengths, lengths)
+    values[TIME][index] = (np.repeat(ends, lengths) - remaining)[inside]
     return values
 
 

@@ -1,4 +1,4 @@
-"""What a run says: events, steps and samples as they come out of its file."""
+"""Events, steps and samples read from a run at one poll."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from accel_engine.devices.reading import Sample
 from accel_engine.events import Event
 from accel_engine.run.schema import is_series
 
-if TYPE_CHECKING:  # NumPy takes long to import, and to list runs or to ask something of one takes none
+if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     import numpy as np
     import numpy.typing as npt
 
@@ -36,20 +36,20 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a run says since it was last asked; each in its own order of time.
+    """What was written to a run since the last poll, each in order of time.
 
     Attributes:
-        events: What happened.
-        chunks: Steps.
-        samples: Readings of devices.
-        stretch: All steps from the first to before those of ``chunks``, in place of many chunks.
-        more: Whether these are only a part of the events, and all else comes after the rest of them.
+        events: Events.
+        chunks: Chunks of steps.
+        samples: Device samples.
+        step_range: All steps before those of ``chunks``, in buckets, if there are many.
+        more: Whether events remain; the next polls read them, and then everything else.
     """
 
     events: tuple[Event, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     samples: tuple[Sample, ...] = ()
-    stretch: "StepRange | None" = None
+    step_range: "StepRange | None" = None
     more: bool = False
 
     def __bool__(self) -> bool:
@@ -57,7 +57,7 @@ class Update:
 
 
 def chunk_of(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
-    """Make a chunk of a row: id, first step, count, start, end, and a packed column for each name."""
+    """Unpack a row: id, first step, count, start, end, and a packed column for each name."""
     import numpy as np  # see above
 
     _, first_step, count, started, ended, *columns = row

@@ -1,7 +1,7 @@
-"""The parts of a run that workers other than its chief write, each a run of its own.
+"""The runs that workers other than the chief write.
 
-Workers on one machine write them within the run, in ``workers/1`` and so on. A worker on another machine
-writes a run in that machine's home; where both see the same files, it is linked into the chief's.
+Workers on the chief's machine write them within the chief's run, in ``workers/1`` and so on. A worker on another
+machine writes a run in that machine's home; on a shared file system, it is linked into the chief's run.
 """
 
 import json
@@ -20,18 +20,18 @@ from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
 
 _ROLES = {"": "worker", "ps": "parameter server"}
-"""What those are called whose places begin so; see :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`."""
+"""Role by prefix of a worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`."""
 
 _PLACE = re.compile(r"(|ps)(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Whose part a run is.
+    """The worker that writes a run, and its chief's run.
 
     Attributes:
-        worker: The worker that writes it, as in ``worker 1``.
-        run: The id of the run that the chief writes; empty where they never met.
+        worker: The worker, e.g. ``worker 1``.
+        run: Id of the chief's run; empty if the workers never connected.
     """
 
     worker: str
@@ -42,13 +42,13 @@ class Membership:
 
 
 def path_of(directory: Path) -> str:
-    """A run's path in the directory of runs: its id, or that of the run that it is within and its own place."""
+    """A run's path in the directory of runs: its id, or ``CHIEF'S ID/workers/PLACE``."""
     within = directory.parent.name == WORKERS
     return f"{directory.parent.parent.name}/{WORKERS}/{directory.name}" if within else directory.name
 
 
 def worker_runs_of(directory: Path) -> dict[str, Path]:
-    """The parts of a run that can be seen from here, by the names of their workers."""
+    """The workers' runs that are in, or linked into, a run's directory, by worker name."""
     with suppress(OSError):
         places = [_PLACE.fullmatch(name) for name in os.listdir(directory / WORKERS)]
         ordered = sorted((place[1], int(place[2])) for place in places if place)
@@ -57,13 +57,16 @@ def worker_runs_of(directory: Path) -> dict[str, Path]:
 
 
 def link(part: Path, run: str, host: str, index: int) -> bool:
-    """Let a worker's run be found in the chief's, if its files are to be seen here.
+    """Link a worker's run into the chief's run, if that is on a file system visible here.
 
     Args:
-        part: What the worker writes.
-        run: The id of the chief's run.
-        host: The machine that the chief is on, which tells its run from another of that id.
-        index: The worker's number.
+        part: The worker's run directory.
+        run: Id of the chief's run.
+        host: Host name of the chief, to tell its run from another with that id.
+        index: The worker's index.
+
+    Returns:
+        Whether the worker's run is in the chief's.
     """
     chief = runs_directory() / run
     place = chief / WORKERS / str(index)
@@ -78,30 +81,30 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
             place.unlink()
         place.symlink_to(os.path.relpath(part.resolve(), place.parent.resolve()), target_is_directory=True)
     except (OSError, RunError, sqlite3.Error, KeyError, ValueError):
-        return False  # the chief's screen then says on which machine the part is
+        return False  # the chief's screen then shows the worker's machine
     return True
 
 
 def read_membership(connection: sqlite3.Connection) -> Membership | None:
-    """Whose part a run is, by what its engine has said; ``None`` for a whole run."""
+    """Read which worker writes a run, from its events; ``None`` for a whole run."""
     rows = connection.execute(
         "SELECT kind, body FROM event WHERE id IN (SELECT max(id) FROM event "
         "WHERE kind IN ('run_started', 'workers_met') GROUP BY kind)"
     )
-    said = {kind: json.loads(body) for kind, body in rows}
-    worker = said.get("run_started", {}).get("worker", "")
+    bodies = {kind: json.loads(body) for kind, body in rows}
+    worker = bodies.get("run_started", {}).get("worker", "")
     if not worker:
         return None
-    met = said.get("workers_met", {}).get("workers")
-    return Membership(worker, str(met[0]["run"]) if met else "")
+    workers = bodies.get("workers_met", {}).get("workers")
+    return Membership(worker, str(workers[0]["run"]) if workers else "")
 
 
-def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> Path:
-    """The run to go on with where somebody names one: a worker's own part of it, if this is a worker.
+def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """The run directory to continue: in a worker process, the worker's own run within ``directory``.
 
     Raises:
-        RunError: It is a part, which cannot go on without the others, or a script of the user's trained it.
-        UsageError: What the environment says is no cluster.
+        RunError: It is a worker's run, which cannot continue alone, or a user's script trained it.
+        UsageError: The environment describes no valid cluster.
     """
     cluster = ClusterSpec.find(environment)
     if cluster is not None and not cluster.chief:
@@ -116,15 +119,15 @@ def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> P
         raise RunError(f"run {directory.name} cannot be read: {error}") from error
     if script:
         raise RunError(
-            f"run {directory.name} was trained by a script, which alone can continue it: start that again ({script})"
+            f"run {directory.name} was recorded from a script and only the script can continue it: run {script}"
         )
     if member is None or (cluster is not None and cluster.name == member.worker):
         return directory
     if directory.parent.name == WORKERS:
         whole = directory.parent.parent.name
-        raise RunError(f"this is {member.worker} of run {whole}: continue {whole}, which includes all its workers")
+        raise RunError(f"this is {member.worker} of run {whole}: continue {whole}, with all its workers")
     whole = member.run or "the chief's run"
     raise RunError(
         f"run {directory.name} is {member} and cannot continue alone: continue {whole} on the chief's machine "
-        "and this one here, each with the same cluster as before (TF_CONFIG or Slurm)"
+        "and this run here, each with the same cluster as before (TF_CONFIG or Slurm)"
     )

@@ -1,4 +1,4 @@
-"""Writing everything that a run's engine says."""
+"""Writes a run's events, steps, samples and diagnostics."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from accel_engine.devices.reading import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_json
 from accel_engine.run.commands import Command
-from accel_engine.run.creation import put, refuse_commands
+from accel_engine.run.creation import reject_commands, set_meta
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
@@ -31,27 +31,27 @@ from accel_engine.run.schema import (
 )
 from accel_engine.run.status import Status, read_info
 
-if TYPE_CHECKING:  # NumPy takes long to import, and to make a run takes none
+if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it
     import numpy as np
     import numpy.typing as npt
 
     from accel_engine.run.diagnostics import DiagnosticsItem
 
-PATIENCE_SECONDS = 60.0
-"""How long an engine waits while somebody else holds the database locked, or for the one before it to end."""
+LOCK_TIMEOUT_SECONDS = 60.0
+"""How long an engine waits for another process to release the database or the run's lock."""
 
 
 class RunWriter:
-    """What an engine writes with; any of its threads may use it.
+    """Writes one run. Thread-safe.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._connection = connect(directory)
-        self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
+        self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * LOCK_TIMEOUT_SECONDS)}")
         self._lock = threading.Lock()
         self._writer_lock: WriterLock | None = None
         self._process = ProcessIdentity.of(os.getpid()).to_json()
@@ -60,29 +60,29 @@ class RunWriter:
         self._step = _step(self._connection)
 
     def begin(self, started: RunStarted | None = None) -> None:
-        """Take the run up: this process alone writes it from now on.
+        """Lock the run: only this process writes it from now on.
 
         Args:
-            started: Said in the same breath, so that nobody meets a run that is taken up and looks
-                ended still; the steps after its first are forgotten.
+            started: Written in the same transaction, so that the run does not look ended to a reader;
+                steps from its first step on are deleted.
 
         Raises:
-            RunError: Another process has it, or it cannot be locked.
+            RunError: Another process writes the run, or it cannot be locked.
         """
         with self._lock:
             if self._writer_lock:
-                self._take_up(started)
+                self._claim(started)
                 return
             self._writer_lock = self._acquire()
             try:
-                self._take_up(started)
+                self._claim(started)
             except BaseException:
                 self._release()
                 raise
 
     def _acquire(self) -> WriterLock:
-        """Lock the run; the engine before, if it has ended the run, may need a moment to close its database."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        """Acquire the lock, waiting for the previous engine if it has ended the run but not exited yet."""
+        deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
         while True:
             try:
                 return WriterLock(self.directory)
@@ -92,17 +92,17 @@ class RunWriter:
                     raise already_training_error(info) from None
             time.sleep(0.01)
 
-    def _take_up(self, started: RunStarted | None) -> None:
+    def _claim(self, started: RunStarted | None) -> None:
         with transaction(self._connection):
             info = read_info(self._connection, self.directory)
-            waits = info.status is Status.STARTING
-            if waits and info.pid not in (None, os.getpid()):
-                raise already_training_error(info)  # it is handed to another process, which has not begun yet
-            if not waits:  # else that was done when it was reopened, and what was asked since is for this engine
-                refuse_commands(self._connection)
+            is_pending = info.status is Status.STARTING
+            if is_pending and info.pid not in (None, os.getpid()):
+                raise already_training_error(info)  # it is assigned to another process, which has not started yet
+            if not is_pending:  # else reopening has done it, and commands sent since are for this engine
+                reject_commands(self._connection)
             for statement in (*SUMMARY, INSIDE):
                 self._connection.execute(statement)
-            put(
+            set_meta(
                 self._connection,
                 schema=SCHEMA_VERSION,
                 pid=os.getpid(),
@@ -116,7 +116,7 @@ class RunWriter:
                 pending=None,
             )
             if started:
-                self._forget(started.first_step)
+                self._delete_steps(started.first_step)
                 self._connection.execute("DELETE FROM inside WHERE step > ?", (started.first_step,))
                 self._insert(started)
 
@@ -129,10 +129,10 @@ class RunWriter:
         """Add a chunk of steps.
 
         Args:
-            first_step: Steps taken in the run before it; those recorded from there on are forgotten.
+            first_step: Steps taken in the run before it; steps recorded from there on are deleted.
             started: Seconds since the Unix epoch.
             ended: Likewise.
-            series: What was measured at each of its steps, by name; all of one length.
+            series: Values of each step by series name; all of one length.
         """
         import numpy as np  # see above
 
@@ -141,48 +141,48 @@ class RunWriter:
         packed = {name: np.asarray(values, dtype="<f4") for name, values in series.items()}
         count = len(next(iter(packed.values())))
         columns = ", ".join(f'"{name}"' for name in packed)
-        marks = ", ".join("?" * (4 + len(packed)))
+        placeholders = ", ".join("?" * (4 + len(packed)))
         with self._lock:
             for name in packed:
                 if name not in self._series:
                     self._add_series(name)
             row = (first_step, count, started, ended, *(values.tobytes() for values in packed.values()))
-            insert = f"INSERT INTO chunk (first_step, count, started, ended, {columns}) VALUES ({marks})"
+            insert = f"INSERT INTO chunk (first_step, count, started, ended, {columns}) VALUES ({placeholders})"
             last = first_step + count
             if first_step >= self._step and last // SPANS[0] == self._step // SPANS[0]:
                 self._connection.execute(insert, row)
             else:
                 with transaction(self._connection):
-                    self._forget(first_step)
+                    self._delete_steps(first_step)
                     self._connection.execute(insert, row)
                     downsampled_steps.extend(self._connection, last)
             self._step = last
 
     def samples(self, samples: Sequence[Sample]) -> None:
-        """Add readings of devices."""
+        """Add device samples."""
         with self._lock:
-            packer, self._packer = self._packer, SamplePacker()  # a new one, if what follows fails
+            packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails
             rows = [(sample.time, sample.device, packer.pack(sample)) for sample in samples]
             with transaction(self._connection):
                 self._connection.executemany("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
             self._packer = packer
 
-    def keep(self, seen: "DiagnosticsItem", step: int) -> None:
-        """Keep what the run looks like inside after so many steps, in place of what was kept of the kind before."""
+    def write_diagnostics(self, item: "DiagnosticsItem", step: int) -> None:
+        """Write diagnostics as of ``step``, replacing those of the same kind."""
         from accel_engine.run import diagnostics  # see above
 
-        row = (diagnostics.name_of(seen), clock.now(), step, *diagnostics.pack(seen))
+        row = (diagnostics.row_name(item), clock.now(), step, *diagnostics.pack(item))
         with self._lock:
             self._connection.execute(INSIDE)
             self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)
 
     def truncate(self, step: int) -> None:
-        """Forget the steps from ``step`` on, because training goes on from a checkpoint before them."""
+        """Delete the steps from ``step`` on, as training continues from an earlier checkpoint."""
         with self._lock, transaction(self._connection):
-            self._forget(step)
+            self._delete_steps(step)
 
-    def recorded(self, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
-        """Read back the series of the steps from ``first`` up to ``last``, where chunks end, and their seconds."""
+    def read_steps(self, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
+        """Read the series of the steps from ``first`` up to ``last``, both ends of chunks, and their total seconds."""
         import numpy as np  # see above
 
         with self._lock:
@@ -196,11 +196,11 @@ class RunWriter:
         return series, sum(row[0] for row in rows)
 
     def heartbeat(self) -> None:
-        """Write that the engine lives, in seconds that only move on; see :mod:`accel_engine.run.ownership`.
+        """Write the engine's heartbeat, a monotonic time; see :mod:`accel_engine.run.ownership`.
 
         Raises:
-            RunError: Another process has taken the run over, as where its lock file was deleted. Nothing more can be
-                written.
+            RunError: Another process has taken over the run, e.g. after its lock file was deleted. Nothing more can
+                be written.
         """
         with self._lock:
             written = self._connection.execute(
@@ -211,10 +211,10 @@ class RunWriter:
             )
             if not written.rowcount:
                 self._close()
-                raise RunError(f"run {self.directory.name} was taken over by another process")
+                raise RunError(f"another process has taken over run {self.directory.name}")
 
     def commands(self) -> list[Command]:
-        """The commands that wait for an answer, oldest first."""
+        """Read the commands without an answer, oldest first."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT id, time, who, name, argument FROM command WHERE answered IS NULL ORDER BY id"
@@ -222,7 +222,7 @@ class RunWriter:
         return [Command(*row) for row in rows]
 
     def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        """Mark a command as answered."""
+        """Answer a command."""
         with self._lock:
             self._connection.execute(
                 "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
@@ -230,13 +230,13 @@ class RunWriter:
             )
 
     def end(self, ended: Event) -> None:
-        """Say the last word and let go of the file, so that no other thread can add to it."""
+        """Write the last event and close the run, so that no other thread can add to it."""
         with self._lock:
             self._insert(ended)
             self._close()
 
     def close(self) -> None:
-        """Let go of the file; what was written stays."""
+        """Close the database and release the lock."""
         with self._lock:
             self._close()
 
@@ -254,7 +254,7 @@ class RunWriter:
             "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (event.time, event.kind(), to_json(event))
         )
 
-    def _forget(self, step: int) -> None:
+    def _delete_steps(self, step: int) -> None:
         if step >= self._step:
             return
         self._connection.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
@@ -271,12 +271,12 @@ class RunWriter:
 
     def _add_series(self, name: str) -> None:
         if not is_series(name):
-            raise ValueError(f"{name!r} cannot name a series")
+            raise ValueError(f"{name!r} is not a valid series name")
         self._connection.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
         self._series = (*self._series, name)
 
 
 def _step(connection: sqlite3.Connection) -> int:
-    """How many steps the run has taken."""
+    """The number of steps taken in the run."""
     row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
     return int(row[0]) if row else 0

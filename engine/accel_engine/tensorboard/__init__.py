@@ -1,1 +1,1 @@
-"""Runs as TensorBoard's event files, without TensorFlow: of a run that has ended, and of one as it goes."""
+"""Writes TensorBoard event files of ended and live runs, without TensorFlow."""

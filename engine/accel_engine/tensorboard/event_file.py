@@ -1,4 +1,4 @@
-"""One event file of TensorBoard's, as it is written."""
+"""Writes a TensorBoard event file."""
 
 from pathlib import Path
 
@@ -9,20 +9,20 @@ from accel_engine import clock
 from accel_engine.tensorboard import records
 
 PATTERN = "events.out.tfevents.*"
-"""The files in a directory that TensorBoard reads."""
+"""Glob pattern of event files."""
 
 
 def remove(directory: Path) -> None:
-    """Remove the event files of a directory, if there are any."""
+    """Delete the event files in a directory."""
     for file in directory.glob(PATTERN):
         file.unlink()
 
 
 class EventFile:
-    """A new event file, in place of whatever TensorBoard has read in this directory before.
+    """A new event file, which replaces what TensorBoard has read from its directory before.
 
     Args:
-        directory: Where to; it is made if need be.
+        directory: The directory, created if needed.
 
     Raises:
         OSError: It cannot be written.
@@ -36,7 +36,7 @@ class EventFile:
         self.restart(0)
 
     def restart(self, step: int) -> None:
-        """Let a step and those after it count as not written."""
+        """Make TensorBoard discard the steps from ``step`` on."""
         self._file.write(records.restart(clock.now(), step))
 
     def add(
@@ -47,9 +47,9 @@ class EventFile:
             self._file.write(records.scalars(tag, times, steps, values))
 
     def flush(self) -> None:
-        """Let everybody see what was written."""
+        """Flush the file, so that TensorBoard can read it."""
         self._file.flush()
 
     def close(self) -> None:
-        """Write the rest and let go of the file."""
+        """Flush and close the file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Writing a run's TensorBoard events while it is trained: from what is on disk, so that no step waits for it."""
+"""Writes TensorBoard events of a live run in a thread, from the run's database, so that no step waits for it."""
 
 import threading
 from collections.abc import Callable
@@ -10,21 +10,21 @@ from accel_engine.run.bulk_reader import BulkReader
 from accel_engine.tensorboard.run_log import RunLog
 
 DIRECTORY = "tensorboard"
-"""The directory of the events, in the run's own."""
+"""Directory of the event files in the run's directory."""
 
-EVERY = 2.0
-"""Seconds from one batch to the next; TensorBoard looks for new ones every 5 to 30."""
+INTERVAL = 2.0
+"""Seconds between writes; TensorBoard reads every 5 to 30 seconds."""
 
 
 class LiveLog:
-    """Keeps a run's events up with the run, in a thread.
+    """Writes a run's new steps to event files in a thread.
 
-    They are written anew from the run's first step whenever an engine takes the run up: what was written by an
-    engine that died may lack steps, or have some that were forgotten since.
+    The files are rewritten from the run's first step whenever an engine starts or continues the run: those of an
+    engine that exited unexpectedly may lack steps, or have discarded ones.
 
     Args:
-        directory: The run's.
-        on_problem: Called in the thread with words when the events cannot be written; that ends it.
+        directory: The run's directory.
+        on_problem: Called in the thread with a message when the files cannot be written; the thread then ends.
     """
 
     def __init__(self, directory: Path, on_problem: Callable[[str], object]) -> None:
@@ -34,11 +34,11 @@ class LiveLog:
         self._thread = threading.Thread(target=self._run, name="tensorboard", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what is there by now, and end."""
+        """Write the remaining steps, and end the thread."""
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -49,8 +49,8 @@ class LiveLog:
                 closing(BulkReader(self._directory)) as source,
                 closing(RunLog(source, self._directory / DIRECTORY)) as log,
             ):
-                while not self._over.wait(EVERY):
+                while not self._over.wait(INTERVAL):
                     log.extend()
                 log.extend()
         except (OSError, RunError) as error:
-            self._on_problem(f"TensorBoard events are written no more: {error}")
+            self._on_problem(f"cannot write TensorBoard events any more: {error}")

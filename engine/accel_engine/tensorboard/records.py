@@ -1,8 +1,8 @@
-"""What stands in TensorBoard's event files: records, all scalars of one tag at a time.
+"""Encodes the records of TensorBoard's event files, all scalars of a tag at a time.
 
-A file is a row of TFRecords: the length of the data (8 bytes), its checksum (4), the data, its checksum (4). The
-data of each is a message ``Event``. Scalars of one tag are equally long, so that NumPy makes and sums them column by
-column: a million takes some tenths of a second.
+A file is a sequence of TFRecords: the length of the data (8 bytes), its checksum (4), the data, its checksum (4). The
+data is an ``Event`` message. Scalars of one tag have equal lengths, so that NumPy encodes and checksums them column by
+column: a million take some tenths of a second.
 
 Sources: ``event.proto``, ``summary.proto`` and ``record_writer.cc`` of TensorFlow; RFC 3720 for CRC-32C.
 """
@@ -26,11 +26,11 @@ _STATUS, _START = 1, 1  # of SessionLog
 _FLOAT_KEY = bytes([_SIMPLE_VALUE << 3 | 5])
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
-_AT_ONCE = 1 << 13  # messages, so that what is summed stays in the processor's cache
+_BATCH = 1 << 13  # messages per checksum call, so that they fit in the processor's cache
 
 
 def version(time: float) -> bytes:
-    """The record that every file begins with.
+    """Encode the first record of a file.
 
     Args:
         time: Seconds since the Unix epoch.
@@ -39,7 +39,7 @@ def version(time: float) -> bytes:
 
 
 def restart(time: float, step: int) -> bytes:
-    """The record at which TensorBoard forgets what it has read of a step and of those after it."""
+    """Encode the record that makes TensorBoard discard the steps from ``step`` on."""
     started = bytes_field(_SESSION_LOG, integer_field(_STATUS, _START))
     return _record(double_field(_WALL_TIME, time) + integer_field(_STEP, step) + started)
 
@@ -47,27 +47,27 @@ def restart(time: float, step: int) -> bytes:
 def scalars(
     tag: str, times: npt.NDArray[np.float64], steps: npt.NDArray[np.int64], values: npt.NDArray[np.float32]
 ) -> bytes:
-    """The records of one tag.
+    """Encode scalars of one tag.
 
     Args:
-        tag: Its name.
+        tag: The tag.
         times: Seconds since the Unix epoch, ``[n]``.
         steps: Not negative, ``[n]``.
         values: Likewise ``[n]``.
     """
-    # A step takes a byte for every seven bits; those that take the same follow one another.
+    # A step takes a byte per seven bits; consecutive steps of the same size are encoded together.
     sizes = np.maximum(1, -(-_bits(steps) // 7))
     cuts = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(steps)]
     parts = []
     for cut, end in pairwise(cuts):
-        for first in range(cut, end, _AT_ONCE):
-            part = slice(first, min(first + _AT_ONCE, end))
-            parts.append(_framed(_events(tag, times[part], steps[part], values[part], int(sizes[first]))))
+        for first in range(cut, end, _BATCH):
+            rows = slice(first, min(first + _BATCH, end))
+            parts.append(_framed(_events(tag, times[rows], steps[rows], values[rows], int(sizes[first]))))
     return b"".join(parts)
 
 
 def checksums(rows: Rows) -> npt.NDArray[np.uint32]:
-    """The masked CRC-32C of every message, ``[messages]``."""
+    """Compute the masked CRC-32C of every message, ``[messages]``."""
     crc = np.full(len(rows), 0xFFFFFFFF, np.uint32)
     for column in np.ascontiguousarray(rows.T):
         crc = _TABLE[(crc ^ column) & 0xFF] ^ (crc >> 8)
@@ -96,7 +96,7 @@ def _events(
     values: npt.NDArray[np.float32],
     size: int,
 ) -> Rows:
-    """Messages whose steps take ``size`` bytes each."""
+    """Encode events whose steps take ``size`` bytes each."""
     named = text_field(_TAG, tag) + _FLOAT_KEY
     value = length_prefix(_VALUE, len(named) + 4) + named
     lead = length_prefix(_SUMMARY, len(value) + 4) + value

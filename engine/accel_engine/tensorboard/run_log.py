@@ -1,4 +1,4 @@
-"""A run as a directory of event files, one a sub-directory, which TensorBoard shows side by side."""
+"""Writes a run to a directory of event files, one per subdirectory, which TensorBoard shows as runs."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,29 +8,29 @@ import numpy as np
 
 from accel_engine.devices.reading import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
-from accel_engine.run.bulk_reader import BulkReader, StepBatch, standing
+from accel_engine.run.bulk_reader import BulkReader, StepBatch, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.tensorboard.event_file import EventFile, remove
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
-"""The sub-directories: every step; validation, under the same tags; what devices read, at the steps taken by then."""
+"""The subdirectories: steps; validation, with the same tags; device metrics, at the steps taken by then."""
 
 RATE_TAG = "steps_per_second"
 
 OWN = "step/"
-"""Before the name of a series that is called so, of a ``train_step`` of the user's."""
+"""Prefix of a series of a custom ``train_step`` that has the name of :data:`RATE_TAG`."""
 
 
 class RunLog:
-    """Writes what a run holds, and on being asked again what has come since.
+    """Writes a run, and then what is new in it.
 
     Args:
         source: The run.
-        directory: Where to; event files that are in its sub-directories are replaced.
+        directory: The output directory; event files in its subdirectories are replaced.
 
     Raises:
-        OSError: It cannot be written; so does every method.
+        OSError: It cannot be written. All methods raise it, too.
     """
 
     def __init__(self, source: BulkReader, directory: Path) -> None:
@@ -40,7 +40,7 @@ class RunLog:
         for part in PARTS:
             remove(directory / part)
         self._unpacker = SampleUnpacker()
-        self._changes: list[tuple[float, int, float]] = []  # time, step and rate, for steps that are not written yet
+        self._changes: list[tuple[float, int, float]] = []  # time, step and rate, of steps not written yet
         self._event, self._chunk, self._sample, self._step = 0, 0, 0, 0
 
     def extend(self) -> None:
@@ -51,57 +51,57 @@ class RunLog:
         """
         self._add_events()
         chunk, taken = self._chunk, self._step
-        growth = self._source.growth(chunk)
-        if growth is not None:
-            if growth.first < self._step:
-                self._file(TRAIN).restart(growth.first)
-            for piece in self._source.steps(growth.first, growth.last):
-                self._add_steps(piece)
-            self._chunk, self._step = growth.chunk, growth.last
+        new = self._source.new_steps(chunk)
+        if new is not None:
+            if new.first < self._step:
+                self._file(TRAIN).restart(new.first)
+            for batch in self._source.steps(new.first, new.last):
+                self._add_steps(batch)
+            self._chunk, self._step = new.chunk, new.last
         self._add_samples(chunk, taken)
         for file in self._files.values():
             file.flush()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in self._files.values():
             file.close()
 
     def _file(self, part: str) -> EventFile:
-        """The file of a part, which is made when there is something for it."""
+        """The file of a part, created on first use."""
         if part not in self._files:
             self._files[part] = EventFile(self._directory / part)
         return self._files[part]
 
-    def _add_steps(self, piece: StepBatch) -> None:
+    def _add_steps(self, batch: StepBatch) -> None:
         file = self._file(TRAIN)
-        for name, values in piece.series.items():
+        for name, values in batch.series.items():
             if name == LEARNING_RATE:
                 continue
             tag = OWN + name if name == RATE_TAG else name
-            file.add(tag, piece.times, piece.steps, values.astype(np.float32))
-        self._add_learning_rates(piece)
-        rates = piece.rates
+            file.add(tag, batch.times, batch.steps, values.astype(np.float32))
+        self._add_learning_rates(batch)
+        rates = batch.rates
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
-        file.add(RATE_TAG, piece.times[changed], piece.steps[changed], rates[changed].astype(np.float32))
+        file.add(RATE_TAG, batch.times[changed], batch.steps[changed], rates[changed].astype(np.float32))
 
-    def _add_learning_rates(self, piece: StepBatch) -> None:
-        """Write the rate of every step; at steps of an older program, only where it changed."""
-        rates = piece.series.get(LEARNING_RATE, np.full(len(piece.steps), np.nan))
+    def _add_learning_rates(self, batch: StepBatch) -> None:
+        """Write the rate of every step; for steps of older programs, only its changes."""
+        rates = batch.series.get(LEARNING_RATE, np.full(len(batch.steps), np.nan))
         known = np.isfinite(rates)
-        last = piece.steps[-1] if len(piece.steps) else -1
+        last = batch.steps[-1] if len(batch.steps) else -1
         for time, step, rate in self._changes:
-            if step <= last and not known[np.searchsorted(piece.steps, step)]:
+            if step <= last and not known[np.searchsorted(batch.steps, step)]:
                 self._add(TRAIN, LEARNING_RATE, time, step, rate)
         self._changes = [change for change in self._changes if change[1] > last]
         if known.any():
             values = rates[known].astype(np.float32)
-            self._file(TRAIN).add(LEARNING_RATE, piece.times[known], piece.steps[known], values)
+            self._file(TRAIN).add(LEARNING_RATE, batch.times[known], batch.steps[known], values)
 
     def _add_events(self) -> None:
         events = list(self._source.events(self._event, RunStarted, Validated, LearningRateChanged))
         self._event = events[-1][0] if events else self._event
-        for event in standing(event for _, event in events):
+        for event in drop_discarded(event for _, event in events):
             match event:
                 case Validated(step=step, metrics=metrics):
                     for name, value in metrics.items():
@@ -115,13 +115,13 @@ class RunLog:
         self._file(part).add(tag, np.array([time]), np.array([step]), np.array([value], np.float32))
 
     def _add_samples(self, chunk: int, taken: int) -> None:
-        """Write what devices read.
+        """Write device metrics.
 
         Args:
-            chunk: The chunk after which steps are new.
-            taken: The steps taken by its end.
+            chunk: Id of the last chunk written before.
+            taken: Steps taken by its end.
         """
-        ended, steps = self._source.ends(chunk)
+        ended, steps = self._source.chunk_ends(chunk)
         steps = np.concatenate(([taken], steps))
         for number, samples in self._source.samples(self._unpacker, self._sample):
             self._sample = number
@@ -132,7 +132,7 @@ class RunLog:
 
 
 def _by_tag(samples: Iterable[Sample]) -> dict[str, list[tuple[float, float]]]:
-    """Times and values by device and reading: what could be read, but for single cores."""
+    """Times and values by device and reading, without missing values and single cores."""
     points = defaultdict(list)
     for sample in samples:
         for name, reading in sample.readings.items():

@@ -169,7 +169,7 @@ def assemble(
         layers = trained.layers if trained else None
         model = build(plan.model, dataset.shape, dataset.classes, lambda model: not changed_layer(model, layers))
         notes += _check_layers(model, plan, trained)
-        scaling = decide_scaling(plan, dataset, model, trained.intake if trained else None)
+        scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
         notes += filter(None, [scaling.note])
         own_train_step = overrides_train_step(model)
         if own_train_step and plan.gradient_norm == "on":

@@ -5,7 +5,7 @@ import signal
 from contextlib import suppress
 from typing import Protocol
 
-from accel_engine.run.commands import Command, who
+from accel_engine.run.commands import Command, current_user
 
 
 class StopRequested(Exception):  # noqa: N818 (a request, not an error)
@@ -74,4 +74,4 @@ class CommandMailbox:
 def from_signal(number: int, time: float, *, again: bool) -> Command:
     """The command for a signal: the first stops gracefully, ``again`` stops immediately."""
     name = "stop_now" if again else "stop"
-    return Command(0, time, f"{signal.Signals(number).name} to {who()}", name)
+    return Command(0, time, f"{signal.Signals(number).name} to {current_user()}", name)

@@ -102,7 +102,7 @@ def input_spec_of(dataset: Dataset, scale: float) -> InputSpec:
     """
     x = dataset.train.x
     integers = bool(x.dtype == np.uint8)
-    low, high = 0.0, float(dataset.numbers.largest or 0)
+    low, high = 0.0, float(dataset.value_range.largest or 0)
     if not high:
         rows = np.arange(min(_EXAMPLES_READ, len(dataset.train)))
         some = x[rows] if isinstance(x, np.ndarray) else x.take(rows)

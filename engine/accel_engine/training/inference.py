@@ -37,7 +37,7 @@ def predict(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
     step = latest_checkpoint(directory)
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().values)
-    input_spec = read(directory).intake or _input_spec_of_data(plan)
+    input_spec = read(directory).input_spec or _input_spec_of_data(plan)
     if not input_spec.is_image:
         raise DataError(f"run {directory.name} does not take images: its {not_images_reason(input_spec.shape)}")
     model = restore_model(plan, input_spec, directory, step)

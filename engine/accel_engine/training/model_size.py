@@ -41,7 +41,7 @@ def describe(plan: Plan) -> dict[str, Any]:
                 "activations": _activations(model),
                 "input_shape": shape,
                 "classes": classes,
-                "preprocessing": preprocessing(model, declared=entry.numbers is None or entry.numbers.declared),
+                "preprocessing": preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
             }
     finally:
         keras.backend.clear_session(free_memory=False)

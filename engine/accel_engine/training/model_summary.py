@@ -34,7 +34,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         precision=plan.policy,
         xla=plan.xla == "on" or assembly.on_tpu,
         feed=assembly.feed.kind,
-        scaling=assembly.scaling.words,
+        scaling=assembly.scaling.text,
     )
 
 

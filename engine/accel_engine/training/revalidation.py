@@ -44,7 +44,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
     info = _read_ended_run(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.values)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    split, recorded = dataset.validation, diagnostics.read(directory).intake
+    split, recorded = dataset.validation, diagnostics.read(directory).input_spec
     input_spec = input_spec_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
     if split is None:
         raise DataError(f"{plan.data} has too few examples for a validation split")
@@ -80,7 +80,7 @@ def _save_report(directory: Path, report: EvaluationReport, step: int) -> None:
     _read_ended_run(directory)  # if the run was continued meanwhile, its own report is newer
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
-            writer.keep(report, step)
+            writer.write_diagnostics(report, step)
     except BlockingIOError as error:
         raise RunError(f"run {directory.name} is being trained again") from error
     except sqlite3.Error as error:

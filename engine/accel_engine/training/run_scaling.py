@@ -21,18 +21,20 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
     Raises:
         PlanError: The plan's scaling does not fit the data.
     """
-    chosen = choose_scaling(plan.scale, dataset.numbers, preprocessing(model, declared=dataset.numbers.declared))
+    chosen = choose_scaling(
+        plan.scale, dataset.value_range, preprocessing(model, declared=dataset.value_range.declared)
+    )
     if trained is None or (before := recorded_scale(plan, trained, model)) == chosen.factor:
         return chosen
-    same = scaling_by(before, dataset.numbers.noun)
+    same = scaling_by(before, dataset.value_range.noun)
     return Scaling(
-        before, same.words, f"{same.words}, as before the checkpoint; in a new run they would be {chosen.words}"
+        before, same.text, f"{same.text}, as before the checkpoint; in a new run they would be {chosen.text}"
     )
 
 
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:
     """The factor for examples of a model without preprocessing layers."""
-    return choose_scaling(plan.scale, dataset.numbers).factor
+    return choose_scaling(plan.scale, dataset.value_range).factor
 
 
 def recorded_scale(plan: Plan, trained: InputSpec, model: keras.Model) -> float:

@@ -195,7 +195,7 @@ class Trainer:
     def _train_epochs(self) -> None:
         reporter = self._reporter
         reporter.epochs, done = divmod(reporter.step, self._assembly.step_counts.steps_per_epoch)
-        self._means.add(*self._run.recorded(reporter.step - done, reporter.step))
+        self._means.add(*self._run.read_steps(reporter.step - done, reporter.step))
         if reporter.epochs >= self._plan.epochs:  # its engine exited between the last checkpoint and the end
             self._validate()
         while reporter.epochs < self._plan.epochs:
@@ -236,7 +236,7 @@ class Trainer:
         graph = self._loop.trace(self._order(0, self._steps_around(0)))
         self._report_name_remarks()
         self._utilization_meter = UtilizationMeter(assembly, self._reporter, self._hardware)
-        self._run.keep(
+        self._run.write_diagnostics(
             layer_table.tabulate(assembly.model, self._utilization_meter.count_flops(graph)), self._reporter.step
         )
         self._autotuner.report_cached()
@@ -269,13 +269,13 @@ class Trainer:
         metrics = self._validation.run(self._command_handler.handle)
         self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
         seconds = time.perf_counter() - began
-        self._run.keep(self._validation.report_builder.build(), reporter.step)
+        self._run.write_diagnostics(self._validation.report_builder.build(), reporter.step)
         reporter.emit(Validated, epoch=reporter.epochs, step=reporter.step, metrics=metrics, seconds=seconds)
         self._report_name_remarks()
         return True
 
     def _report_name_remarks(self) -> None:
-        for remark in self._assembly.names.remarks():
+        for remark in self._assembly.names.take_notes():
             self._reporter.emit(Warned, message=remark)
 
     def _record(self, measured: ChunkResult) -> None:
@@ -322,7 +322,7 @@ class Trainer:
             address=tpu_builder.address_of(self._plan),
         )
         self._run.event(summarize(assembly))
-        self._run.keep(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
+        self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
             self._run.event(rate)
         for note in assembly.notes:

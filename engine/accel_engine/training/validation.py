@@ -189,7 +189,7 @@ class Validation:
         results = dict(assembly.model.get_metrics_result())
         if not assembly.own_train_step and assembly.is_classifier and "accuracy" in results and not self._has_accuracy:
             results["model_accuracy"] = results.pop("accuracy")
-            assembly.names.remark(
+            assembly.names.add_note(
                 "the model's metric accuracy is recorded as model_accuracy: "
                 "accuracy is the fraction of correct predictions"
             )

@@ -63,7 +63,7 @@ def test_synthetic_depends_on_the_seed_alone() -> None:
 
 def test_synthetic_that_does_not_fit_in_memory_is_made_as_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     held = data.load("synthetic:8x6x1:3:50", image_size=None, seed=0)
-    monkeypatch.setattr(dataset_module, "HELD_SHARE", 0.0)
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
     lazy = data.load("synthetic:8x6x1:3:50", image_size=None, seed=0)
     assert not isinstance(lazy.train.x, np.ndarray)
     assert (lazy.train.x.shape, len(lazy.train.x), lazy.train.x.nbytes) == ((50, 8, 6, 1), 50, 50 * 48)
@@ -95,8 +95,8 @@ def test_offline_without_a_cached_file(
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
     with pytest.raises(DataError) as caught:
         data.load(name, image_size=None, seed=0)
-    assert f"{name} is not in the cache at {tmp_path / 'datasets'}" in str(caught.value)
-    assert "digits and synthetic need none" in str(caught.value)
+    assert f"{name} is not in the cache {tmp_path / 'datasets'}" in str(caught.value)
+    assert "digits or synthetic, which need no download" in str(caught.value)
     assert "Name or service not known" in str(caught.value)
     assert capsys.readouterr().out == ""
 
@@ -106,7 +106,7 @@ def test_cached_file_that_is_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setitem(
         keras.datasets.mnist.load_data.__globals__, "get_file", lambda *_, **__: str(tmp_path / "mnist.npz")
     )
-    with pytest.raises(DataError, match=r"mnist in the cache at .* cannot be read; delete it there"):
+    with pytest.raises(DataError, match=r"mnist in the cache .*; delete it there"):
         data.load("mnist", image_size=None, seed=0)
 
 
@@ -116,14 +116,14 @@ def test_cached_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keras.datasets.cifar10, "load_data", lambda: splits)
     dataset = data.load("cifar10", image_size=None, seed=0)
     assert dataset.validation is not None
-    assert (len(dataset.train), len(dataset.validation), dataset.numbers) == (30, 20, PIXELS)
+    assert (len(dataset.train), len(dataset.validation), dataset.value_range) == (30, 20, PIXELS)
     assert (dataset.shape, dataset.classes) == (data.CATALOGUE["cifar10"].shape, 10)
     assert dataset.class_names[3] == "cat"
     np.testing.assert_array_equal(dataset.train.y, np.arange(30) % 10)
 
 
 def test_size_is_for_folders_of_images() -> None:
-    with pytest.raises(PlanError, match="is for a folder of images only"):
+    with pytest.raises(PlanError, match="only for a folder of images"):
         data.load("digits", image_size="32x32", seed=0)
 
 

@@ -58,11 +58,11 @@ def message(path: Path, **arguments: Any) -> str:
     return str(caught.value)
 
 
-def test_classes_are_folders_and_a_tenth_is_split_off(pets: Path) -> None:
+def test_classes_are_folders_and_a_tenth_is_split_rows(pets: Path) -> None:
     dataset = load(pets)
     assert dataset.name == "pets"
     assert dataset.class_names == ("cat", "dog")
-    assert (dataset.shape, dataset.numbers) == ((6, 5, 3), PIXELS)
+    assert (dataset.shape, dataset.value_range) == ((6, 5, 3), PIXELS)
     assert dataset.validation is not None
     assert (len(dataset.train), len(dataset.validation)) == (18, 2)
     x, y = (np.concatenate([getattr(dataset.train, name), getattr(dataset.validation, name)]) for name in "xy")
@@ -70,7 +70,7 @@ def test_classes_are_folders_and_a_tenth_is_split_off(pets: Path) -> None:
     assert sorted(values) == [*range(10), *range(100, 110)]
     np.testing.assert_array_equal(values // 100, y)
     assert (x == values[:, None, None, None]).all()
-    assert dataset.notes == ("2 of 20 images are split off for validation",)
+    assert dataset.notes == ("validation split: 2 of 20 images",)
 
 
 def test_split_depends_on_the_seed(pets: Path) -> None:
@@ -109,7 +109,7 @@ def test_images_are_brought_to_the_most_common_size(pets: Path) -> None:
     write(pets / "cat" / "large.png", image(60, 50, value=50))
     dataset = load(pets)
     assert dataset.shape == (6, 5, 3)
-    assert "brought to 6x5, the most common one" in dataset.notes[1]
+    assert "resized to 6x5, the most common one" in dataset.notes[1]
     assert dataset.validation is not None
     pixels = np.concatenate([dataset.train.x, dataset.validation.x])
     assert (pixels == 50).all(axis=(1, 2, 3)).sum() == 1
@@ -156,7 +156,7 @@ def test_headers_tell_size_and_channels(tmp_path: Path, encode: Any, expected: t
     for keep in (0, 1, 2, 5, 8, 9, 17, 19):
         path.write_bytes(content[:keep])
         if keep < 10 or content is not GIF:
-            with pytest.raises(DataError, match="no intact PNG, JPEG, GIF or BMP"):
+            with pytest.raises(DataError, match="not a valid PNG, JPEG, GIF or BMP"):
                 read_header(path)
 
 
@@ -164,7 +164,7 @@ def test_images_that_do_not_fit_in_memory_are_read_as_they_are_needed(
     pets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = load(pets)
-    monkeypatch.setattr(dataset_module, "HELD_SHARE", 0.0)
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
     lazy = load(pets)
     assert not isinstance(lazy.train.x, np.ndarray)
     assert (lazy.train.x.shape, lazy.train.x.nbytes) == ((18, 6, 5, 3), 18 * 90)
@@ -182,7 +182,7 @@ def test_unreadable_image_is_named(pets: Path) -> None:
     (pets / "dog" / "3.png").write_bytes(whole[:45])
     assert f"cannot decode the image {pets / 'dog' / '3.png'}: " in message(pets)
     (pets / "dog" / "3.png").write_bytes(b"")
-    assert message(pets).startswith(f"cannot read the image {pets / 'dog' / '3.png'}: it is no intact PNG")
+    assert message(pets).startswith(f"cannot read the image {pets / 'dog' / '3.png'}: not a valid PNG")
 
 
 def test_size_that_is_none(pets: Path) -> None:
@@ -191,14 +191,14 @@ def test_size_that_is_none(pets: Path) -> None:
 
 
 def test_folders_that_are_no_dataset_are_explained(tmp_path: Path) -> None:
-    layout = "it should have a folder for each class, with images in it"
+    layout = "expected a folder of images per class"
     empty = tmp_path / "empty"
     empty.mkdir()
     assert message(empty) == f"{empty} has no folders; {layout}"
     write(tmp_path / "flat" / "a.png", image())
     assert message(tmp_path / "flat") == f"{tmp_path / 'flat'} has no folders; {layout}"
     write(tmp_path / "single" / "cat" / "a.png", image())
-    assert "has one folder only, cat: there is nothing to tell apart" in message(tmp_path / "single")
+    assert "has only one folder, cat; classification needs" in message(tmp_path / "single")
     (tmp_path / "single" / "dog").mkdir()
     assert f"{tmp_path / 'single' / 'dog'} has no images (.png, " in message(tmp_path / "single")
 
@@ -206,4 +206,4 @@ def test_folders_that_are_no_dataset_are_explained(tmp_path: Path) -> None:
 def test_class_that_is_only_validated_on_is_refused(tmp_path: Path) -> None:
     for name in ("train/a", "train/b", "val/a", "val/c"):
         write(tmp_path / name / "1.png", image())
-    assert "has the class c, which the training images have not" in message(tmp_path)
+    assert "has the class c, which has no training images" in message(tmp_path)

@@ -38,7 +38,7 @@ def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
     assert dataset.validation is not None
     assert entry.shape == dataset.shape
     assert entry.classes == dataset.classes == 3
-    assert entry.numbers == dataset.numbers
+    assert entry.value_range == dataset.value_range
     assert (entry.examples, entry.validation_examples) == (len(dataset.train), len(dataset.validation))
 
 
@@ -46,16 +46,16 @@ def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
     ("more", "note"),
     [
         ({}, None),
-        ({"extra": Y, "about": Y}, "arrays of the file that are not used: 'about', 'extra'"),
+        ({"extra": Y, "about": Y}, "unused arrays in the file: 'about', 'extra'"),
         (
             {"sample_weight": Y},
-            "arrays of the file that are not used: 'sample_weight'; every example has the same weight",
+            "unused arrays in the file: 'sample_weight'; all examples have the same weight",
         ),
-        ({"x_test": X}, "arrays of the file that are not used: 'x_test'"),
-        ({"a\x1b]0;X\x07\u202e": Y}, r"arrays of the file that are not used: 'a\x1b]0;X\x07\u202e'"),
+        ({"x_test": X}, "unused arrays in the file: 'x_test'"),
+        ({"a\x1b]0;X\x07\u202e": Y}, r"unused arrays in the file: 'a\x1b]0;X\x07\u202e'"),
         (
             {f"a{index}": Y for index in range(10)},
-            "arrays of the file that are not used: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
+            "unused arrays in the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
         ),
     ],
 )
@@ -63,7 +63,7 @@ def test_arrays_that_nothing_is_done_with_are_named(save, more: dict[str, Any], 
     spec = save(x=X, y=Y, **more)
     told = () if note is None else (note,)
     assert data.survey(data.find(spec), None).notes == told
-    assert tuple(said for said in data.load(spec, image_size=None, seed=0).notes if "not used" in said) == told
+    assert tuple(said for said in data.load(spec, image_size=None, seed=0).notes if "unused" in said) == told
 
 
 def test_survey_leaves_the_catalogue_as_it_is() -> None:
@@ -73,11 +73,11 @@ def test_survey_leaves_the_catalogue_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({}, "there must be x_train and y_train, .* or x and y; the file is empty"),
-        ({"images": X, "y": Y}, "there must be x_train and y_train, .*; the file has images, y"),
+        ({}, "expected x_train and y_train, .* or x and y; the file is empty"),
+        ({"images": X, "y": Y}, "expected x_train and y_train, .*; the file has images, y"),
         ({"x": X, "y": Y[:4]}, "has 30 examples but y(_train)? has 4 labels"),
         ({"x": X, "y": Y - 1}, r"\[0\] is -1"),
-        ({"x": X, "y": np.array([object()] * 30)}, "Python objects, which are not read because they could run code"),
+        ({"x": X, "y": np.array([object()] * 30)}, "Python objects, which are not loaded as they could run code"),
     ],
 )
 def test_bad_arrays_are_explained_with_the_files_name(save, arrays: dict[str, Any], words: str) -> None:
@@ -92,9 +92,9 @@ def test_bad_arrays_are_explained_with_the_files_name(save, arrays: dict[str, An
 def test_broken_file_is_said_to_be_broken(save, tmp_path: Path, keep: int) -> None:
     whole = Path(save(x=X, y=Y)).read_bytes()
     (tmp_path / "mine.npz").write_bytes(whole[:keep])
-    with pytest.raises(DataError, match=r"mine.npz is broken, or no .npz file: \S"):
+    with pytest.raises(DataError, match=r"mine.npz is damaged or not an .npz file: \S"):
         data.load(str(tmp_path / "mine.npz"), image_size=None, seed=0)
-    with pytest.raises(DataError, match=r"mine.npz is broken, or no .npz file: \S"):
+    with pytest.raises(DataError, match=r"mine.npz is damaged or not an .npz file: \S"):
         data.survey(data.find(str(tmp_path / "mine.npz")), None)
 
 
@@ -104,7 +104,7 @@ def test_flipped_bits_are_noticed(save, tmp_path: Path, name: str) -> None:
     content = bytearray(path.read_bytes())
     content[content.index(name.encode()) + 300] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(DataError, match="is broken"):
+    with pytest.raises(DataError, match="is damaged"):
         data.load(str(path), image_size=None, seed=0)
 
 
@@ -112,17 +112,17 @@ def test_plain_array_is_no_npz_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     with path.open("wb") as file:
         np.save(file, X)
-    with pytest.raises(DataError, match="is broken, or no"):
+    with pytest.raises(DataError, match="is damaged or not an"):
         data.load(str(path), image_size=None, seed=0)
-    with pytest.raises(DataError, match="is broken, or no"):
+    with pytest.raises(DataError, match="is damaged or not an"):
         data.survey(data.find(str(path)), None)
 
 
 def test_size_is_for_images_only(save) -> None:
     spec = save(x=X, y=Y)
-    with pytest.raises(PlanError, match="is for a folder of images only; data is mine"):
+    with pytest.raises(PlanError, match="only for a folder of images; data is mine"):
         data.load(spec, image_size="8x8", seed=0)
-    with pytest.raises(PlanError, match="is for a folder of images only"):
+    with pytest.raises(PlanError, match="only for a folder of images"):
         data.survey(data.find("digits"), "8x8")
 
 

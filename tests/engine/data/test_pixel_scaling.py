@@ -31,42 +31,40 @@ def test_what_can_be_an_image(shape: tuple[int, ...], expected: bool) -> None:
     ("scale", "numbers", "factor", "words", "note"),
     [
         ("auto", PIXELS, 1 / 255, "pixels scaled by 1/255", ""),
-        ("auto", GUESSED, 1 / 255, "pixels scaled by 1/255", "(--scale none keeps them)"),
-        ("auto", SIXTEEN, 1 / 65535, "pixels scaled by 1/65535", "uint16 in the shape of images is taken as pixels"),
-        ("auto", TOKENS, 1.0, "numbers not scaled", ""),
-        ("auto", BOOLEANS, 1.0, "numbers not scaled", ""),
-        ("auto", ValueRange("float32"), 1.0, "numbers not scaled", ""),
+        ("auto", GUESSED, 1 / 255, "pixels scaled by 1/255", "(turn this off with --scale none)"),
+        ("auto", SIXTEEN, 1 / 65535, "pixels scaled by 1/65535", "uint16 examples look like images"),
+        ("auto", TOKENS, 1.0, "values not scaled", ""),
+        ("auto", BOOLEANS, 1.0, "values not scaled", ""),
+        ("auto", ValueRange("float32"), 1.0, "values not scaled", ""),
         ("none", PIXELS, 1.0, "pixels not scaled", ""),
         ("none", GUESSED, 1.0, "pixels not scaled", ""),
-        ("none", ValueRange("int64"), 1.0, "numbers not scaled", ""),
+        ("none", ValueRange("int64"), 1.0, "values not scaled", ""),
         ("0-1", GUESSED, 1 / 255, "pixels scaled by 1/255", ""),
-        ("0-1", TOKENS, 1 / 255, "numbers scaled by 1/255", ""),
-        ("0-1", ValueRange.of_array("uint16", (8,)), 1 / 65535, "numbers scaled by 1/65535", ""),
-        ("0-1", BOOLEANS, 1.0, "numbers not scaled", ""),
+        ("0-1", TOKENS, 1 / 255, "values scaled by 1/255", ""),
+        ("0-1", ValueRange.of_array("uint16", (8,)), 1 / 65535, "values scaled by 1/65535", ""),
+        ("0-1", BOOLEANS, 1.0, "values not scaled", ""),
     ],
 )
 def test_what_is_scaled_is_said(scale: str, numbers: ValueRange, factor: float, words: str, note: str) -> None:
     chosen = choose_scaling(scale, numbers)
-    assert (chosen.factor, chosen.words) == (factor, words)
+    assert (chosen.factor, chosen.text) == (factor, words)
     assert note in chosen.note
     assert bool(note) == bool(chosen.note)
 
 
 def test_a_model_that_takes_raw_pixels_gets_them_unless_the_plan_says_otherwise() -> None:
     chosen = choose_scaling("auto", GUESSED, "Rescaling")
-    assert (chosen.factor, chosen.words) == (1.0, "pixels not scaled: the model has a layer Rescaling")
+    assert (chosen.factor, chosen.text) == (1.0, "pixels not scaled: the model has a Rescaling layer")
     assert chosen.note == ""
-    assert choose_scaling("auto", TOKENS, "Embedding").words == "numbers not scaled"
-    assert choose_scaling("none", PIXELS, "Rescaling").words == "pixels not scaled"
+    assert choose_scaling("auto", TOKENS, "Embedding").text == "values not scaled"
+    assert choose_scaling("none", PIXELS, "Rescaling").text == "pixels not scaled"
     twice = choose_scaling("0-1", PIXELS, "Rescaling")
     assert twice.factor == 1 / 255
-    assert twice.note == "pixels scaled by 1/255, as the plan says, and the model has a layer Rescaling"
+    assert twice.note == "pixels scaled by 1/255, as set in the plan, although the model has a Rescaling layer"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
 def test_numbers_without_a_range_cannot_be_brought_to_one(dtype: str) -> None:
-    with pytest.raises(
-        PlanError, match=f"the examples are {dtype}, which has no such range: use auto or none"
-    ) as caught:
+    with pytest.raises(PlanError, match=f"the examples are {dtype}; use auto or none") as caught:
         choose_scaling("0-1", ValueRange.of_array(dtype, (6, 5, 3)))
     assert caught.value.field == "scale"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from accel_engine.devices.host_engine import CHILDREN_EVERY, EngineUse
+from accel_engine.devices.host_engine import CHILDREN_INTERVAL, EngineUsage
 
 BUSY = "import sys; print(flush=True)\nwhile True: pass"
 
@@ -52,7 +52,7 @@ class Clock:
 
 
 def test_this_process_is_read(wait_until: Callable[..., None]) -> None:
-    use = EngineUse(os.getpid())
+    use = EngineUsage(os.getpid())
     first = use.read()
     assert "second reading" in first["engine_cpu"].reason
     assert first["engine_memory"].value is not None
@@ -61,7 +61,7 @@ def test_this_process_is_read(wait_until: Callable[..., None]) -> None:
 
 
 def test_children_count(ask: Callable[[str], int], wait_until: Callable[..., None]) -> None:
-    use = EngineUse(ask("begin"))
+    use = EngineUsage(ask("begin"))
     use.read()
     wait_until(lambda: (use.read()["engine_cpu"].value or 0) > 5, "the child's work")
 
@@ -69,12 +69,12 @@ def test_children_count(ask: Callable[[str], int], wait_until: Callable[..., Non
 def test_a_new_child_is_seen_in_time_and_its_past_is_not_counted(ask: Callable[[str], int]) -> None:
     clock = Clock()
     ask("begin")
-    use = EngineUse(ask("end"), clock)
+    use = EngineUsage(ask("end"), clock)
     use.read()
     ask("begin")
     clock.now += 1
     before = use.read()["engine_memory"].value
-    clock.now += CHILDREN_EVERY
+    clock.now += CHILDREN_INTERVAL
     after = use.read()["engine_memory"].value
     assert before is not None
     assert after is not None
@@ -87,5 +87,5 @@ def test_a_new_child_is_seen_in_time_and_its_past_is_not_counted(ask: Callable[[
 def test_an_engine_that_has_ended_is_said() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    readings = EngineUse(process.pid).read()
-    assert {reading.reason for reading in readings.values()} == {"the engine has ended"}
+    readings = EngineUsage(process.pid).read()
+    assert {reading.reason for reading in readings.values()} == {"the engine has exited"}

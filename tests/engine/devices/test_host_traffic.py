@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from accel_engine.devices.host_traffic import Traffic
+from accel_engine.devices.host_traffic import HostTraffic
 
 Disk = namedtuple("Disk", ["read_bytes", "write_bytes"])
 Card = namedtuple("Card", ["bytes_recv", "bytes_sent"])
@@ -23,8 +23,8 @@ class Machine:
         monkeypatch.setattr(psutil, "disk_io_counters", lambda nowrap: self.disk)
         monkeypatch.setattr(psutil, "net_io_counters", lambda pernic, nowrap: self.cards)
 
-    def traffic(self, sysfs: Path) -> Traffic:
-        return Traffic(sysfs, lambda: self.now)
+    def traffic(self, sysfs: Path) -> HostTraffic:
+        return HostTraffic(sysfs, lambda: self.now)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(monkeypatch)
 
 
-def values(traffic: Traffic) -> Mapping[str, float | None]:
+def values(traffic: HostTraffic) -> Mapping[str, float | None]:
     return {name: reading.value for name, reading in traffic.read().items()}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from accel_engine.devices import Reading, Sample, Sampler, nvidia_probe
 from accel_engine.devices.nvidia_probe import NvidiaProbe
-from accel_engine.devices.nvidia_queries import RARE, SLOW
+from accel_engine.devices.nvidia_queries import RARE_INTERVAL, SLOW_INTERVAL
 from nvml.stand_in import COMPILER, Driver, build
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler to build the stand-in library with")
@@ -36,7 +36,7 @@ class Clock:
 @pytest.fixture
 def driver(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """Three GPUs, for this process, which are waited for as a busy machine needs; what stalls is let go at the end."""
-    monkeypatch.setattr(nvidia_probe, "PATIENCE", 30.0)
+    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 30.0)
     driver = Driver(library, tmp_path / "script", 3)
     for name, value in driver.environment.items():
         monkeypatch.setenv(name, value)
@@ -95,7 +95,7 @@ def test_everything_is_read(driver: Driver, probe: NvidiaProbe) -> None:
         "processes": (1, ""),
         "instances": (0, ""),
     }
-    (process,) = readings["processes"].parts
+    (process,) = readings["processes"].items
     assert (process.id, process.memory) == (str(os.getpid()), 61.5 * 2**30)
     assert "py" in process.name
 
@@ -105,16 +105,16 @@ def test_what_keeps_the_clocks_down_is_told_in_words(driver: Driver, probe: Nvid
     driver.measure("reasons", 1, 0x04)
     driver.measure("reasons", 2, 0x08 | 0x40 | 0x04)
     samples = probe.sample()
-    words = [[part.name for part in of(samples, gpu)["throttling"].parts] for gpu in range(3)]
-    assert words == [[], ["power limit"], ["too hot", "power limit"]]
+    words = [[part.name for part in of(samples, gpu)["throttling"].items] for gpu in range(3)]
+    assert words == [[], ["power limit"], ["thermal slowdown (hardware)", "power limit"]]
     assert [of(samples, gpu)["throttling"].value for gpu in range(3)] == [0, 1, 2]
 
 
 def test_old_drivers_tell_of_throttling_by_its_old_name(driver: Driver, probe: NvidiaProbe) -> None:
     driver.refuse("nvmlDeviceGetCurrentClocksEventReasons", "*", pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
     driver.measure("reasons", 0, 0x08)
-    assert [part.name for part in of(probe.sample(), 0)["throttling"].parts] == [
-        "too hot or short of power (hardware slowdown)"
+    assert [part.name for part in of(probe.sample(), 0)["throttling"].items] == [
+        "hardware slowdown (temperature or power)"
     ]
 
 
@@ -132,10 +132,10 @@ def test_instances_are_told_with_their_memory(driver: Driver, probe: NvidiaProbe
     probe.sample()
     clock.now += 1
     readings = of(probe.sample(), 1)
-    assert [(part.name, part.memory, part.total) for part in readings["instances"].parts] == [
+    assert [(part.name, part.memory, part.total) for part in readings["instances"].items] == [
         ("MIG 3g.40gb", 3 * 2**30, 40 * 2**30)
     ] * 2
-    assert len({part.id for part in readings["instances"].parts}) == 2
+    assert len({part.id for part in readings["instances"].items}) == 2
     assert "MIG" in readings["utilization"].reason
 
 
@@ -146,7 +146,7 @@ def test_instances_are_told_with_their_memory(driver: Driver, probe: NvidiaProbe
         (pynvml.NVML_ERROR_NO_PERMISSION, "administrator"),
         (pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, "too old"),
         (pynvml.NVML_ERROR_UNKNOWN, "without saying why"),
-        (pynvml.NVML_ERROR_IRQ_ISSUE, "the NVIDIA driver says: "),
+        (pynvml.NVML_ERROR_IRQ_ISSUE, "the NVIDIA driver reports: "),
     ],
 )
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_call_that_stalls_costs_only_its_gpu(
     driver: Driver, probe: NvidiaProbe, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
 ) -> None:
     probe.sample()
-    monkeypatch.setattr(nvidia_probe, "PATIENCE", 0.1)
+    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 0.1)
     driver.stall("nvmlDeviceGetPowerUsage", 1)
 
     def others() -> list[float | None]:
@@ -248,7 +248,7 @@ def test_a_driver_that_vanishes_is_said_of_every_gpu(driver: Driver, probe: Nvid
 def test_a_gpu_that_stalls_from_the_start_is_listed(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
 ) -> None:
-    monkeypatch.setattr(nvidia_probe, "INVENTORY_PATIENCE", 0.2)
+    monkeypatch.setattr(nvidia_probe, "INVENTORY_TIMEOUT", 0.2)
     driver.stall("nvmlDeviceGetName", 1)
     probe = NvidiaProbe(tmp_path)
     names = ["NVIDIA A100-SXM4-80GB", "NVIDIA GPU", "NVIDIA A100-SXM4-80GB"]
@@ -269,10 +269,10 @@ def test_slow_questions_are_asked_seldom(driver: Driver, probe: NvidiaProbe, clo
     clock.now += 1
     seen = of(probe.sample(), 0)
     assert (seen["utilization"].value, seen["fan"].value, seen["pcie_received"].value) == (10, 38, 2.5e9)
-    clock.now += SLOW
+    clock.now += SLOW_INTERVAL
     seen = of(probe.sample(), 0)
     assert (seen["fan"].value, seen["pcie_received"].value) == (99, 2.5e9)
-    clock.now += RARE
+    clock.now += RARE_INTERVAL
     assert of(probe.sample(), 0)["pcie_received"].value == 7000
 
 
@@ -281,7 +281,7 @@ def test_gpus_take_turns_with_what_is_slow(driver: Driver, probe: NvidiaProbe, c
     driver.measure("received", "*", 7)
     clock.now += 1
     news = []
-    for _ in range(int(RARE)):
+    for _ in range(int(RARE_INTERVAL)):
         news.append([of(probe.sample(), gpu)["pcie_received"].value == 7000 for gpu in range(3)].count(True))
         clock.now += 1
     assert {after - before for before, after in itertools.pairwise(news)} == {0, 1}

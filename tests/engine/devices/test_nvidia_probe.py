@@ -144,7 +144,7 @@ class FakeBinding(ModuleType):
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., tuple[NvidiaProbe, FakeBinding]]]:
     """Open a probe on a stand-in binding, patient enough for a busy machine; it is closed at the end."""
-    monkeypatch.setattr(nvidia_probe, "PATIENCE", 30.0)
+    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 30.0)
     probes = []
 
     def start(*gpus: FakeGpu) -> tuple[NvidiaProbe, FakeBinding]:
@@ -170,7 +170,7 @@ def test_gpus_are_described_in_the_library_s_order(opened: Start) -> None:
     assert first.memory == 80 * 2**30
     assert first.address == "0000:3b:00.0"
     assert (second.id, second.name, second.address) == ("gpu:1", "NVIDIA A100-SXM4-40GB", "0000:af:00.0")
-    assert probe.inventory().absences == ()
+    assert probe.inventory().unavailable == ()
 
 
 def test_a_gpu_is_read(opened: Start) -> None:
@@ -181,8 +181,8 @@ def test_a_gpu_is_read(opened: Start) -> None:
     assert all(reading.value is not None for reading in sample.readings.values())
     shown = {"utilization": 87, "memory_used": 2**30, "temperature": 64, "power": 412.5, "clock_memory": 2619}
     assert {name: sample.readings[name].value for name in shown} == shown
-    assert [part.name for part in sample.readings["throttling"].parts] == ["power limit"]
-    assert [part.id for part in sample.readings["processes"].parts] == [str(os.getpid())]
+    assert [part.name for part in sample.readings["throttling"].items] == ["power limit"]
+    assert [part.id for part in sample.readings["processes"].items] == [str(os.getpid())]
 
 
 def test_an_old_driver_gives_memory_the_old_way(opened: Start) -> None:
@@ -254,7 +254,7 @@ def test_a_driver_that_does_not_start_is_an_absence(opened: Start, code: int, re
     binding.refusal = code
     inventory = probe.inventory()
     assert inventory.devices == ()
-    (absence,) = inventory.absences
+    (absence,) = inventory.unavailable
     assert absence.kind == "gpu"
     assert reason in absence.reason
     assert probe.sample() == ()
@@ -262,8 +262,8 @@ def test_a_driver_that_does_not_start_is_an_absence(opened: Start, code: int, re
 
 def test_a_driver_without_gpus_is_an_absence(opened: Start) -> None:
     probe, _ = opened()
-    (absence,) = probe.inventory().absences
-    assert absence.reason == "the NVIDIA driver sees no GPU"
+    (absence,) = probe.inventory().unavailable
+    assert absence.reason == "the NVIDIA driver finds no GPU"
 
 
 def test_a_sleeping_gpu_is_left_asleep(opened: Start, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_the_true_binding_without_a_driver_is_an_absence(monkeypatch: pytest.Mon
     monkeypatch.setattr(pynvml, "CDLL", fail)
     monkeypatch.setattr(pynvml, "nvmlLib", None)
     probe = NvidiaProbe()
-    (absence,) = probe.inventory().absences
+    (absence,) = probe.inventory().unavailable
     assert absence.reason == "no NVIDIA driver"
     probe.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from accel_engine import devices
 from accel_engine.devices import Device, Inventory, Reading, Sample, Sampler, UnavailableKind, sampler
-from accel_engine.devices.sampler import next_beat
+from accel_engine.devices.sampler import next_due
 
 OFTEN = 0.02
 """Seconds between batches where a test waits for several."""
@@ -93,8 +93,8 @@ class Batches(list[tuple[Sample, ...]]):
 @pytest.fixture(autouse=True)
 def _all_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the first samples be of all devices, and all end in time, however busy the machine is."""
-    monkeypatch.setattr(sampler, "HEAD_START", 120.0)
-    monkeypatch.setattr(sampler, "STOP_PATIENCE", 120.0)
+    monkeypatch.setattr(sampler, "FIRST_SAMPLE_TIMEOUT", 120.0)
+    monkeypatch.setattr(sampler, "STOP_TIMEOUT", 120.0)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ Make = Callable[..., Sampler]
 def test_the_inventory_has_all_kinds_in_the_probes_order(make: Make) -> None:
     inventory = make(FakeProbe("cpu"), FakeProbe("gpu"), AbsentProbe("tpu")).inventory
     assert [device.id for device in inventory.devices] == ["cpu:0", "gpu:0"]
-    assert inventory.absences == (UnavailableKind("tpu", "none here"),)
+    assert inventory.unavailable == (UnavailableKind("tpu", "none here"),)
 
 
 def test_a_batch_has_a_sample_of_every_device(make: Make, batches: Batches, wait_until: WaitUntil) -> None:
@@ -166,7 +166,7 @@ def test_a_probe_that_raises_costs_only_itself(make: Make, batches: Batches, wai
 def test_a_probe_that_cannot_look_is_an_absence(make: Make) -> None:
     inventory = make(FakeProbe("cpu"), BlindProbe("gpu")).inventory
     assert [device.id for device in inventory.devices] == ["cpu:0"]
-    (absence,) = inventory.absences
+    (absence,) = inventory.unavailable
     assert absence.kind == "gpu"
     assert "cannot look" in absence.reason
 
@@ -185,15 +185,15 @@ def test_a_probe_that_stalls_costs_only_itself(make: Make, batches: Batches, wai
 def test_a_driver_that_hangs_while_looked_for_is_absent_until_it_answers(
     make: Make, batches: Batches, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "INVENTORY_PATIENCE", 0.0)
-    monkeypatch.setattr(sampler, "HEAD_START", 0.0)
+    monkeypatch.setattr(sampler, "INVENTORY_TIMEOUT", 0.0)
+    monkeypatch.setattr(sampler, "FIRST_SAMPLE_TIMEOUT", 0.0)
     stalled = StallingProbe("gpu", inventory_too=True)
     one = make(FakeProbe("cpu"), stalled)
     one.start()
     wait_until(lambda: batches.latest("cpu:0"), "the other probe's samples")
     assert batches.latest("gpu:0") is None
     assert one.inventory == Inventory(
-        (Device("cpu:0", "cpu", "a device"),), (UnavailableKind("gpu", "its driver does not answer"),)
+        (Device("cpu:0", "cpu", "a device"),), (UnavailableKind("gpu", "its driver does not respond"),)
     )
     stalled.released.set()
     wait_until(lambda: batches.latest("gpu:0"), "the driver that woke up")
@@ -252,20 +252,20 @@ def test_a_sampler_that_was_never_started_may_be_stopped() -> None:
 
 
 def test_beats_neither_drift_nor_pile_up() -> None:
-    assert next_beat(10.0, 10.4, 1.0) == 11.0
-    assert next_beat(10.0, 12.4, 1.0) == 13.0
+    assert next_due(10.0, 10.4, 1.0) == 11.0
+    assert next_due(10.0, 12.4, 1.0) == 13.0
     due = 0.0
     for beat in range(1000):
-        due = next_beat(due, due + 0.01 + beat % 7 / 100, 0.1)
+        due = next_due(due, due + 0.01 + beat % 7 / 100, 0.1)
     assert due == pytest.approx(100.0)
 
 
 def test_this_machine_has_a_cpu_and_a_word_for_every_kind_that_it_lacks() -> None:
     inventory = devices.detect()
     assert inventory.devices[0].id == "cpu:0"
-    kinds = {device.kind for device in inventory.devices} | {absence.kind for absence in inventory.absences}
+    kinds = {device.kind for device in inventory.devices} | {absence.kind for absence in inventory.unavailable}
     assert kinds == {"cpu", "gpu", "tpu"}
-    assert all(absence.reason for absence in inventory.absences)
+    assert all(absence.reason for absence in inventory.unavailable)
 
 
 def test_this_machine_is_sampled(batches: Batches, wait_until: WaitUntil) -> None:

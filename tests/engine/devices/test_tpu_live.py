@@ -34,8 +34,8 @@ def runtime() -> Iterator[Runtime]:
 @pytest.fixture
 def read(tmp_path: Path, runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[Sample]]]:
     """Read the chips that are there at the first call; every call looks anew at who holds them."""
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
-    monkeypatch.setattr("accel_engine.devices.tpu_probe.HOLDERS_EVERY", 0.0)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 30.0)
+    monkeypatch.setattr("accel_engine.devices.tpu_probe.HOLDERS_INTERVAL", 0.0)
     monkeypatch.setenv("TPU_RUNTIME_METRICS_PORTS", str(runtime.port))
     probe = TpuProbe(tmp_path)
 
@@ -114,13 +114,13 @@ def test_a_program_that_has_some_chips_tells_of_those(tmp_path: Path, read: Read
     assert values(samples, "utilization") == [None, None, 40, 60]
     assert reasons(samples)[0] == "no program uses the chip"
     assert values(samples, "processes") == [0, 0, 1, 1]
-    assert [(part.name, part.id) for part in samples[2].readings["processes"].parts] == [("python3", "71")]
+    assert [(part.name, part.id) for part in samples[2].readings["processes"].items] == [("python3", "71")]
 
 
 def test_programs_that_each_have_a_chip_tell_each_of_theirs(
     tmp_path: Path, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 30.0)
     other = Runtime(duty=[60])
     chips(tmp_path, 2, V4)
     hold(tmp_path, 71, "python3", "accel0")
@@ -170,7 +170,7 @@ def test_programs_of_others_may_be_hidden(
     monkeypatch.setattr("accel_engine.devices.tpu_chips._opened", _forbidden)
     runtime.stop()
     (sample,) = read()
-    assert sample.readings["utilization"].reason == f"no program serves TPU readings at localhost:{runtime.port}"
+    assert sample.readings["utilization"].reason == f"no program serves TPU metrics at localhost:{runtime.port}"
     assert "processes" not in sample.readings
 
 

@@ -27,7 +27,7 @@ def runtime() -> Iterator[Runtime]:
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., RuntimeMetrics]]:
     """Make a client of these ports, patient enough for a busy machine."""
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 30.0)
     made: list[RuntimeMetrics] = []
 
     def make(*ports: object, **named: Any) -> RuntimeMetrics:
@@ -81,7 +81,7 @@ def test_where_nothing_listens_it_says_so_and_a_program_that_comes_is_read(
         client = ask(port)
         answers = client.read()
         assert {answer.served for answer in answers.values()} == {False}
-        assert answers[DUTY_CYCLE].reason == f"no program serves TPU readings at localhost:{port}"
+        assert answers[DUTY_CYCLE].reason == f"no program serves TPU metrics at localhost:{port}"
         again = Runtime(duty=[50], port=port)
     wait_until(lambda: client.read()[DUTY_CYCLE].values == (50,), "the program that came")
     again.stop()
@@ -160,19 +160,19 @@ def test_a_runtime_that_stalls_is_left_alone_ever_longer_and_read_again(
     now = 100.0
     client = ask(runtime.port, clock=lambda: now)
     assert client.read()[DUTY_CYCLE].values
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 0.05)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 0.05)
     runtime.stall()
     asked = runtime.questions
     for pause in (1, 2, 4, 8, 16, 32, 60, 60):
         for _ in range(3):
             answer = client.read()[DUTY_CYCLE]
-            assert answer.reason == f"no answer from the TPU runtime at localhost:{runtime.port}"
+            assert answer.reason == f"no response from the TPU runtime at localhost:{runtime.port}"
         now += pause - 0.5
         client.read()
         now += 0.5
     # A question may be called off before it gets there: none is asked twice in a pause.
     assert runtime.questions <= asked + 8
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 30.0)
     runtime.flow()
     assert client.read()[DUTY_CYCLE].values == (87.5, 0.0)
 
@@ -188,7 +188,7 @@ def test_a_program_at_each_port_is_read(ask: Ask, runtime: Runtime) -> None:
 def test_a_port_that_stalls_does_not_keep_the_others_from_being_read(
     ask: Ask, runtime: Runtime, wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 0.3)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 0.3)
     stalled = Runtime()
     stalled.stall()
     client = ask(stalled.port, runtime.port)

@@ -15,7 +15,9 @@ def test_a_machine_without_pci_has_no_tpu(tmp_path: Path) -> None:
     probe = TpuProbe(tmp_path)
     inventory = probe.inventory()
     assert inventory.devices == ()
-    assert [(absence.kind, absence.reason) for absence in inventory.absences] == [("tpu", "no TPU chip on the PCI bus")]
+    assert [(absence.kind, absence.reason) for absence in inventory.unavailable] == [
+        ("tpu", "no TPU chip on the PCI bus")
+    ]
     assert probe.sample() == ()
 
 

@@ -39,7 +39,7 @@ def machine(tmp_path: Path) -> Make:
         packages: dict[str, str] | None = None,
         requirements: Sequence[str] = (),
         driver: Driver | None = None,
-        sight: TensorFlowDevices | None = None,
+        tensorflow: TensorFlowDevices | None = None,
         **values: Any,
     ) -> Machine:
         installed = {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"} if packages is None else packages
@@ -57,7 +57,9 @@ def machine(tmp_path: Path) -> Make:
             version=lambda name: installed.get(name, ""),
             requirements=lambda _: requirements,
             driver=lambda: driver or Driver(problem="no NVIDIA driver"),
-            sight=lambda: sight or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5),
+            tensorflow=lambda: (
+                tensorflow or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5)
+            ),
         )
 
     return make

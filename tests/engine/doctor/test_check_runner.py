@@ -24,7 +24,7 @@ def test_no_check_is_made_before_it_is_asked_for(machine) -> None:
         raise AssertionError
 
     given = machine()
-    assert checks(Machine(home=given.home, driver=fail, sight=fail))
+    assert checks(Machine(home=given.home, driver=fail, tensorflow=fail))
 
 
 def test_reports_come_in_order_although_checks_are_made_at_once() -> None:
@@ -39,7 +39,7 @@ def test_reports_come_in_order_although_checks_are_made_at_once() -> None:
         return passed("second")
 
     reports = list(run_checks([Check("a", first, 60), Check("b", second, 60)]))
-    assert [(report.check, report.finding.found) for report in reports] == [("a", "first"), ("b", "second")]
+    assert [(report.check, report.finding.summary) for report in reports] == [("a", "first"), ("b", "second")]
 
 
 def test_a_report_does_not_wait_for_those_behind_it() -> None:
@@ -65,8 +65,8 @@ def test_a_check_that_hangs_costs_only_itself() -> None:
     late, fine = run_checks([Check("hangs", hang, 0.05), Check("fine", lambda: passed("well"), 60)])
     end.set()
     assert late.finding.verdict is Verdict.FAIL
-    assert late.finding.found == "no answer within 0.05 s"
-    assert "accel-tui doctor hangs" in late.finding.advice
+    assert late.finding.summary == "no result within 0.05 s"
+    assert "accel-tui doctor hangs" in late.finding.fix
     assert fine.finding.verdict is Verdict.PASS
 
 
@@ -75,14 +75,14 @@ def test_a_check_that_breaks_costs_only_itself() -> None:
         raise ZeroDivisionError("division by zero")
 
     report, fine = run_checks([Check("broken", broken), Check("fine", lambda: passed("well"))])
-    assert (report.finding.verdict, report.finding.why) == (Verdict.FAIL, "ZeroDivisionError: division by zero")
+    assert (report.finding.verdict, report.finding.cause) == (Verdict.FAIL, "ZeroDivisionError: division by zero")
     assert fine.finding.verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("name", [check.name for check in checks()])
 def test_a_machine_without_accelerators_is_in_order(machine, name) -> None:
     (check,) = (check for check in checks(machine()) if check.name == name)
-    finding = check.look()
+    finding = check.run()
     assert finding.verdict is not Verdict.FAIL
     if name not in (
         "python",
@@ -91,4 +91,4 @@ def test_a_machine_without_accelerators_is_in_order(machine, name) -> None:
         "runs.lock",
     ):  # these are of the machine that runs the test
         assert finding.verdict is Verdict.PASS
-        assert not finding.why + finding.advice
+        assert not finding.cause + finding.fix

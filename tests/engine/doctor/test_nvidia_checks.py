@@ -10,8 +10,8 @@ import pytest
 from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.doctor import Verdict
 from accel_engine.doctor import driver as asking
-from accel_engine.doctor.driver import Driver, ask_driver
-from accel_engine.doctor.nvidia_checks import driver, libraries, memory, seen
+from accel_engine.doctor.driver import Driver, query_driver
+from accel_engine.doctor.nvidia_checks import check_driver, check_libraries, check_memory, check_visible_gpus
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 from .conftest import gpu, pci
@@ -30,13 +30,13 @@ def blind(log: str = "", gpus: tuple[str, ...] = (), cuda: str = "12.5.1") -> Te
 
 
 def said(finding) -> str:
-    return f"{finding.found} {finding.why} {finding.advice}"
+    return f"{finding.summary} {finding.cause} {finding.fix}"
 
 
 def test_a_working_driver(machine) -> None:
-    finding = driver(machine(driver=FOUR))
+    finding = check_driver(machine(driver=FOUR))
     assert finding.verdict is Verdict.PASS
-    assert finding.found == "580.65.06 (CUDA up to 13.0): 4 x NVIDIA H100 80GB HBM3"
+    assert finding.summary == "580.65.06 (CUDA up to 13.0): 4 x NVIDIA H100 80GB HBM3"
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,17 @@ def test_a_working_driver(machine) -> None:
         (Driver("525.60.13", (12, 0), (gpu(),)), Verdict.PASS, "CUDA up to 12.0"),
         (Driver("580.65.06", (0, 0), (gpu(),)), Verdict.PASS, "580.65.06: 1 x"),
         (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None))), Verdict.PASS, "2 x"),
-        (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address=""))), Verdict.FAIL, "gpu:1 does not answer"),
+        (
+            Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address=""))),
+            Verdict.FAIL,
+            "gpu:1 no longer responds",
+        ),
         (Driver(problem="the NVIDIA driver was updated; restart"), Verdict.FAIL, "restart the machine"),
-        (Driver(problem="the NVIDIA driver sees no GPU"), Verdict.PASS, "no NVIDIA GPU here"),
+        (Driver(problem="the NVIDIA driver finds no GPU"), Verdict.PASS, "no NVIDIA GPU"),
     ],
 )
 def test_a_driver_with_something_to_say(machine, told, verdict, words) -> None:
-    finding = driver(machine(driver=told))
+    finding = check_driver(machine(driver=told))
     assert finding.verdict is verdict
     assert words in said(finding)
 
@@ -60,8 +64,8 @@ def test_a_driver_with_something_to_say(machine, told, verdict, words) -> None:
 @pytest.mark.parametrize(
     ("kernel_driver", "verdict", "words"),
     [
-        ("", Verdict.FAIL, "no driver that CUDA could use"),
-        ("nouveau", Verdict.FAIL, "nouveau, which knows no CUDA"),
+        ("", Verdict.FAIL, "no driver with CUDA support"),
+        ("nouveau", Verdict.FAIL, "nouveau, which does not support CUDA"),
         ("vfio-pci", Verdict.WARN, "virtual machines"),
     ],
 )
@@ -72,20 +76,20 @@ def test_a_gpu_without_nvidia_s_driver(machine, kernel_driver, verdict, words) -
     function = pci(given.root, "0000:3b:00.0", "0x10de", **{"class": "0x030000"})
     if kernel_driver:
         (function / "driver").symlink_to(given.root / "sys/bus/pci/drivers" / kernel_driver)
-    finding = driver(given)
+    finding = check_driver(given)
     assert finding.verdict is verdict
-    assert "0000:3b:00.0" in finding.found
-    assert "0000:3b:00.1" not in finding.found
-    assert words in finding.why
+    assert "0000:3b:00.0" in finding.summary
+    assert "0000:3b:00.1" not in finding.summary
+    assert words in finding.cause
 
 
 def test_in_a_container_the_host_s_gpu_may_be_left_out_on_purpose(machine) -> None:
     given = machine()
     pci(given.root, "0000:3b:00.0", "0x10de", **{"class": "0x030200"})
     (given.root / ".dockerenv").touch()
-    finding = driver(given)
+    finding = check_driver(given)
     assert finding.verdict is Verdict.WARN
-    assert "--gpus all" in finding.advice
+    assert "--gpus all" in finding.fix
 
 
 WANTED = (
@@ -109,69 +113,69 @@ WANTED = (
     ],
 )
 def test_cuda_s_packages(machine, wheels, verdict, words) -> None:
-    finding = libraries(machine(CUDA_BUILD | wheels, WANTED, driver=ONE, sight=blind()))
+    finding = check_libraries(machine(CUDA_BUILD | wheels, WANTED, driver=ONE, tensorflow=blind()))
     assert finding.verdict is verdict
     assert words in said(finding)
     if verdict is Verdict.FAIL:
-        assert finding.advice == "pip install 'tensorflow[and-cuda]==2.21.0'"
+        assert finding.fix == "run pip install 'tensorflow[and-cuda]==2.21.0'"
 
 
 def test_cuda_from_elsewhere_will_do(machine) -> None:
-    sight = blind(gpus=("NVIDIA H100 80GB HBM3",))
-    assert libraries(machine(CUDA_BUILD, WANTED, driver=ONE, sight=sight)).verdict is Verdict.PASS
+    tensorflow = blind(gpus=("NVIDIA H100 80GB HBM3",))
+    assert check_libraries(machine(CUDA_BUILD, WANTED, driver=ONE, tensorflow=tensorflow)).verdict is Verdict.PASS
 
 
 NVCC = ('nvidia-cuda-nvcc-cu12<13.0,>=12.5.82; extra == "and-cuda"',)
 
 
 def test_xla_needs_cuda_s_compiler(machine) -> None:
-    sight = blind(gpus=("NVIDIA H100 80GB HBM3",))
-    given = machine(CUDA_BUILD, NVCC, driver=ONE, sight=sight)
-    finding = libraries(given)
+    tensorflow = blind(gpus=("NVIDIA H100 80GB HBM3",))
+    given = machine(CUDA_BUILD, NVCC, driver=ONE, tensorflow=tensorflow)
+    finding = check_libraries(given)
     assert finding.verdict is Verdict.WARN
-    assert "ptxas" in finding.why
+    assert "ptxas" in finding.cause
     (given.root / "usr/local/cuda/nvvm/libdevice").mkdir(parents=True)
-    assert libraries(given).verdict is Verdict.PASS
+    assert check_libraries(given).verdict is Verdict.PASS
 
 
 def test_a_driver_that_hangs_is_told_once_and_nothing_is_made_up(machine) -> None:
-    told = Driver(problem="the NVIDIA driver does not answer within 20 s", late=True)
-    given = machine(CUDA_BUILD, driver=told, sight=TensorFlowDevices(late=True))
-    assert driver(given).verdict is Verdict.FAIL
-    for check in (libraries, seen, memory):
+    told = Driver(problem="the NVIDIA driver does not respond within 20 s", late=True)
+    given = machine(CUDA_BUILD, driver=told, tensorflow=TensorFlowDevices(late=True))
+    assert check_driver(given).verdict is Verdict.FAIL
+    for check in (check_libraries, check_visible_gpus, check_memory):
         finding = check(given)
-        assert (finding.verdict, finding.advice) == (Verdict.WARN, "see nvidia.driver")
+        assert (finding.verdict, finding.fix) == (Verdict.WARN, "see nvidia.driver")
 
 
 def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
-    assert libraries(machine(driver=ONE)).found == "not used by tensorflow-cpu"
-    assert libraries(machine({}, driver=ONE)).verdict is Verdict.PASS
+    assert check_libraries(machine(driver=ONE)).summary == "not used by tensorflow-cpu"
+    assert check_libraries(machine({}, driver=ONE)).verdict is Verdict.PASS
 
 
 def test_gpus_that_both_see(machine) -> None:
-    finding = seen(machine(CUDA_BUILD, driver=ONE, sight=blind(gpus=("H100",))))
-    assert (finding.verdict, finding.found) == (Verdict.PASS, "TensorFlow sees 1 GPU, as the driver does")
+    finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(gpus=("H100",))))
+    assert (finding.verdict, finding.summary) == (Verdict.PASS, "TensorFlow finds 1 GPU, as the driver does")
 
 
 def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> None:
-    for sight in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(late=True)):
-        finding = seen(machine(CUDA_BUILD, driver=ONE, sight=sight))
-        assert (finding.verdict, finding.advice) == (Verdict.WARN, "see tensorflow.import")
-    assert seen(machine({}, driver=ONE)).verdict is Verdict.PASS
+    for tensorflow in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(late=True)):
+        finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
+        assert (finding.verdict, finding.fix) == (Verdict.WARN, "see tensorflow.import")
+    assert check_visible_gpus(machine({}, driver=ONE)).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(
     ("packages", "words"),
     [
-        ({"tensorflow-cpu": "2.21.0"}, "tensorflow-cpu is the build for CPUs"),
-        ({"tensorflow-tpu": "2.20.0"}, "tensorflow-tpu is the build for TPUs"),
-        ({"tensorflow": "2.21.0"}, "tensorflow was built without CUDA for this platform"),
+        ({"tensorflow-cpu": "2.21.0"}, "tensorflow-cpu is the CPU build"),
+        ({"tensorflow-tpu": "2.20.0"}, "tensorflow-tpu is the TPU build"),
+        ({"tensorflow": "2.21.0"}, "tensorflow has no CUDA support on this platform"),
     ],
 )
 def test_a_build_without_cuda_is_the_first_cause(machine, packages, words) -> None:
-    given = machine(packages, driver=ONE, sight=blind(cuda=""), environment={"CUDA_VISIBLE_DEVICES": ""})
-    finding = seen(given)
-    assert (finding.verdict, finding.found, finding.why) == (Verdict.FAIL, "TensorFlow sees 0 of 1 GPU", words)
+    given = machine(packages, driver=ONE, tensorflow=blind(cuda=""), environment={"CUDA_VISIBLE_DEVICES": ""})
+    finding = check_visible_gpus(given)
+    assert (finding.verdict, finding.summary, finding.cause) == (Verdict.FAIL, "TensorFlow finds 0 of 1 GPU", words)
 
 
 @pytest.mark.parametrize(
@@ -183,23 +187,25 @@ def test_a_build_without_cuda_is_the_first_cause(machine, packages, words) -> No
         ("0, 3", 2, "hides the others"),
         ("GPU-8932f937,1", 2, "hides the others"),
         ("1,9,2", 1, "hides the others"),
-        ("none", 0, "CUDA stops at the first that it does not know"),
+        ("none", 0, "CUDA stops at the first unknown entry"),
     ],
 )
 def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
-    sight = blind(gpus=("H100",) * visible)
-    finding = seen(machine(CUDA_BUILD, driver=FOUR, sight=sight, environment={"CUDA_VISIBLE_DEVICES": shown}))
+    tensorflow = blind(gpus=("H100",) * visible)
+    finding = check_visible_gpus(
+        machine(CUDA_BUILD, driver=FOUR, tensorflow=tensorflow, environment={"CUDA_VISIBLE_DEVICES": shown})
+    )
     assert finding.verdict is Verdict.WARN
-    assert finding.found == f"TensorFlow sees {visible} of 4 GPUs"
-    assert words in finding.why
+    assert finding.summary == f"TensorFlow finds {visible} of 4 GPUs"
+    assert words in finding.cause
 
 
 @pytest.mark.parametrize(
     ("log", "words"),
     [
         ("Could not load dynamic library 'libcudnn.so.9'; dlerror: not found", "libcudnn.so.9"),
-        ("W gpu_device.cc:2342] Cannot dlopen some GPU libraries. Please", "a CUDA library cannot be loaded"),
-        ("with Cuda compute capability 3.5. The minimum required Cuda capability is 6.0.", "(compute capability 6.0 "),
+        ("W gpu_device.cc:2342] Cannot dlopen some GPU libraries. Please", "TensorFlow cannot load all CUDA libraries"),
+        ("with Cuda compute capability 3.5. The minimum required Cuda capability is 6.0.", "compute capability 6.0 "),
         ("kernel version 550.54.0 does not match DSO version 570.86.0", "different versions"),
         ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported", "restart the machine"),
         ("CUDA driver version is insufficient for CUDA runtime version", "too old"),
@@ -208,13 +214,13 @@ def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
         ("Failed call to cuInit: UNKNOWN ERROR (303)", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
         ("Could not find cuda drivers on your machine, GPU will not be used.", "libcuda.so.1"),
         ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device", "/dev/nvidia*"),
-        ("CUDA_ERROR_OUT_OF_MEMORY: out of memory", "have all of its memory"),
+        ("CUDA_ERROR_OUT_OF_MEMORY: out of memory", "use all of the GPU's memory"),
         ("CUDA-capable device(s) is/are busy or unavailable", "compute mode"),
-        ("", "does not say why"),
+        ("", "TensorFlow logs no reason"),
     ],
 )
 def test_what_tensorflow_says_is_translated(machine, log, words) -> None:
-    finding = seen(machine(CUDA_BUILD, driver=ONE, sight=blind(log)))
+    finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(log)))
     assert finding.verdict is Verdict.FAIL
     assert words in said(finding)
 
@@ -223,32 +229,32 @@ def test_a_variable_that_hides_nothing_is_not_blamed(machine) -> None:
     given = machine(
         CUDA_BUILD,
         driver=FOUR,
-        sight=blind("Cannot dlopen some GPU libraries"),
+        tensorflow=blind("Cannot dlopen some GPU libraries"),
         environment={"CUDA_VISIBLE_DEVICES": "0,1"},
     )
-    assert "CUDA library" in seen(given).why
+    assert "CUDA libraries" in check_visible_gpus(given).cause
 
 
 @pytest.mark.parametrize(
     ("growth", "verdict", "words"),
     [
-        (None, Verdict.PASS, "grows"),
-        ("true", Verdict.PASS, "grows"),
-        ("false", Verdict.WARN, "overrides plans"),
-        ("1", Verdict.WARN, "only true and false"),
+        (None, Verdict.PASS, "memory growth is on"),
+        ("true", Verdict.PASS, "memory growth is on"),
+        ("false", Verdict.WARN, "overrides the plan"),
+        ("1", Verdict.WARN, "only accepts true and false"),
     ],
 )
 def test_memory_growth(machine, growth, verdict, words) -> None:
     environment = {} if growth is None else {"TF_FORCE_GPU_ALLOW_GROWTH": growth}
-    finding = memory(machine(driver=ONE, environment=environment))
+    finding = check_memory(machine(driver=ONE, environment=environment))
     assert finding.verdict is verdict
     assert words in said(finding)
 
 
 def test_a_gpu_that_others_have_filled(machine) -> None:
     told = Driver("580.65.06", (13, 0), (gpu(), gpu(1)), (("gpu:0", 0.97), ("gpu:1", 0.5)))
-    finding = memory(machine(driver=told))
-    assert (finding.verdict, finding.found) == (Verdict.WARN, "in use: gpu:0 97%")
+    finding = check_memory(machine(driver=told))
+    assert (finding.verdict, finding.summary) == (Verdict.WARN, "in use: gpu:0 97%")
 
 
 class Probe:
@@ -283,8 +289,8 @@ def binding(monkeypatch) -> SimpleNamespace:
 
 
 def test_the_driver_is_asked(binding) -> None:
-    told = ask_driver()
-    assert (told.version, told.cuda, told.taken) == ("580.65.06", (12, 8), (("gpu:0", 0.5),))
+    told = query_driver()
+    assert (told.version, told.cuda, told.memory_shares) == ("580.65.06", (12, 8), (("gpu:0", 0.5),))
     assert [device.id for device in told.gpus] == ["gpu:0", "gpu:1"]
     assert Probe.closed == 1
 
@@ -294,14 +300,14 @@ def test_a_driver_that_will_not_tell_its_version(binding) -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_UNINITIALIZED)
 
     binding.nvmlSystemGetDriverVersion = refuse
-    told = ask_driver()
+    told = query_driver()
     assert (told.version, told.cuda) == ("", (0, 0))
 
 
 def test_an_absent_driver_says_why(binding, monkeypatch) -> None:
     monkeypatch.setattr(Probe, "inventory", lambda _: Inventory((), (UnavailableKind("gpu", "no NVIDIA driver"),)))
     monkeypatch.setattr(Probe, "sample", lambda _: ())
-    assert ask_driver().problem == "no NVIDIA driver"
+    assert query_driver().problem == "no NVIDIA driver"
 
 
 def test_a_probe_that_breaks_is_not_waited_for(binding, monkeypatch) -> None:
@@ -310,7 +316,7 @@ def test_a_probe_that_breaks_is_not_waited_for(binding, monkeypatch) -> None:
 
     monkeypatch.setattr(Probe, "inventory", fail)
     with pytest.raises(ZeroDivisionError):
-        ask_driver()
+        query_driver()
 
 
 def test_a_driver_that_does_not_answer_is_left(binding, monkeypatch) -> None:
@@ -321,10 +327,10 @@ def test_a_driver_that_does_not_answer_is_left(binding, monkeypatch) -> None:
         return Inventory(())
 
     monkeypatch.setattr(Probe, "inventory", hang)
-    told = ask_driver(patience=0.05)
+    told = query_driver(timeout=0.05)
     end.set()
     assert told.late
-    assert told.problem == "the NVIDIA driver does not answer within 0.05 s"
+    assert told.problem == "the NVIDIA driver does not respond within 0.05 s"
 
 
 def test_the_true_library_has_the_functions() -> None:

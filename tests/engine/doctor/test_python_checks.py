@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.doctor import Verdict
-from accel_engine.doctor.python_checks import NEWEST, OLDEST, Interpreter, look
+from accel_engine.doctor.python_checks import NEWEST, OLDEST, Interpreter, check_python
 
 FINE = Interpreter((3, 12, 4))
 
@@ -12,26 +12,26 @@ FINE = Interpreter((3, 12, 4))
 def test_this_python_is_described() -> None:
     here = Interpreter.here()
     assert here.version == sys.version_info[:3]
-    assert look(here).verdict is not Verdict.FAIL
+    assert check_python(here).verdict is not Verdict.FAIL
 
 
 @pytest.mark.parametrize(
     ("python", "verdict", "words"),
     [
         (FINE, Verdict.PASS, "CPython 3.12.4 on Linux x86_64, in a virtual environment"),
-        (replace(FINE, version=(3, 10, 12)), Verdict.FAIL, "not published"),
+        (replace(FINE, version=(3, 10, 12)), Verdict.FAIL, "does not support this"),
         (replace(FINE, version=(3, 14, 0)), Verdict.FAIL, "3.11 to 3.13"),
         (replace(FINE, bits=32), Verdict.FAIL, "32-bit"),
         (replace(FINE, implementation="PyPy"), Verdict.FAIL, "CPython"),
         (replace(FINE, free_threaded=True), Verdict.FAIL, "free-threaded"),
         (replace(FINE, musl=True), Verdict.FAIL, "Alpine"),
-        (replace(FINE, virtual=False), Verdict.WARN, "virtual environment of its own"),
+        (replace(FINE, virtual=False), Verdict.WARN, "its own virtual environment"),
     ],
 )
 def test_python(python, verdict, words) -> None:
-    finding = look(python)
+    finding = check_python(python)
     assert finding.verdict is verdict
-    assert words in f"{finding.found} {finding.why} {finding.advice}"
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 
 
 def test_the_versions_are_those_that_the_package_asks_for(pyproject) -> None:

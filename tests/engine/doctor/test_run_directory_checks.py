@@ -7,7 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from accel_engine.doctor import Verdict, run_directory_checks
-from accel_engine.doctor.run_directory_checks import LITTLE, TOO_LITTLE, Mount, database, directory, lock, mount, space
+from accel_engine.doctor.run_directory_checks import (
+    LOW_SPACE,
+    NO_SPACE,
+    Mount,
+    check_database,
+    check_directory,
+    check_lock,
+    check_space,
+    find_mount,
+)
 from accel_engine.plan import Plan
 from accel_engine.run import create
 
@@ -18,8 +27,8 @@ def refuse(*_: object, **__: object) -> None:
 
 def test_a_directory_that_will_be_made_leaves_no_trace(machine) -> None:
     given = machine(home=machine().home / "deeper")
-    assert directory(given).found == f"{given.home} (made with the first run)"
-    assert database(given).verdict is Verdict.PASS
+    assert check_directory(given).summary == f"{given.home} (created with the first run)"
+    assert check_database(given).verdict is Verdict.PASS
     assert not given.home.parent.exists()
 
 
@@ -27,90 +36,90 @@ def test_a_directory_with_runs(machine, home: Path) -> None:
     create(Plan())
     before = sorted(home.rglob("*"))
     given = machine(home=home)
-    assert directory(given) == directory(given)
-    assert (directory(given).verdict, directory(given).found) == (Verdict.PASS, str(home))
-    assert database(given).verdict is Verdict.PASS
+    assert check_directory(given) == check_directory(given)
+    assert (check_directory(given).verdict, check_directory(given).summary) == (Verdict.PASS, str(home))
+    assert check_database(given).verdict is Verdict.PASS
     assert sorted(home.rglob("*")) == before
 
 
 def test_a_directory_that_others_can_read(machine, home: Path) -> None:
     create(Plan())
     home.chmod(0o755)
-    assert directory(machine(home=home)).verdict is Verdict.PASS  # the runs in it are closed all the same
+    assert check_directory(machine(home=home)).verdict is Verdict.PASS  # the runs in it are closed all the same
     (home / "runs").chmod(0o755)
-    finding = directory(machine(home=home))
+    finding = check_directory(machine(home=home))
     assert finding.verdict is Verdict.WARN
-    assert finding.advice == f"chmod 700 {home / 'runs'}"
+    assert finding.fix == f"run chmod 700 {home / 'runs'}"
 
 
 def test_a_directory_of_somebody_else(machine, home: Path, monkeypatch) -> None:
     create(Plan())
     monkeypatch.setattr(run_directory_checks.os, "geteuid", lambda: os.getuid() + 1)
-    finding = directory(machine(home=home))
+    finding = check_directory(machine(home=home))
     assert finding.verdict is Verdict.WARN
-    assert "sudo" in finding.advice
+    assert "sudo" in finding.fix
 
 
 def test_a_directory_below_a_file(machine, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     given = machine(home=tmp_path / "file" / "home")
-    finding = directory(given)
+    finding = check_directory(given)
     assert finding.verdict is Verdict.FAIL
-    assert "ACCEL_TUI_HOME" in finding.advice
-    assert database(given).verdict is Verdict.FAIL
+    assert "ACCEL_TUI_HOME" in finding.fix
+    assert check_database(given).verdict is Verdict.FAIL
 
 
 def test_a_directory_that_cannot_be_written(machine, monkeypatch) -> None:
     monkeypatch.setattr(run_directory_checks.tempfile, "TemporaryDirectory", refuse)
     given = machine()
-    finding = directory(given)
-    assert (finding.verdict, finding.why) == (Verdict.FAIL, "Permission denied")
-    assert database(given).verdict is Verdict.FAIL
+    finding = check_directory(given)
+    assert (finding.verdict, finding.cause) == (Verdict.FAIL, "Permission denied")
+    assert check_database(given).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize(
-    ("free", "verdict"), [(LITTLE, Verdict.PASS), (LITTLE - 1, Verdict.WARN), (TOO_LITTLE - 1, Verdict.FAIL)]
+    ("free", "verdict"), [(LOW_SPACE, Verdict.PASS), (LOW_SPACE - 1, Verdict.WARN), (NO_SPACE - 1, Verdict.FAIL)]
 )
 def test_space(machine, monkeypatch, free, verdict) -> None:
     monkeypatch.setattr(run_directory_checks.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
-    assert space(machine()).verdict is verdict
+    assert check_space(machine()).verdict is verdict
 
 
 def test_a_disk_that_can_hold_no_more_files(machine, monkeypatch) -> None:
     monkeypatch.setattr(run_directory_checks.os, "statvfs", lambda _: SimpleNamespace(f_files=100, f_favail=0))
-    monkeypatch.setattr(run_directory_checks.shutil, "disk_usage", lambda _: SimpleNamespace(free=LITTLE))
-    finding = space(machine())
+    monkeypatch.setattr(run_directory_checks.shutil, "disk_usage", lambda _: SimpleNamespace(free=LOW_SPACE))
+    finding = check_space(machine())
     assert finding.verdict is Verdict.FAIL
-    assert "inodes" in finding.why
+    assert "inodes" in finding.cause
 
 
 def test_a_disk_without_a_write_ahead_log(machine, monkeypatch) -> None:
     monkeypatch.setattr(run_directory_checks, "_journal", lambda _: "delete")
-    finding = database(machine())
+    finding = check_database(machine())
     assert finding.verdict is Verdict.WARN
-    assert "journal mode delete" in finding.found
+    assert "journal mode delete" in finding.summary
 
 
 def test_a_disk_that_machines_share(machine, monkeypatch) -> None:
-    monkeypatch.setattr(run_directory_checks, "mount", lambda _: Mount("nfs4"))
-    finding = database(machine())
+    monkeypatch.setattr(run_directory_checks, "find_mount", lambda _: Mount("nfs4"))
+    finding = check_database(machine())
     assert finding.verdict is Verdict.WARN
-    assert "only from the machine that trains it" in finding.why
+    assert "only the machine that trains a run" in finding.cause
 
 
 def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, monkeypatch) -> None:
     mounts = [("/", "ext4"), (str(tmp_path), "nfs4"), (str(tmp_path / "local"), "xfs")]
     parts = [SimpleNamespace(mountpoint=place, fstype=kind, opts="rw,nolock") for place, kind in mounts]
     monkeypatch.setattr(run_directory_checks.psutil, "disk_partitions", lambda **_: parts)
-    assert mount(tmp_path / "runs") == Mount("nfs4", ("rw", "nolock"))
-    assert mount(tmp_path / "local" / "runs").kind == "xfs"
-    assert mount(tmp_path.parent).kind == "ext4"
+    assert find_mount(tmp_path / "runs") == Mount("nfs4", ("rw", "nolock"))
+    assert find_mount(tmp_path / "local" / "runs").kind == "xfs"
+    assert find_mount(tmp_path.parent).kind == "ext4"
     monkeypatch.setattr(run_directory_checks.psutil, "disk_partitions", lambda **_: [])
-    assert mount(tmp_path) == Mount()
+    assert find_mount(tmp_path) == Mount()
 
 
 def test_a_disk_with_locks(machine) -> None:
-    assert lock(machine()).verdict is Verdict.PASS
+    assert check_lock(machine()).verdict is Verdict.PASS
 
 
 def test_a_disk_without_locks(machine, monkeypatch) -> None:
@@ -118,14 +127,14 @@ def test_a_disk_without_locks(machine, monkeypatch) -> None:
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr("fcntl.fcntl", no_locks)
-    finding = lock(machine())
+    finding = check_lock(machine())
     assert finding.verdict is Verdict.FAIL
-    assert "No locks available" in finding.why
+    assert "No locks available" in finding.cause
 
 
 def test_a_disk_whose_locks_others_do_not_see(machine, monkeypatch) -> None:
     monkeypatch.setattr(run_directory_checks, "is_held", lambda _: False)
-    assert lock(machine()).verdict is Verdict.FAIL
+    assert check_lock(machine()).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize(
@@ -138,5 +147,5 @@ def test_a_disk_whose_locks_others_do_not_see(machine, monkeypatch) -> None:
     ],
 )
 def test_a_shared_disk_whose_locks_are_of_one_machine(machine, monkeypatch, found, verdict) -> None:
-    monkeypatch.setattr(run_directory_checks, "mount", lambda _: found)
-    assert lock(machine()).verdict is verdict
+    monkeypatch.setattr(run_directory_checks, "find_mount", lambda _: found)
+    assert check_lock(machine()).verdict is verdict

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from accel_engine.doctor import Verdict
-from accel_engine.doctor.tensorflow_checks import NEWEST, OLDEST, importing, packages
+from accel_engine.doctor.tensorflow_checks import NEWEST, OLDEST, check_import, check_packages
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 KERAS = {"keras": "3.15.1"}
@@ -22,7 +22,7 @@ KERAS = {"keras": "3.15.1"}
             "tensorflow 2.21.0, tensorflow-cpu 2.21.0, tensorflow-tpu 2.20.0",
         ),
         ({"tensorflow": "2.21.0", "tf-nightly": "2.22.0.dev1"} | KERAS, Verdict.FAIL, "tf-nightly"),
-        ({"tensorflow-macos": "2.16.2"} | KERAS, Verdict.FAIL, "none of them"),
+        ({"tensorflow-macos": "2.16.2"} | KERAS, Verdict.FAIL, "accel-tui supports tensorflow"),
         ({"tensorflow": "2.15.1"} | KERAS, Verdict.WARN, "2.19 to 2.21"),
         ({"tensorflow": "2.22.0"} | KERAS, Verdict.WARN, "2.19 to 2.21"),
         ({"tensorflow": "2.21.0", "keras": "2.15.0"}, Verdict.FAIL, "needs Keras 3"),
@@ -30,10 +30,10 @@ KERAS = {"keras": "3.15.1"}
     ],
 )
 def test_packages(machine, installed, verdict, words) -> None:
-    finding = packages(machine(installed))
+    finding = check_packages(machine(installed))
     assert finding.verdict is verdict
-    assert words in f"{finding.found} {finding.why} {finding.advice}"
-    assert bool(finding.why and finding.advice) is (verdict is not Verdict.PASS)
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
+    assert bool(finding.cause and finding.fix) is (verdict is not Verdict.PASS)
 
 
 def test_the_versions_are_those_of_the_extras(pyproject) -> None:
@@ -45,19 +45,19 @@ def test_without_tensorflow_its_import_is_not_tried(machine) -> None:
     def fail() -> TensorFlowDevices:
         raise AssertionError
 
-    assert importing(machine({})).found == "not tried"
+    assert check_import(machine({})).summary == "skipped"
 
 
 @pytest.mark.parametrize(
-    ("sight", "words"),
+    ("tensorflow", "words"),
     [
-        (TensorFlowDevices(late=True), "still importing it after 90 s"),
-        (TensorFlowDevices("2.21.0", late=True), "still looking for devices"),
+        (TensorFlowDevices(late=True), "still importing after 90 s"),
+        (TensorFlowDevices("2.21.0", late=True), "still listing devices"),
         (
             TensorFlowDevices(signal="SIGABRT", problem="Check failed: file already exists"),
-            "SIGABRT while importing it",
+            "SIGABRT while importing",
         ),
-        (TensorFlowDevices("2.21.0", signal="SIGSEGV"), "SIGSEGV while looking for devices"),
+        (TensorFlowDevices("2.21.0", signal="SIGSEGV"), "SIGSEGV while listing devices"),
         (TensorFlowDevices(signal="SIGILL"), "SIGILL"),
         (TensorFlowDevices(signal="SIGKILL"), "memory ran out"),
         (TensorFlowDevices(signal="signal 64"), "signal 64"),
@@ -66,49 +66,49 @@ def test_without_tensorflow_its_import_is_not_tried(machine) -> None:
         (TensorFlowDevices(problem="ModuleNotFoundError: No module named 'wrapt.x'"), "pip install wrapt"),
         (
             TensorFlowDevices(problem="TypeError: Descriptors cannot be created directly: protobuf"),
-            "another package brought",
+            "another package installed",
         ),
         (TensorFlowDevices(problem="ImportError: numpy.core.multiarray failed to import"), "NumPy"),
         (
             TensorFlowDevices(problem="AttributeError: module 'tensorflow' has no attribute '__version__'"),
-            "is not whole",
+            "is incomplete",
         ),
         (TensorFlowDevices(problem="ModuleNotFoundError: No module named 'tensorflow.python'"), "files are missing"),
         (TensorFlowDevices("2.21.0", problem="RuntimeError: too bad"), "too bad"),
     ],
 )
-def test_an_import_that_fails_is_explained(machine, sight, words) -> None:
-    finding = importing(machine(sight=sight))
+def test_an_import_that_fails_is_explained(machine, tensorflow, words) -> None:
+    finding = check_import(machine(tensorflow=tensorflow))
     assert finding.verdict is Verdict.FAIL
-    assert words in f"{finding.found} {finding.why} {finding.advice}"
-    assert finding.why
-    assert finding.advice
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
+    assert finding.cause
+    assert finding.fix
 
 
 def test_on_a_tpu_build_the_usual_causes_are_others(machine) -> None:
     tpu = {"tensorflow-tpu": "2.20.0"} | KERAS
-    assert "TPU_SKIP_MDS_QUERY=1" in importing(machine(tpu, sight=TensorFlowDevices(late=True))).advice
-    assert "tpu.library" in importing(machine(tpu, sight=TensorFlowDevices(signal="SIGABRT"))).advice
+    assert "TPU_SKIP_MDS_QUERY=1" in check_import(machine(tpu, tensorflow=TensorFlowDevices(late=True))).fix
+    assert "tpu.library" in check_import(machine(tpu, tensorflow=TensorFlowDevices(signal="SIGABRT"))).fix
 
 
 @pytest.mark.parametrize(("flags", "named"), [("fpu sse2 avx avx2", False), ("fpu avx", False), ("fpu sse2", True)])
 def test_a_processor_without_avx_is_named(machine, flags, named) -> None:
-    given = machine(sight=TensorFlowDevices(signal="SIGILL"))
+    given = machine(tensorflow=TensorFlowDevices(signal="SIGILL"))
     (given.root / "proc").mkdir()
     (given.root / "proc/cpuinfo").write_text(f"processor : 0\nflags\t\t: {flags}\n\n")
-    assert ("AVX" in importing(given).why) is named
+    assert ("AVX" in check_import(given).cause) is named
 
 
 def test_a_file_of_the_user_s_that_hides_tensorflow_is_named(machine) -> None:
     beside = os.path.join(os.getcwd(), "tensorflow.py")
     problem = "AttributeError: module 'tensorflow' has no attribute '__version__'"
-    finding = importing(machine(sight=TensorFlowDevices(file=beside, problem=problem)))
+    finding = check_import(machine(tensorflow=TensorFlowDevices(file=beside, problem=problem)))
     assert finding.verdict is Verdict.FAIL
-    assert finding.found == f"tensorflow is {beside}"
-    assert "another name" in finding.advice
+    assert finding.summary == f"tensorflow is {beside}"
+    assert "rename it" in finding.fix
 
 
 def test_what_was_imported_is_told(machine) -> None:
-    assert importing(machine()).found == "2.21.0 in 2.5 s, built without CUDA; Keras 3.15.1"
-    sight = TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", cuda="12.5.1", seconds=2.5)
-    assert "built for CUDA 12.5.1" in importing(machine(sight=sight)).found
+    assert check_import(machine()).summary == "2.21.0 in 2.5 s, built without CUDA; Keras 3.15.1"
+    tensorflow = TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", cuda="12.5.1", seconds=2.5)
+    assert "built for CUDA 12.5.1" in check_import(machine(tensorflow=tensorflow)).summary

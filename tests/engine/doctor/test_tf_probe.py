@@ -13,29 +13,29 @@ def script(text: str) -> tuple[str, ...]:
 
 
 def test_the_true_tensorflow_is_seen() -> None:
-    sight = probe_tensorflow()
-    assert not sight.problem, sight.log
-    assert sight.version.startswith("2.")
-    assert sight.keras.startswith("3.")
-    assert sight.file.endswith("tensorflow/__init__.py")
-    assert sight.seconds > 0
-    assert (sight.signal, sight.late) == ("", False)
+    tensorflow = probe_tensorflow()
+    assert not tensorflow.problem, tensorflow.log
+    assert tensorflow.version.startswith("2.")
+    assert tensorflow.keras.startswith("3.")
+    assert tensorflow.file.endswith("tensorflow/__init__.py")
+    assert tensorflow.seconds > 0
+    assert (tensorflow.signal, tensorflow.late) == ("", False)
 
 
 def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tensorflow.py").write_text("# notes on TensorFlow\n")
     monkeypatch.chdir(tmp_path)
-    sight = probe_tensorflow()
-    assert sight.file == str(tmp_path / "tensorflow.py")
-    assert "has no attribute" in sight.problem
-    assert is_beside(sight.file, Path.cwd())
+    tensorflow = probe_tensorflow()
+    assert tensorflow.file == str(tmp_path / "tensorflow.py")
+    assert "has no attribute" in tensorflow.problem
+    assert is_beside(tensorflow.file, Path.cwd())
 
 
 @pytest.mark.parametrize(
     "begin", ["F0000 00:00:17.5    71 tpu/x_y.cc:10] ", "2026-01-02 11:24:46.27: F a/b_fns.inc:128] "]
 )
 def test_an_abort_is_told_with_what_was_said_before(begin: str) -> None:
-    sight = probe_tensorflow(
+    tensorflow = probe_tensorflow(
         script(
             "import json, os, sys\n"
             "print(json.dumps({'version': '2.20.0'}), flush=True)\n"
@@ -44,35 +44,35 @@ def test_an_abort_is_told_with_what_was_said_before(begin: str) -> None:
             "os.abort()"
         )
     )
-    assert sight.signal == "SIGABRT"
-    assert sight.version == "2.20.0"
-    assert sight.problem == "registered: twice"
+    assert tensorflow.signal == "SIGABRT"
+    assert tensorflow.version == "2.20.0"
+    assert tensorflow.problem == "registered: twice"
 
 
 def test_an_error_is_told_by_its_own_line() -> None:
-    sight = probe_tensorflow(
+    tensorflow = probe_tensorflow(
         script(
             "raise ImportError('Traceback (most recent call last):\\n  File x\\n"
             "ImportError: libz.so.1: cannot open shared object file\\n\\nSee the page of common causes.')"
         )
     )
-    assert sight.problem == "ImportError: libz.so.1: cannot open shared object file"
-    assert sight.signal == ""
+    assert tensorflow.problem == "ImportError: libz.so.1: cannot open shared object file"
+    assert tensorflow.signal == ""
 
 
 def test_a_process_that_hangs_is_ended() -> None:
-    sight = probe_tensorflow(script("import time\ntime.sleep(600)"), patience=0.2)
-    assert sight.late
-    assert sight.signal == ""
+    tensorflow = probe_tensorflow(script("import time\ntime.sleep(600)"), timeout=0.2)
+    assert tensorflow.late
+    assert tensorflow.signal == ""
 
 
 def test_an_end_without_a_word_is_told_as_that() -> None:
-    assert probe_tensorflow(script("raise SystemExit(3)")).problem == "it ended without a word"
+    assert probe_tensorflow(script("raise SystemExit(3)")).problem == "it exited unexpectedly, without output"
 
 
 def test_lines_of_others_are_passed_over() -> None:
-    sight = probe_tensorflow(
+    tensorflow = probe_tensorflow(
         script("print('hello')\nprint('[1]')\nprint('{\"version\": \"2.19.0\"}')\nprint('{\"ver')")
     )
-    assert sight.version == "2.19.0"
-    assert sight.problem == ""
+    assert tensorflow.version == "2.19.0"
+    assert tensorflow.problem == ""

@@ -14,7 +14,7 @@ from accel_engine.devices import tpu_metrics
 from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.doctor import Verdict, tpu_checks
 from accel_engine.doctor.lock_holders import describe, is_own, lock_holder
-from accel_engine.doctor.tpu_checks import LIBTPU, address, chips, library, lock, metrics
+from accel_engine.doctor.tpu_checks import LIBTPU, check_address, check_chips, check_library, check_lock, check_metrics
 from tpu_runtime.stand_in import Runtime
 
 from .conftest import pci
@@ -23,7 +23,7 @@ TPU_BUILD = {"tensorflow-tpu": "2.20.0", "libtpu": "0.0.31", "keras": "3.15.1"}
 
 
 def said(finding) -> str:
-    return f"{finding.found} {finding.why} {finding.advice}"
+    return f"{finding.summary} {finding.cause} {finding.fix}"
 
 
 def add_chip(root: Path, index: int = 0) -> Path:
@@ -67,14 +67,14 @@ READY = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
         (TPU_BUILD | {"libtpu": "0.0.13"}, {}, Verdict.WARN, "pip install 'libtpu>=0.0.14,<0.0.32'"),
         (TPU_BUILD | {"libtpu": ""}, {}, Verdict.FAIL, "libtpu missing"),
         (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0"}, Verdict.WARN, "unset TPU_LOAD_LIBRARY"),
-        (TPU_BUILD, {"TPU_LIBRARY_PATH": "/dev/null"}, Verdict.FAIL, "/dev/null is no library"),
+        (TPU_BUILD, {"TPU_LIBRARY_PATH": "/dev/null"}, Verdict.FAIL, "/dev/null is not a file"),
         (TPU_BUILD, {"TPU_LIBRARY_PATH": sys.executable}, Verdict.PASS, "0.0.31"),
         (None, {"TPU_NAME": "local"}, Verdict.FAIL, "no kernel for ConfigureDistributedTPU"),
         (None, {"TPU_NAME": "grpc://10.0.0.2:8470"}, Verdict.PASS, "not needed"),
     ],
 )
 def test_the_library(machine, packages, environment, verdict, words) -> None:
-    finding = library(machine(packages, environment=environment))
+    finding = check_library(machine(packages, environment=environment))
     assert finding.verdict is verdict
     assert words in said(finding)
 
@@ -82,9 +82,9 @@ def test_the_library(machine, packages, environment, verdict, words) -> None:
 def test_plain_tensorflow_beside_chips_is_named(machine) -> None:
     given = machine()
     add_chip(given.root)
-    finding = library(given)
+    finding = check_library(given)
     assert finding.verdict is Verdict.FAIL
-    assert "accel-tui[tpu]" in finding.advice
+    assert "accel-tui[tpu]" in finding.fix
 
 
 def test_the_range_of_libtpu_is_that_of_the_extra(pyproject) -> None:
@@ -96,37 +96,37 @@ def test_free_chips(machine) -> None:
     given = machine()
     for index in range(4):
         add_chip(given.root, index)
-    assert chips(given).found == "4 x TPU v4, free"
+    assert check_chips(given).summary == "4 x TPU v4, free"
 
 
 def test_chips_that_are_meant_but_not_there(machine) -> None:
-    finding = chips(machine(environment={"TPU_NAME": "local"}))
+    finding = check_chips(machine(environment={"TPU_NAME": "local"}))
     assert finding.verdict is Verdict.FAIL
-    assert "TPU_NAME" in finding.advice
+    assert "TPU_NAME" in finding.fix
 
 
 def test_a_chip_without_its_file(machine) -> None:
     given = machine()
     node = add_chip(given.root)
     node.unlink()
-    finding = chips(given)
+    finding = check_chips(given)
     assert finding.verdict is Verdict.FAIL
-    assert str(node) in finding.why
+    assert str(node) in finding.cause
 
 
 def test_a_chip_that_the_kernel_gives_no_way_to(machine) -> None:
     given = machine()
     pci(given.root, "0000:00:05.0", GOOGLE, device="0x0063", subsystem_device="0x1234")
-    assert "its file in /dev is not there" in chips(given).why
+    assert "its device file is missing" in check_chips(given).cause
 
 
 def test_a_chip_that_one_may_not_open(machine, monkeypatch) -> None:
     given = machine()
     node = add_chip(given.root)
     monkeypatch.setattr(tpu_checks.os, "access", lambda path, mode: path != node)
-    finding = chips(given)
+    finding = check_chips(given)
     assert finding.verdict is Verdict.FAIL
-    assert f"sudo chmod a+rw {node}" in finding.advice
+    assert f"sudo chmod a+rw {node}" in finding.fix
 
 
 def test_who_holds_a_chip_is_named(machine, child) -> None:
@@ -134,10 +134,10 @@ def test_who_holds_a_chip_is_named(machine, child) -> None:
     node = add_chip(given.root)
     process = child(f"held = open({str(node)!r}); {READY}")
     (given.root / "proc").symlink_to("/proc")
-    finding = chips(given)
+    finding = check_chips(given)
     assert finding.verdict is Verdict.WARN
-    assert f"process {process} (" in finding.why
-    assert finding.advice.endswith(f"kill {process}")
+    assert f"process {process} (" in finding.cause
+    assert finding.fix.endswith(f"kill {process}")
 
 
 def test_what_this_program_started_to_look_holds_nothing(tmp_path) -> None:
@@ -156,15 +156,15 @@ LOCKED = tpu_checks.LOCK
 
 
 def test_no_lock(machine) -> None:
-    assert lock(machine()).found.endswith("is not there: nobody uses a TPU")
+    assert check_lock(machine()).summary.endswith("no process uses a TPU")
 
 
 def test_a_lock_file_that_was_left_over(machine) -> None:
     given = machine()
     (given.temporary / LOCKED).touch()
-    finding = lock(given)
+    finding = check_lock(given)
     assert finding.verdict is Verdict.PASS
-    assert finding.found.endswith("nobody holds it")
+    assert finding.summary.endswith("is not locked")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
@@ -173,17 +173,17 @@ def test_who_holds_the_lock_is_named(machine, child) -> None:
     file = given.temporary / LOCKED
     file.touch()
     process = child(f"import fcntl; held = open({str(file)!r}, 'r+b'); fcntl.lockf(held, fcntl.LOCK_EX); {READY}")
-    finding = lock(given)
+    finding = check_lock(given)
     assert finding.verdict is Verdict.WARN
-    assert f"process {process} (" in finding.why
-    assert f"kill {process}" in finding.advice
+    assert f"process {process} (" in finding.cause
+    assert f"kill {process}" in finding.fix
 
 
 def test_a_lock_of_another_container(machine, monkeypatch) -> None:
     given = machine()
     (given.temporary / LOCKED).touch()
     monkeypatch.setattr(tpu_checks, "lock_holder", lambda _: 0)
-    assert "another container" in lock(given).why
+    assert "another container" in check_lock(given).cause
 
 
 @pytest.mark.parametrize(("has_chip", "verdict"), [(True, Verdict.FAIL), (False, Verdict.WARN)])
@@ -198,16 +198,16 @@ def test_a_lock_file_of_somebody_else(machine, monkeypatch, has_chip, verdict) -
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tpu_checks, "lock_holder", refuse)
-    finding = lock(given)
+    finding = check_lock(given)
     assert finding.verdict is verdict
-    assert "it belongs to" in finding.why
-    assert f"sudo rm {file}" in finding.advice
+    assert "it belongs to" in finding.cause
+    assert f"sudo rm {file}" in finding.fix
 
 
 def test_a_lock_that_is_no_file(machine) -> None:
     given = machine()
     (given.temporary / LOCKED).mkdir()
-    assert lock(given).verdict is Verdict.WARN
+    assert check_lock(given).verdict is Verdict.WARN
 
 
 def test_processes_in_words(dead_process) -> None:
@@ -224,7 +224,7 @@ def dead_process() -> int:
 
 def test_a_run_of_this_program_is_named_as_that(child) -> None:
     text = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {READY!r}, '-m', 'accel_engine.process'])"
-    assert "a run of accel-tui" in describe(child(text))
+    assert "accel-tui engine" in describe(child(text))
 
 
 @pytest.fixture
@@ -235,21 +235,21 @@ def port() -> Iterator[int]:
 
 
 def test_no_tpu_is_named(machine) -> None:
-    assert address(machine(environment={"TPU_NAME": ""})).found.startswith("no TPU is named")
+    assert check_address(machine(environment={"TPU_NAME": ""})).summary.startswith("no TPU in the environment")
 
 
 @pytest.mark.parametrize("value", ["grpc://127.0.0.1:{}", "127.0.0.1:{}", "grpc://127.0.0.1:{},127.0.0.1:{}"])
 @pytest.mark.parametrize("name", ["TPU_NAME", "COLAB_TPU_ADDR"])
 def test_a_tpu_that_answers(machine, port, name, value) -> None:
-    finding = address(machine(environment={name: value.replace("{}", str(port))}))
+    finding = check_address(machine(environment={name: value.replace("{}", str(port))}))
     assert finding.verdict is Verdict.PASS
-    assert finding.found.endswith("answers")
+    assert finding.summary.endswith("responds")
 
 
 def test_a_tpu_that_does_not_listen(machine, silent_port) -> None:
-    finding = address(machine(environment={"TPU_NAME": f"grpc://127.0.0.1:{silent_port}"}))
+    finding = check_address(machine(environment={"TPU_NAME": f"grpc://127.0.0.1:{silent_port}"}))
     assert finding.verdict is Verdict.FAIL
-    assert f"refuses connections on port {silent_port}" in finding.why
+    assert f"refuses connections on port {silent_port}" in finding.cause
 
 
 @pytest.mark.parametrize(
@@ -265,26 +265,26 @@ def test_a_tpu_that_cannot_be_reached(machine, monkeypatch, error, words) -> Non
         raise error
 
     monkeypatch.setattr(socket, "create_connection", fail)
-    finding = address(machine(environment={"COLAB_TPU_ADDR": "tpu.example"}))
+    finding = check_address(machine(environment={"COLAB_TPU_ADDR": "tpu.example"}))
     assert finding.verdict is Verdict.FAIL
-    assert words in finding.why
+    assert words in finding.cause
 
 
 @pytest.mark.parametrize("value", ["grpc://", "http://10.0.0.2:8470", "10.0.0.2:99999", "a b:1"])
 def test_an_address_that_is_none(machine, value) -> None:
-    assert "is not an address" in address(machine(environment={"COLAB_TPU_ADDR": value})).why
+    assert "is not an address" in check_address(machine(environment={"COLAB_TPU_ADDR": value})).cause
 
 
 def test_names_are_left_to_google_cloud(machine) -> None:
-    assert "Google Cloud" in address(machine(environment={"TPU_NAME": "my-tpu"})).found
-    assert "see tpu.chips" in address(machine(environment={"TPU_NAME": "local"})).found
+    assert "Google Cloud" in check_address(machine(environment={"TPU_NAME": "my-tpu"})).summary
+    assert "see tpu.chips" in check_address(machine(environment={"TPU_NAME": "local"})).summary
 
 
 @pytest.fixture
 def runtime(monkeypatch) -> Iterator[Runtime]:
     """A program's metric service, asked with the patience that a busy machine needs."""
-    monkeypatch.setattr(tpu_metrics, "PATIENCE", 30.0)
-    monkeypatch.setattr(tpu_checks, "AGAIN", 0.0)
+    monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 30.0)
+    monkeypatch.setattr(tpu_checks, "RETRY_SECONDS", 0.0)
     runtime = Runtime(duty=[87.5, 0.0])
     yield runtime
     runtime.stop()
@@ -292,26 +292,26 @@ def runtime(monkeypatch) -> Iterator[Runtime]:
 
 def test_the_metric_service_is_needed_only_beside_chips(machine, silent_port) -> None:
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: str(silent_port)})
-    assert metrics(given).found.startswith("not needed")
+    assert check_metrics(given).summary.startswith("not needed")
     add_chip(given.root)
-    finding = metrics(given)
+    finding = check_metrics(given)
     assert finding.verdict is Verdict.PASS
-    assert "begins with the program that uses the TPU" in finding.found
+    assert "as no program uses the TPU" in finding.summary
 
 
 def test_a_metric_service_that_answers(machine, runtime) -> None:
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: str(runtime.port)})
     add_chip(given.root)
-    assert metrics(given).found == f"localhost:{runtime.port} tells of 2 chips"
+    assert check_metrics(given).summary == f"2 chips at localhost:{runtime.port}"
 
 
 def test_a_metric_service_that_tells_nothing(machine, runtime) -> None:
     runtime.instead = b"garbage"
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: str(runtime.port)})
     add_chip(given.root)
-    finding = metrics(given)
+    finding = check_metrics(given)
     assert finding.verdict is Verdict.WARN
-    assert "cannot be read" in finding.why
+    assert "cannot read" in finding.cause
 
 
 def test_a_program_that_holds_chips_and_serves_nothing(machine, child, silent_port) -> None:
@@ -319,12 +319,12 @@ def test_a_program_that_holds_chips_and_serves_nothing(machine, child, silent_po
     node = add_chip(given.root)
     child(f"held = open({str(node)!r}); {READY}")
     (given.root / "proc").symlink_to("/proc")
-    finding = metrics(given)
+    finding = check_metrics(given)
     assert finding.verdict is Verdict.WARN
-    assert tpu_metrics.PORTS_VARIABLE in finding.advice
+    assert tpu_metrics.PORTS_VARIABLE in finding.fix
 
 
 def test_ports_that_are_none(machine) -> None:
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: "many"})
     add_chip(given.root)
-    assert "it must be ports" in metrics(given).why
+    assert "it must be ports" in check_metrics(given).cause

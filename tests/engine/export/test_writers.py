@@ -69,7 +69,7 @@ def add(writer: RunWriter) -> None:
 
 
 def test_every_step_is_a_row_of_exact_values(run: BulkReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_reader, "PIECE", 7)
+    monkeypatch.setattr(bulk_reader, "BATCH_STEPS", 7)
     found = rows(run, "steps")
     assert list(found[0]) == ["step", "time", "loss", "accuracy", "steps_per_second"]
     assert [int(row["step"]) for row in found] == list(range(50))
@@ -119,7 +119,7 @@ def test_a_run_that_never_began_is_a_header(table: str, tmp_path: Path) -> None:
 
 
 def test_json_has_all_there_is(writer: RunWriter, run: BulkReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_reader, "PIECE", 7)
+    monkeypatch.setattr(bulk_reader, "BATCH_STEPS", 7)
     add(writer)
     found = document(run)
     assert (found["run"], found["name"], found["plan"]["epochs"]) == (writer.directory.name, "first try", 3)
@@ -136,7 +136,7 @@ def test_json_has_all_there_is(writer: RunWriter, run: BulkReader, monkeypatch: 
 def test_parquet_has_the_rows_of_csv_and_the_plan(
     writer: RunWriter, run: BulkReader, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_reader, "PIECE", 7)
+    monkeypatch.setattr(bulk_reader, "BATCH_STEPS", 7)
     add(writer)
     path = tmp_path / "run.parquet"
     count = write_parquet(run, table, path)

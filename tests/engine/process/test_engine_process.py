@@ -15,7 +15,7 @@ from accel_engine.events import CommandAnswered, Event, Outcome, Phase, PhaseCha
 from accel_engine.launch import EngineState, WarmEngine, start
 from accel_engine.plan import Plan
 from accel_engine.run import Status
-from accel_engine.run.commands import answer
+from accel_engine.run.commands import read_answer
 
 LONG = Plan(model="mlp", epochs=100_000, validation="off")
 """A plan that goes on until it is stopped."""
@@ -56,11 +56,11 @@ def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Po
         [sys.executable, "-m", "accel_engine.process", "--run", directory], capture_output=True, text=True, check=False
     )
     assert second.returncode == 1
-    assert second.stderr.strip() == f"run {directory.name} is being trained by process {engines[0].pid} already"
+    assert second.stderr.strip() == f"run {directory.name} is already being trained by process {engines[0].pid}"
 
     number = run.request(directory, "checkpoint")
-    wait_until(lambda: answer(directory, number), "an answer")
-    assert answer(directory, number)[0]
+    wait_until(lambda: read_answer(directory, number), "an answer")
+    assert read_answer(directory, number)[0]
     said = events(directory)
     assert isinstance(said[0], RunStarted)
     assert {"tensorflow", "keras", "python"} <= said[0].versions.keys()
@@ -93,7 +93,7 @@ def test_stop_now_does_not_wait_for_tensorflow(engines: list[subprocess.Popen[st
 
     engines[0].wait(120)
     assert last(directory).outcome is Outcome.STOPPED
-    assert answer(directory, number)[0]
+    assert read_answer(directory, number)[0]
     assert [event.obeyed for event in events(directory) if isinstance(event, CommandAnswered)] == [True]
 
 

@@ -22,7 +22,7 @@ from accel_engine.events import (
 )
 from accel_engine.launch import start
 from accel_engine.plan import Plan
-from accel_engine.run.commands import answer
+from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
 from accel_engine.run.paths import latest_checkpoint
 from accel_engine.run.worker_runs import worker_runs_of
@@ -79,7 +79,7 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
 
     for asked, obeyed in ((worker_runs_of(directory)["worker 0"], False), (directory, True)):
         number = run.request(asked, "learning_rate", 0.01)
-        wait_until(lambda at=asked, number=number: answer(at, number), "an answer")
+        wait_until(lambda at=asked, number=number: read_answer(at, number), "an answer")
         # Which is said of a moment after it is given.
         wait_until(lambda at=asked: said(at, CommandAnswered), "a word of it")
         assert [event.obeyed for event in said(asked, CommandAnswered)] == [obeyed]

@@ -9,14 +9,14 @@ from accel_engine import run
 from accel_engine.events import Validated
 from accel_engine.launch import start
 from accel_engine.plan import Plan
-from accel_engine.run.bulk_reader import BulkReader, standing
+from accel_engine.run.bulk_reader import BulkReader, drop_discarded
 from tensorboard_loader import scalars
 
 
 def recorded(directory: Path) -> list[tuple[int, float]]:
     with closing(BulkReader(directory)) as source:
-        growth = source.growth()
-        pieces = list(source.steps(0, growth.last)) if growth else []
+        new = source.new_steps()
+        pieces = list(source.steps(0, new.last)) if new else []
     return [
         (int(step), float(loss))
         for piece in pieces
@@ -42,7 +42,7 @@ def test_events_go_on_after_a_death(engines: list["subprocess.Popen[str]"], wait
     assert scalars(train)["loss"] == steps
     with closing(BulkReader(directory)) as source:
         validations = [
-            event for event in standing(event for _, event in source.events()) if isinstance(event, Validated)
+            event for event in drop_discarded(event for _, event in source.events()) if isinstance(event, Validated)
         ]
     shown = scalars(directory / "tensorboard" / "validation")["loss"]
     assert [step for step, _ in shown] == [event.step for event in validations] == list(range(22, epochs * 22 + 1, 22))

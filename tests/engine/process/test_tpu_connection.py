@@ -9,7 +9,7 @@ from pathlib import Path
 from accel_engine import run
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run.creation import hand_over
+from accel_engine.run.creation import assign_process
 
 ENGINE = """
 import sys
@@ -27,7 +27,7 @@ def train(plan: Plan, patience: float) -> tuple[int, RunEnded, list[str]]:
     """Train a plan; return the exit status, how the run ended, and what it said that it was building."""
     directory: Path = run.create(plan)
     engine = subprocess.Popen([sys.executable, "-c", ENGINE, str(patience), "--run", str(directory)])
-    hand_over(directory, engine.pid)
+    assign_process(directory, engine.pid)
     status = engine.wait(300)
     with closing(run.RunReader(directory)) as reader:
         events = reader.poll().events

@@ -14,7 +14,7 @@ from accel_engine import run
 from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, WorkersMet
 from accel_engine.launch import start
 from accel_engine.plan import Plan
-from accel_engine.run.commands import answer
+from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
 from accel_engine.run.paths import latest_checkpoint
 from engine.process.record import last, read
@@ -33,8 +33,8 @@ def worker_of(directory: Path) -> Path:
 
 def ask(directory: Path, wait_until: Wait, *command: object) -> None:
     number = run.request(directory, *command)
-    wait_until(lambda: answer(directory, number), f"an answer to {command[0]}")
-    assert answer(directory, number)[0]
+    wait_until(lambda: read_answer(directory, number), f"an answer to {command[0]}")
+    assert read_answer(directory, number)[0]
 
 
 def test_two_workers_train_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:

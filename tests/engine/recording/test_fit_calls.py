@@ -58,7 +58,7 @@ def test_an_exception_that_is_forgotten_at_once_is_the_reason(hook: str, wait_un
 @pytest.mark.parametrize(
     ("error", "outcome", "reason"),
     [
-        (KeyboardInterrupt(), Outcome.STOPPED, "interrupted at the keyboard"),
+        (KeyboardInterrupt(), Outcome.STOPPED, "interrupted from the keyboard"),
         (SystemExit(), Outcome.STOPPED, "the script exited"),
         (SystemExit(0), Outcome.STOPPED, "the script exited"),
         (SystemExit(3), Outcome.FAILED, "the script exited with status 3"),

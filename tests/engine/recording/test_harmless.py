@@ -72,7 +72,7 @@ def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long, and look at every batch."""
     monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.5)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
 
 
@@ -139,7 +139,7 @@ def test_a_fault_in_any_function_leaves_training_as_it_is(
     assert len(warned) <= 2, warned  # a disk that is slow, and then the end of the recording
 
 
-@pytest.mark.parametrize("method", ["begin", "begin_epoch", "begin_batch", "look", "end_epoch", "end"])
+@pytest.mark.parametrize("method", ["begin", "begin_epoch", "begin_batch", "update", "end_epoch", "end"])
 def test_a_fault_ends_the_recording_with_one_warning_and_a_run_that_says_so(
     monkeypatch: pytest.MonkeyPatch,
     trained: Trained,
@@ -150,17 +150,17 @@ def test_a_fault_ends_the_recording_with_one_warning_and_a_run_that_says_so(
     if method != "begin":
         monkeypatch.setattr(fitting.FitSession, method, fail)
     else:
-        monkeypatch.setattr(fitting.FitSession, "_enter", fail)
+        monkeypatch.setattr(fitting.FitSession, "_enter_phase", fail)
     mine = RunRecorder()
 
     got, (warned,) = trained.fit(mine)
 
     assert got == trained.expected
-    assert warned == "the fit is not recorded from here on, training continues: LookupError: a fault in the recorder"
+    assert warned == "recording stopped, training continues: LookupError: a fault in the recorder"
     wait_until(lambda: Read(mine.directory).all(RunEnded), "the run's end")
     (ended,) = Read(mine.directory).all(RunEnded)
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason == "recording failed, training went on: LookupError: a fault in the recorder"
+    assert ended.reason == "recording failed, training continued: LookupError: a fault in the recorder"
     assert Read(mine.directory).all(Warned)[-1].message == ended.reason
 
 
@@ -178,10 +178,7 @@ def test_a_warning_that_is_an_error_ends_no_training(
         history = trained.model.fit(x, y, verbose=0, shuffle=False, callbacks=[RunRecorder()]).history
 
     assert history["loss"]
-    assert (
-        "the fit is not recorded from here on, training continues: cannot make the run directory"
-        in capsys.readouterr().err
-    )
+    assert "recording stopped, training continues: cannot create the run directory" in capsys.readouterr().err
 
 
 def test_an_interrupt_within_the_recorder_reaches_the_user(monkeypatch: pytest.MonkeyPatch, trained: Trained) -> None:
@@ -271,7 +268,7 @@ def test_a_file_that_cannot_be_written_leaves_training_as_it_is(
     got, (warned,) = trained.fit(RunRecorder())
 
     assert got == trained.expected
-    assert warned.startswith("the fit is not recorded from here on, training continues: ")
+    assert warned.startswith("recording stopped, training continues: ")
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 9])
@@ -296,7 +293,7 @@ def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
     got, (warned,) = trained.fit(RunRecorder())
 
     assert got == trained.expected
-    assert warned == "the fit is not recorded from here on, training continues: database or disk is full"
+    assert warned == "recording stopped, training continues: database or disk is full"
 
 
 def _locked(directory: Path) -> sqlite3.Connection:
@@ -308,7 +305,7 @@ def _locked(directory: Path) -> sqlite3.Connection:
 def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
-    monkeypatch.setattr(writing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(writing, "LOCK_TIMEOUT_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     locks: list[sqlite3.Connection] = []
     _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
@@ -333,9 +330,9 @@ def test_what_a_locked_database_could_not_take_meanwhile_is_written_once_it_is_f
     again, (refused,) = trained.fit(mine)
 
     assert got == again == trained.expected
-    assert slow.startswith("the run could not be begun within 0.01 s")
+    assert slow.startswith("could not start the run within 0.01 s")
     assert late.startswith("the end of the run is not written yet")
-    assert "what was recorded before is not written yet" in refused
+    assert "the previous recording is not written yet" in refused
     wait_until(lambda: locks, "the lock")
     locks[0].execute("ROLLBACK")
     locks[0].close()
@@ -346,7 +343,7 @@ def test_what_a_locked_database_could_not_take_meanwhile_is_written_once_it_is_f
 def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
-    monkeypatch.setattr("accel_engine.recording.write_queue.MOST_ITEMS", 3)
+    monkeypatch.setattr("accel_engine.recording.write_queue.MAX_ITEMS", 3)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
     goes_on, chunk = threading.Event(), RunWriter.chunk
 
@@ -361,7 +358,7 @@ def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
     got, (warned,) = trained.fit(go_on, mine)
 
     assert got == trained.expected
-    assert warned.startswith("the disk does not keep up")
+    assert warned.startswith("the disk is too slow")
     read = Read(mine.directory)
     (ended,) = read.all(RunEnded)
     assert (ended.outcome, ended.steps) == (Outcome.FINISHED, 8)
@@ -376,7 +373,7 @@ def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
 def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused(
     monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None], how: str
 ) -> None:
-    monkeypatch.setattr(fit_command_handler, "UNHEARD_WAITS", 1)
+    monkeypatch.setattr(fit_command_handler, "MAX_MISSED_POLLS", 1)
     mine, paused, over = RunRecorder(), threading.Event(), threading.Event()
     commands = RunWriter.commands
 
@@ -405,7 +402,7 @@ def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused
     asking.join()
     over.set()
 
-    assert warned.startswith("the fit is not recorded from here on, training continues: ")
+    assert warned.startswith("recording stopped, training continues: ")
 
 
 def test_one_recorder_in_two_calls_of_fit_at_a_time_records_neither_and_says_so(trained: Trained) -> None:
@@ -418,7 +415,7 @@ def test_one_recorder_in_two_calls_of_fit_at_a_time_records_neither_and_says_so(
 
     _, (warned,) = trained.fit(Nested(), mine)
 
-    assert "given to two calls of fit at a time" in warned
+    assert "already in use by another call of fit" in warned
 
 
 def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
@@ -456,7 +453,7 @@ def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
 
     mine.finish_at_exit()
 
-    assert mine._backlog._items.empty()
+    assert mine._queue._items.empty()
 
 
 def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
@@ -470,6 +467,17 @@ def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
 
 
 def test_the_modules_of_the_recorder_are_all_tried() -> None:
-    assert {module.__name__.rpartition(".")[2] for module in MODULES} >= {"fit", "scribe", "batches", "learning_rates"}
+    assert {module.__name__.rpartition(".")[2] for module in MODULES} >= {
+        "fit_session",
+        "recorder_thread",
+        "batch_series",
+        "learning_rates",
+    }
     assert sys.modules["accel_engine.recording.fit_session"] in MODULES
-    assert {"Fit.look", "Scribe.tell", "Batches.take", "LearningRates.take", "RunWriter.begin"} <= FUNCTIONS.keys()
+    assert {
+        "FitSession.update",
+        "RecorderThread.put",
+        "BatchSeries.take",
+        "LearningRates.take",
+        "RunWriter.begin",
+    } <= FUNCTIONS.keys()

@@ -67,7 +67,7 @@ def fit(model: keras.Model, *callbacks: Any, **options: Any) -> None:
 
 @pytest.fixture(params=[0.0, 60.0], ids=["each batch", "each epoch"])
 def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", request.param)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", request.param)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_callback_that_changes_the_rate_at_each_batch_is_followed(looks: None,
 def test_between_two_looks_that_differ_rates_are_missing_and_then_read_at_each_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 60.0)
     recorder, note = RunRecorder(), Note()
 
     class Late(keras.callbacks.Callback):  # type: ignore[misc]
@@ -210,7 +210,7 @@ def test_a_schedule_that_raises_when_it_is_asked_is_missing_and_training_goes_on
 
 
 def test_of_a_schedule_that_cannot_be_computed_the_run_is_warned_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     asked = []
 
     class InGraphs(Schedules.LearningRateSchedule):  # type: ignore[misc]
@@ -364,7 +364,7 @@ def test_a_rate_that_a_command_set_is_that_of_the_next_step(
 ) -> None:
     from accel_engine.run import request
 
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     recorder, note = RunRecorder(), Note()
 
     class Ask(keras.callbacks.Callback):  # type: ignore[misc]
@@ -375,7 +375,7 @@ def test_a_rate_that_a_command_set_is_that_of_the_next_step(
                 self.asked = True
                 assert recorder.directory
                 request(recorder.directory, "learning_rate", 0.5)
-                wait_until(lambda: recorder._fit._obeying._mailbox.has_pending, "the command")  # type: ignore[union-attr]
+                wait_until(lambda: recorder._fit._commands._mailbox.has_pending, "the command")  # type: ignore[union-attr]
 
     fit(tiny(), recorder, Ask(), note)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine import RunRecorder
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated, Warned
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording.logs import columns, numbers, of_training, of_validation
+from accel_engine.recording.logs import columns, numbers, training_metrics, validation_metrics
 from accel_engine.run.series_names import SeriesNames
 
 from .conftest import Read, examples, tiny
@@ -41,9 +41,9 @@ def test_every_number_has_the_name_of_its_series() -> None:
         "confusion_1_0": 3.0,
         "confusion_1_1": 4.0,
     }
-    assert names.remarks() == [
-        "the metric words is left out: it is no number",
-        "the metric nothing is left out: it has no value",
+    assert names.take_notes() == [
+        "the metric words is not recorded: it is not a number",
+        "the metric nothing is not recorded: it has no value",
     ]
 
 
@@ -67,16 +67,16 @@ def test_two_names_that_would_be_one_series_are_the_same_two_everywhere(more: di
     found = columns([logs], names)
 
     assert (found["top5_acc_2"][0], found["top5_acc"][0]) == (1.0, 2.0)
-    assert of_training({"top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
-    assert of_validation({"val_top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
-    assert names.remarks() == ["the metric top5-acc is recorded as top5_acc_2: another one is top5_acc"]
+    assert training_metrics({"top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
+    assert validation_metrics({"val_top5-acc": 1.0}, names) == {"top5_acc_2": 1.0}
+    assert names.take_notes() == ["the metric top5-acc is recorded as top5_acc_2: the name top5_acc is taken"]
 
 
 def test_validation_has_the_names_of_training() -> None:
     logs = {"loss": 1.0, "val_loss": 2.0, "Top5-Acc": 3.0, "val_Top5-Acc": 4.0, "learning_rate": 0.1}
 
-    assert of_training(logs, SeriesNames()) == {"loss": 1.0, "top5_acc": 3.0}
-    assert of_validation(logs, SeriesNames()) == {"loss": 2.0, "top5_acc": 4.0}
+    assert training_metrics(logs, SeriesNames()) == {"loss": 1.0, "top5_acc": 3.0}
+    assert validation_metrics(logs, SeriesNames()) == {"loss": 2.0, "top5_acc": 4.0}
 
 
 class Tells(keras.Model):
@@ -97,7 +97,7 @@ class Tells(keras.Model):
 
 
 def test_the_run_says_once_what_is_renamed_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     recorder, model = RunRecorder(), Tells()
     model.compile()
 
@@ -111,10 +111,10 @@ def test_the_run_says_once_what_is_renamed_and_left_out(monkeypatch: pytest.Monk
     for name, more in renamed.items():
         np.testing.assert_allclose(read.series(name), read.series("loss") + more, rtol=1e-5)
     assert sorted(warned.message for warned in read.all(Warned)) == [
-        "the metric d_learning_rate is recorded as d_learning_rate_2: another one is d_learning_rate",
-        "the metric learning_rate is recorded as learning_rate_2: another one is learning_rate",
+        "the metric d_learning_rate is recorded as d_learning_rate_2: the name d_learning_rate is taken",
+        "the metric learning_rate is recorded as learning_rate_2: the name learning_rate is taken",
         "the metric scores has 40 values: the first 32 are recorded",
-        "the metric top5-acc is recorded as top5_acc_2: another one is top5_acc",
+        "the metric top5-acc is recorded as top5_acc_2: the name top5_acc is taken",
     ]
 
 
@@ -156,7 +156,7 @@ def test_an_array_of_a_metric_is_told_element_by_element(outputs: int) -> None:
 
 
 def test_a_series_has_one_name_from_first_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 60.0)
     x, y = examples()
     weight = np.ones(len(x), np.float32)
     weight[60:] = np.random.default_rng(0).uniform(0.1, 2.0, len(x) - 60)  # alike at first

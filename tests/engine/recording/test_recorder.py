@@ -33,8 +33,8 @@ from accel_engine.recording import model_description, running_means
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request
-from accel_engine.run.commands import answer
-from accel_engine.run.worker_runs import resumable
+from accel_engine.run.commands import read_answer
+from accel_engine.run.worker_runs import run_to_continue
 
 from .conftest import Read, examples, tiny
 
@@ -50,7 +50,7 @@ def train(model: keras.Model, recorder: RunRecorder, **options: Any) -> Any:
 def test_every_step_has_the_loss_of_its_batch(
     true_losses: Callable[..., list[float]], monkeypatch: pytest.MonkeyPatch, look_seconds: float, batch: int
 ) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", look_seconds)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", look_seconds)
     recorder = RunRecorder()
 
     train(tiny(), recorder, batch_size=batch, epochs=3)
@@ -69,7 +69,7 @@ def test_every_step_has_the_loss_of_its_batch(
 def test_a_smaller_last_batch_is_told_though_a_look_by_chance_takes_it_with_others(
     true_losses: Callable[..., list[float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 60.0)
     recorder = RunRecorder()
 
     class Look(keras.callbacks.Callback):  # type: ignore[misc]
@@ -119,7 +119,7 @@ def test_with_several_steps_an_execution_their_mean_is_recorded_under_its_own_na
 def test_metrics_that_are_no_means_and_weights_that_differ_are_told_as_running_means(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 60.0)
     recorder = RunRecorder()
     told: list[dict[str, float]] = []
     listen = keras.callbacks.LambdaCallback(on_train_batch_end=lambda _, logs: told.append(logs))
@@ -140,12 +140,15 @@ def test_metrics_that_are_no_means_and_weights_that_differ_are_told_as_running_m
     assert np.isfinite(read.series("loss")).all()
     for name in ("mae", "rmse"):
         np.testing.assert_allclose(read.series(f"running_{name}"), [logs[name] for logs in told], rtol=1e-6)
-    assert {warned.message.partition(" only")[0] for warned in read.all(Warned)} == {"of mae", "of rmse"}
+    assert {warned.message.partition(",")[0] for warned in read.all(Warned)} == {
+        "mae is recorded as running_mae",
+        "rmse is recorded as running_rmse",
+    }
 
 
 def test_of_a_long_epoch_the_running_mean_is_recorded_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel_engine.recording.batch_series.PRECISE_BATCHES", 5)
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     assert running_means.PRECISE_BATCHES == 1 << 16
     recorder = RunRecorder()
 
@@ -158,7 +161,7 @@ def test_of_a_long_epoch_the_running_mean_is_recorded_from_the_beginning(monkeyp
 
 def test_late_in_an_epoch_of_unknown_length_values_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel_engine.recording.batch_series.PRECISE_BATCHES", 5)
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     unknown = tf.data.Dataset.from_tensor_slices(examples()).batch(8).filter(lambda *_: True)
     recorder = RunRecorder()
 
@@ -288,11 +291,11 @@ def test_a_fit_after_one_that_failed_goes_on_with_the_run() -> None:
 
 
 def test_steps_that_were_told_before_an_interrupt_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     recorder, model = RunRecorder(), tiny()
 
     with monkeypatch.context() as patch:
-        patch.setattr(model_description, "built", Raise(KeyboardInterrupt()).now)
+        patch.setattr(model_description, "model_built", Raise(KeyboardInterrupt()).now)
         with pytest.raises(KeyboardInterrupt):
             train(model, recorder)
     train(model, recorder)
@@ -352,8 +355,8 @@ def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) ->
             ("stop", None),
         ]:
             number = request(recorder.directory, name, argument)
-            wait_until(lambda number=number: answer(recorder.directory, number), name)
-            answers[name] = answer(recorder.directory, number) or (False, "")
+            wait_until(lambda number=number: read_answer(recorder.directory, number), name)
+            answers[name] = read_answer(recorder.directory, number) or (False, "")
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -375,7 +378,7 @@ def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) ->
     paused, resumed = (event.step for event in read.all(CommandAnswered) if event.command in ("pause", "resume"))
     assert paused == resumed
     with pytest.raises(RunError, match="script"):
-        resumable(read.info.directory)
+        run_to_continue(read.info.directory)
 
 
 def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
@@ -399,7 +402,7 @@ def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    with pytest.warns(RuntimeWarning, match="not recorded from here on, training continues: disk I/O error"):
+    with pytest.warns(RuntimeWarning, match="recording stopped, training continues: disk I/O error"):
         train(model, recorder, epochs=10**6, callbacks=[recorder, keras.callbacks.LambdaCallback(on_epoch_end=stop)])
     asking.join()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from accel_engine.recording.running_means import PRECISE_BATCHES, Point, recover, weights
+from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, batch_weights, recover_values
 
 
 def running_means(values: np.ndarray, each: np.ndarray) -> np.ndarray:
@@ -22,8 +22,8 @@ def test_batches_are_recovered_with_a_smaller_one_at_the_end(split: int) -> None
     each[-1] = 5
     means = running_means(values, each)
 
-    first, usual = recover(Point(), means[:split], each[:split])
-    rest, _ = recover(Point(means[split - 1], each[:split].sum()), means[split:], each[split:], usual)
+    first, usual = recover_values(RunningMean(), means[:split], each[:split])
+    rest, _ = recover_values(RunningMean(means[split - 1], each[:split].sum()), means[split:], each[split:], usual)
 
     np.testing.assert_allclose(np.concatenate([first, rest])[:-1], values[:-1], rtol=1e-4)
     np.testing.assert_allclose(np.concatenate([first, rest])[-1], values[-1], rtol=1e-3)
@@ -33,7 +33,7 @@ def test_the_last_batch_that_counts_as_precise_is_known_to_a_hundredth_of_the_me
     values = np.random.default_rng(0).uniform(0.5, 1.5, PRECISE_BATCHES)
     each = np.full(len(values), 32.0)
 
-    found, _ = recover(Point(), running_means(values, each), each)
+    found, _ = recover_values(RunningMean(), running_means(values, each), each)
 
     error = np.abs(found - values)
     assert error.max() < 0.01
@@ -41,9 +41,9 @@ def test_the_last_batch_that_counts_as_precise_is_known_to_a_hundredth_of_the_me
 
 
 def test_weights_are_told_where_they_are_certain() -> None:
-    assert weights(96, 3, 32, over=False) == pytest.approx([32, 32, 32])
-    assert weights(69, 3, 32, over=True) == pytest.approx([32, 32, 5])
-    assert weights(17, 1, 32, over=False) == pytest.approx([17])
+    assert batch_weights(96, 3, 32, over=False) == pytest.approx([32, 32, 32])
+    assert batch_weights(69, 3, 32, over=True) == pytest.approx([32, 32, 5])
+    assert batch_weights(17, 1, 32, over=False) == pytest.approx([17])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_weights_are_told_where_they_are_certain() -> None:
     ],
 )
 def test_weights_are_not_made_up(count: float, calls: int, over: bool) -> None:
-    assert weights(count, calls, 32, over=over) is None
+    assert batch_weights(count, calls, 32, over=over) is None
 
 
 @pytest.mark.parametrize("split", [0, 3, 6])
@@ -64,8 +64,8 @@ def test_what_a_very_large_value_leaves_too_little_of_is_missing_and_not_noise(s
     values = np.array([18.641, 12.157, 12.015, 3.125e8, 9.838, 18.068, 15.622, 9.528, 12.778])
     each = np.full(len(values), 32.0)
     means = running_means(values, each)
-    before, usual = (Point(means[split - 1], 32.0 * split), 15.0) if split else (Point(), 0.0)
-    found, _ = recover(before, means[split:], each[split:], usual)
+    before, usual = (RunningMean(means[split - 1], 32.0 * split), 15.0) if split else (RunningMean(), 0.0)
+    found, _ = recover_values(before, means[split:], each[split:], usual)
     known = np.isfinite(found)
     np.testing.assert_allclose(found[known], values[split:][known], rtol=0.1)
     assert known[: max(0, 4 - split)].all()
@@ -77,8 +77,8 @@ def test_small_values_after_larger_ones_are_known_as_long_as_rounding_leaves_the
     each = np.full(len(values), 32.0)
     means, usual, found = running_means(values, each), 0.0, []
     for first in range(0, 500, 50):  # as in ten looks
-        before = Point(means[first - 1], 32.0 * first) if first else Point()
-        part, usual = recover(before, means[first : first + 50], each[first : first + 50], usual)
+        before = RunningMean(means[first - 1], 32.0 * first) if first else RunningMean()
+        part, usual = recover_values(before, means[first : first + 50], each[first : first + 50], usual)
         found.append(part)
     known = np.isfinite(all_found := np.concatenate(found))
     assert known[:300].all()
@@ -91,8 +91,8 @@ def test_zeros_are_known(split: int) -> None:
     values = np.array([0.0, 0.5, 0.0, 0.0, 1.0, 0.0])
     each = np.full(len(values), 8.0)
     means = running_means(values, each)
-    before, usual = (Point(means[split - 1], 8.0 * split), 0.5) if split else (Point(), 0.0)
-    found, usual = recover(before, means[split:], each[split:], usual)
+    before, usual = (RunningMean(means[split - 1], 8.0 * split), 0.5) if split else (RunningMean(), 0.0)
+    found, usual = recover_values(before, means[split:], each[split:], usual)
     np.testing.assert_allclose(found, values[split:], atol=1e-6)
     assert usual == pytest.approx(0.5 if split else 0.75)
-    np.testing.assert_array_equal(recover(Point(), np.zeros(4), np.ones(4))[0], np.zeros(4))
+    np.testing.assert_array_equal(recover_values(RunningMean(), np.zeros(4), np.ones(4))[0], np.zeros(4))

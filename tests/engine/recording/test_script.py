@@ -48,7 +48,7 @@ def script(tmp_path: Path) -> Path:
     [
         ("raise", Status.FAILED, "ValueError: oh no"),
         ("exit", Status.FAILED, "the script exited with status 3"),
-        ("interrupt", Status.STOPPED, "interrupted at the keyboard"),
+        ("interrupt", Status.STOPPED, "interrupted from the keyboard"),
     ],
 )
 def test_the_run_of_a_script_that_ends_early_says_why(script: Path, how: str, status: Status, reason: str) -> None:

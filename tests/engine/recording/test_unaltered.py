@@ -128,7 +128,7 @@ def trained(kind: str, callbacks: list[Any]) -> tuple[Any, ...]:
 @pytest.mark.filterwarnings("ignore:.*ran out of data:UserWarning")
 @pytest.mark.parametrize("kind", MODELS)
 def test_nothing_differs(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(fitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     recorder = RunRecorder()
 
     assert trained(kind, [recorder]) == trained(kind, [])
@@ -173,7 +173,7 @@ def test_a_mean_that_a_step_tells_by_another_name_is_not_taken_for_what_a_batch_
 
 
 def test_what_a_model_does_not_tell_is_unknown() -> None:
-    built = model_description.built(object(), epochs=1, steps=None, batch=None, series=())
+    built = model_description.model_built(object(), epochs=1, steps=None, batch=None, series=())
 
     assert (built.parameters, built.trainable, built.layers, built.xla) == (None, None, None, None)
     assert (built.optimizer, built.precision, built.input_shape) == ("", "", None)
@@ -182,7 +182,7 @@ def test_what_a_model_does_not_tell_is_unknown() -> None:
 
 def test_the_parameters_of_a_model_that_is_not_built_are_unknown() -> None:
     model = keras.Sequential([keras.layers.Dense(3)])
-    assert model_description.built(model, epochs=1, steps=None, batch=None, series=()).parameters is None
+    assert model_description.model_built(model, epochs=1, steps=None, batch=None, series=()).parameters is None
 
     model.build((None, 4))
-    assert model_description.built(model, epochs=1, steps=None, batch=None, series=()).parameters == 15
+    assert model_description.model_built(model, epochs=1, steps=None, batch=None, series=()).parameters == 15

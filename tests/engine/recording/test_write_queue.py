@@ -31,7 +31,7 @@ def test_steps_that_are_put_in_while_another_thread_puts_in_something_else_are_c
     monkeypatch.setattr(write_queue, "_values", count_interrupted)
     waiting.put(samples)
     monkeypatch.setattr(write_queue, "_values", count)
-    monkeypatch.setattr(write_queue, "MOST_VALUES", 10)
+    monkeypatch.setattr(write_queue, "MAX_VALUES", 10)
 
     assert waiting.has_room(steps(2))
     assert not waiting.has_room(steps(3))

@@ -6,13 +6,13 @@ import pytest
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, RunReader, RunWriter, create, find, list_runs, reopen
-from accel_engine.run.annotations import rename, set_note, set_tags, tagged
+from accel_engine.run.annotations import apply_tag_changes, rename, set_note, set_tags
 from accel_engine.run.schema import connect
 
 
 def labels(directory: Path) -> Annotations:
     with closing(RunReader(directory)) as reader:
-        return reader.info().labels
+        return reader.info().annotations
 
 
 def test_a_run_has_no_labels_before_it_is_given_some(directory: Path) -> None:
@@ -28,7 +28,7 @@ def test_name_note_and_tags_stand_beside_the_plan(directory: Path) -> None:
     assert set_tags(directory, ["+paper", "old", "-gone"]).tags == ("old", "paper")
     (run,) = list_runs()
     assert run.info is not None
-    assert run.info.labels == Annotations("the best one", "with the old data", ("old", "paper"))
+    assert run.info.annotations == Annotations("the best one", "with the old data", ("old", "paper"))
     assert run.info.title == run.info.name == "the best one"
     assert run.info.plan is not None
     assert run.info.plan.name == "first try"
@@ -52,12 +52,12 @@ def test_labels_are_given_while_an_engine_writes_and_stay_when_the_run_is_taken_
 
 
 def test_tags_are_changed_by_words_with_signs() -> None:
-    assert tagged(("a", "b"), ["-a", "+c", "d", "-x"]) == ("b", "c", "d")
+    assert apply_tag_changes(("a", "b"), ["-a", "+c", "d", "-x"]) == ("b", "c", "d")
 
 
 @pytest.mark.parametrize("word", ["", "+", "two words", "-", "++a", "a,b", "x" * 41, "\x1b[31m"])
 def test_what_is_no_tag_is_refused(directory: Path, word: str) -> None:
-    with pytest.raises(UsageError, match="is no tag"):
+    with pytest.raises(UsageError, match="invalid tag"):
         set_tags(directory, [word])
     assert labels(directory) == Annotations()
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_seen_is_written_out_in_a_name_and_a_note(directory: Path
 
 
 def test_what_is_no_run_takes_no_labels(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="no run in"):
         rename(tmp_path, "x")
 
 

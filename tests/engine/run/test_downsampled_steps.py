@@ -1,4 +1,4 @@
-"""Reading any stretch of a run in buckets: the same as from its steps one by one."""
+"""Reading any step_range of a run in buckets: the same as from its steps one by one."""
 
 import os
 import sqlite3
@@ -55,15 +55,15 @@ class Recorder:
         for values in self.steps.values():
             del values[step:]
 
-    def check(self, stretch: StepRange) -> None:
-        """Compare a stretch with what was recorded."""
+    def check(self, step_range: StepRange) -> None:
+        """Compare a step_range with what was recorded."""
         for name, values in self.steps.items():
             whole = np.array(values, np.float64 if name == TIME else np.float32)
-            wanted = fold(whole[stretch.first_step : stretch.last_step], stretch.width)
+            wanted = fold(whole[step_range.first_step : step_range.last_step], step_range.width)
             if not wanted["finite"].any():
-                assert name not in stretch.series or not stretch.series[name]["finite"].any()
+                assert name not in step_range.series or not step_range.series[name]["finite"].any()
                 continue
-            got = stretch.series[name]
+            got = step_range.series[name]
             assert len(got) == len(wanted), name
             assert np.array_equal(got["finite"], wanted["finite"]), name
             if name == TIME:
@@ -112,12 +112,12 @@ def test_a_stretch_is_that_of_the_steps_themselves(
     recorder: Recorder, reader: RunReader, first: int, last: int, width: int
 ) -> None:
     recorder.record(150_000, norm=lambda step: step > 80_000)
-    stretch = reader.stretch(first, last, width)
-    assert stretch.width == width
-    assert stretch.first_step % width == 0
-    assert stretch.first_step <= first
-    assert stretch.last_step == max(stretch.first_step, min(last, 150_000))
-    recorder.check(stretch)
+    step_range = reader.step_range(first, last, width)
+    assert step_range.width == width
+    assert step_range.first_step % width == 0
+    assert step_range.first_step <= first
+    assert step_range.last_step == max(step_range.first_step, min(last, 150_000))
+    recorder.check(step_range)
 
 
 @pytest.mark.parametrize(("first", "last", "width"), STRETCHES)
@@ -125,7 +125,7 @@ def test_of_a_stretch_only_those_series_are_read_that_are_asked_for(
     recorder: Recorder, reader: RunReader, first: int, last: int, width: int
 ) -> None:
     recorder.record(150_000, norm=lambda step: step > 80_000)
-    every, some = reader.stretch(first, last, width), reader.stretch(first, last, width, {"norm", "unheard"})
+    every, some = reader.step_range(first, last, width), reader.step_range(first, last, width, {"norm", "unheard"})
     assert every.series.keys() - some.series.keys() == every.series.keys() - {"norm", RATE, TIME}
     for name, buckets in some.series.items():
         assert buckets.tobytes() == every.series[name].tobytes()
@@ -135,13 +135,13 @@ def test_most_of_a_long_stretch_comes_from_the_summary(recorder: Recorder, reade
     recorder.record(150_000)
     with closing(connect(directory)) as connection:
         connection.execute("UPDATE chunk SET loss = zeroblob(length(loss)) WHERE first_step + count <= 131072")
-    recorder.check(reader.stretch(0, 131_072, 1024))
-    recorder.check(reader.stretch(5_000, 59_968, 64))
+    recorder.check(reader.step_range(0, 131_072, 1024))
+    recorder.check(reader.step_range(5_000, 59_968, 64))
 
 
 def test_a_run_without_steps_is_an_empty_stretch(reader: RunReader) -> None:
-    stretch = reader.stretch(0, 1000, 4)
-    assert (stretch.first_step, stretch.last_step, dict(stretch.series)) == (0, 0, {})
+    step_range = reader.step_range(0, 1000, 4)
+    assert (step_range.first_step, step_range.last_step, dict(step_range.series)) == (0, 0, {})
 
 
 @pytest.mark.parametrize("step", [0, 1, 4096, 70_000, 131_071, 131_072, 149_000])
@@ -152,25 +152,25 @@ def test_a_resumed_run_has_the_steps_that_were_taken_last(
     recorder.writer.begin(started(step))
     recorder.forget(step)
     assert stale_rows() == []
-    recorder.check(reader.stretch(0, 1 << 40, 64))
+    recorder.check(reader.step_range(0, 1 << 40, 64))
     recorder.record(150_000)
     for first, last, width in STRETCHES:
-        recorder.check(reader.stretch(first, last, width))
+        recorder.check(reader.step_range(first, last, width))
 
 
 def test_steps_that_are_recorded_again_replace_the_old_ones(recorder: Recorder, reader: RunReader) -> None:
     recorder.record(20_000)
     recorder.forget(4_500)
     recorder.record(6_000)
-    recorder.check(reader.stretch(0, 1 << 40, 64))
-    assert reader.stretch(0, 1 << 40, 1).last_step == 10_500
+    recorder.check(reader.step_range(0, 1 << 40, 64))
+    assert reader.step_range(0, 1 << 40, 1).last_step == 10_500
 
 
 def test_steps_that_nothing_is_known_of_are_gaps(writer: RunWriter, reader: RunReader) -> None:
     writer.chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
     writer.chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})
     for width in (1, 64, 1024):
-        loss = reader.stretch(0, 50_000, width).series["loss"]
+        loss = reader.step_range(0, 50_000, width).series["loss"]
         assert loss["finite"].sum() == 20_000
         assert np.isnan(loss["low"][15_000 // width + 1 : 40_000 // width]).all()
 
@@ -178,7 +178,7 @@ def test_steps_that_nothing_is_known_of_are_gaps(writer: RunWriter, reader: RunR
 def test_a_chunk_of_many_rows_of_the_summary(recorder: Recorder, reader: RunReader) -> None:
     recorder.record(300_000, most=100_000)
     for first, last, width in STRETCHES:
-        recorder.check(reader.stretch(first, last, width))
+        recorder.check(reader.step_range(first, last, width))
 
 
 @pytest.mark.parametrize("going_on", [0, 1, 10_000])
@@ -199,7 +199,7 @@ def test_a_file_from_before_there_were_summaries(
         assert stale_rows() == []
     with closing(RunReader(directory)) as reader:
         for first, last, width in STRETCHES:
-            recorder.check(reader.stretch(first, last, width))
+            recorder.check(reader.step_range(first, last, width))
 
 
 def test_a_program_that_knows_no_summary_leaves_it_true(
@@ -217,7 +217,7 @@ def test_a_program_that_knows_no_summary_leaves_it_true(
             (row[0],),
         )
     assert stale_rows() == []
-    recorder.check(reader.stretch(0, 1 << 40, 64))
+    recorder.check(reader.step_range(0, 1 << 40, 64))
 
 
 @pytest.mark.parametrize("steps", [10_000, 150_000])
@@ -225,26 +225,26 @@ def test_opening_reads_the_latest_chunks_and_what_is_before_them_in_buckets(
     recorder: Recorder, directory: Path, steps: int
 ) -> None:
     recorder.record(steps, most=50)
-    with closing(RunReader(directory, most_buckets=100)) as reader:
+    with closing(RunReader(directory, max_buckets=100)) as reader:
         update = reader.poll()
         if steps == 10_000:
-            assert update.stretch is None
+            assert update.step_range is None
             assert update.chunks[0].first_step == 0
             return
-        assert update.stretch
-        assert update.stretch.width == 2048  # of 1024 each, there would be more than 100
+        assert update.step_range
+        assert update.step_range.width == 2048  # of 1024 each, there would be more than 100
         assert len(update.chunks) == RECENT_CHUNKS
-        assert update.stretch.last_step == update.chunks[0].first_step
-        recorder.check(update.stretch)
+        assert update.step_range.last_step == update.chunks[0].first_step
+        recorder.check(update.step_range)
         assert together(update.chunks) == recorder.steps["loss"][update.chunks[0].first_step :]
         recorder.record(1_000, most=50)
         update = reader.poll()
-        assert update.stretch is None
+        assert update.step_range is None
         assert together(update.chunks) == recorder.steps["loss"][steps:]
         recorder.record(100_000, most=500)
         update = reader.poll()
-        assert update.stretch  # a long time has passed
-        recorder.check(update.stretch)
+        assert update.step_range  # a long time has passed
+        recorder.check(update.step_range)
 
 
 def test_a_failed_summary_loses_no_chunk(
@@ -261,7 +261,7 @@ def test_a_failed_summary_loses_no_chunk(
         with pytest.raises(sqlite3.OperationalError):
             recorder.writer.chunk(4_000, 1.0, 2.0, {"loss": np.ones(200)})
     recorder.record(5_000)
-    recorder.check(reader.stretch(0, 1 << 40, 64))
+    recorder.check(reader.step_range(0, 1 << 40, 64))
 
 
 def test_buckets_of_buckets_are_buckets_of_their_steps() -> None:

@@ -116,14 +116,14 @@ def test_file_that_is_no_database_says_so(three: tuple[Path, Path, Path]) -> Non
     (three[0] / DATABASE).write_bytes(b"no database " * 100)
     problems = [run.problem for run in list_runs() if run.directory == three[0]]
     assert problems
-    assert "cannot read the run" in problems[0]
+    assert "cannot read run" in problems[0]
 
 
 def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> None:
     with closing(connect(three[0])) as connection:
         connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     assert [run.problem for run in list_runs() if run.problem] == [
-        f"run {three[0].name} was made by a newer accel-tui (format 99; this one reads up to {SCHEMA_VERSION}): "
+        f"run {three[0].name} was created by a newer accel-tui (format 99; this version reads up to {SCHEMA_VERSION}): "
         "upgrade accel-tui to open it"
     ]
 
@@ -141,7 +141,7 @@ def test_prefix_of_several_runs_is_refused_with_their_ids(home: Path, three: tup
     for code in ("0022", "0033"):
         three[0].parent.joinpath(code).mkdir()
         (three[0].parent / code / DATABASE).write_bytes((three[0] / DATABASE).read_bytes())
-    with pytest.raises(UsageError, match="could be any of 00") as caught:
+    with pytest.raises(UsageError, match="is ambiguous: 00") as caught:
         find("00")
     assert "0022" in str(caught.value)
     assert "0033" in str(caught.value)
@@ -151,7 +151,7 @@ def test_prefix_of_several_runs_is_refused_with_their_ids(home: Path, three: tup
 def test_run_that_is_not_there_is_refused_with_the_nearest(three: tuple[Path, Path, Path]) -> None:
     with pytest.raises(UsageError, match=f"did you mean {three[0].name}"):
         find(three[0].name[:-1] + "z")
-    with pytest.raises(UsageError, match="no run is called"):
+    with pytest.raises(UsageError, match="no run '"):
         find("????")
 
 
@@ -184,29 +184,29 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
             connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")
         aged(directory)
     runs = RunList()
-    assert runs.look()
+    assert runs.refresh()
     assert sorted(read) == sorted(three)
     assert {run.status for run in runs.runs} == {Status.LOST}
-    assert runs.look()
+    assert runs.refresh()
     assert len(read) == 3
     rename(three[0], "changed")
-    assert runs.look()
+    assert runs.refresh()
     assert read[3:] == [three[0]]
     assert runs.runs[-1].info.name == "changed"  # type: ignore[union-attr]
-    assert runs.look()
+    assert runs.refresh()
     assert read[4:] == [three[0]], "it was written only a moment ago"
 
 
 def test_a_live_run_is_read_at_every_look(directory: Path, writer: RunWriter) -> None:
     writer.begin()
     runs = RunList()
-    runs.look()
+    runs.refresh()
     aged(directory)
-    runs.look()
+    runs.refresh()
     assert runs.runs[0].status is Status.RUNNING
     writer.close()
     aged(directory)
-    runs.look()
+    runs.refresh()
     assert runs.runs[0].status is Status.LOST
 
 
@@ -214,10 +214,10 @@ def test_the_newest_files_are_read_first_and_what_is_gone_is_left_out(three: tup
     aged(three[0])
     aged(three[2])
     runs = RunList()
-    assert not runs.look(1)
+    assert not runs.refresh(1)
     assert [run.directory for run in runs.runs] == [three[1]]
-    assert runs.look(5)
+    assert runs.refresh(5)
     assert [run.directory for run in runs.runs] == list(reversed(three))
     shutil.rmtree(three[1])
-    assert runs.look()
+    assert runs.refresh()
     assert [run.directory for run in runs.runs] == [three[2], three[0]]

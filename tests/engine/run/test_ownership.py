@@ -13,7 +13,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, request
-from accel_engine.run.creation import hand_over, reopen
+from accel_engine.run.creation import assign_process, reopen
 from accel_engine.run.paths import LOCK
 from accel_engine.run.removal import remove
 from accel_engine.run.schema import connect
@@ -90,7 +90,7 @@ def put(directory: Path, **values: object) -> None:
 def test_a_second_process_cannot_take_up_a_run(directory: Path, writer: RunWriter, reader: RunReader) -> None:
     writer.begin()
     with closing(OtherEngine(directory)) as other:
-        assert other.said == f"run {directory.name} is being trained by process {os.getpid()} already"
+        assert other.said == f"run {directory.name} is already being trained by process {os.getpid()}"
     assert reader.info().pid == os.getpid()
     writer.heartbeat()
     request(directory, "stop")
@@ -103,13 +103,13 @@ def test_a_second_process_cannot_take_up_a_run_even_where_all_that_is_written_of
     writer.begin()
     put(directory, process="", pid=1 << 30, machine="another boot", heartbeat=0.0)
     with closing(OtherEngine(directory)) as other:
-        assert other.said.endswith("already")
+        assert other.said.endswith("already being trained by process 1073741824")
 
 
 def test_a_dead_engine_s_run_is_taken_up_at_once(directory: Path, writer: RunWriter) -> None:
     with closing(OtherEngine(directory)) as other:
         assert other.said == "begun"
-        with pytest.raises(RunError, match=f"by process {other.process.pid} already"):
+        with pytest.raises(RunError, match=f"already being trained by process {other.process.pid}"):
             writer.begin()
         assert other.beat() == "beat"
     reopen(directory, Plan())
@@ -134,7 +134,7 @@ def test_a_writer_whose_run_was_taken_over_writes_no_more(directory: Path, write
     (directory / LOCK).unlink()  # somebody cleans up
     with closing(OtherEngine(directory)) as other:
         assert other.said == "begun"
-        with pytest.raises(RunError, match="was taken over by another process"):
+        with pytest.raises(RunError, match="another process has taken over"):
             writer.heartbeat()
         assert other.beat() == "beat"
 
@@ -144,7 +144,7 @@ def test_a_run_whose_heartbeat_moves_elsewhere_is_left_alone(  # type: ignore[no
     beating: Path, act, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accel_engine.run.status.SILENCE_SECONDS", 0.0)  # as where its clock is wrong
-    with pytest.raises(RunError, match="another machine or by an older accel-tui: its heartbeat moves"):
+    with pytest.raises(RunError, match="another machine or by an older accel-tui: its heartbeat changes"):
         act(beating)
     assert beating.is_dir()
 
@@ -158,7 +158,7 @@ def test_a_run_that_another_machine_left_is_taken_up(
     put(directory, machine="another", host="elsewhere", written=0.0)
     assert reader.info().status is Status.LOST
     reopen(directory, Plan())
-    hand_over(directory, os.getpid())
+    assign_process(directory, os.getpid())
     assert reader.info().status is Status.STARTING
 
 
@@ -166,7 +166,7 @@ def test_a_run_that_another_machine_writes_looks_live_even_where_its_lock_is_not
     beating: Path, reader: RunReader
 ) -> None:
     assert reader.info().status is Status.RUNNING
-    with pytest.raises(RunError, match="is being trained already"):
+    with pytest.raises(RunError, match="already being trained"):
         reopen(beating, Plan())
 
 

@@ -10,7 +10,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
-from accel_engine.run.commands import COMMANDS, answer, who
+from accel_engine.run.commands import COMMANDS, current_user, read_answer
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.steps import RATE, TIME
@@ -60,7 +60,7 @@ def test_many_events_are_read_a_part_at_a_time_and_all_else_after_them(directory
     for index in range(5):
         writer.event(Warned(time=float(index), message=str(index)))
         writer.chunk(index, 0.0, 1.0, {"loss": [float(index)]})
-    with closing(RunReader(directory, most_events=2)) as reader:
+    with closing(RunReader(directory, max_events=2)) as reader:
         updates = [reader.poll() for _ in range(3)]
         assert not reader.poll()
     assert [[event.time for event in update.events] for update in updates] == [[0, 1], [2, 3], [4]]
@@ -90,7 +90,7 @@ def test_event_that_only_a_later_program_knows_is_passed_over(
 def test_of_many_samples_only_the_latest_are_read_where_that_is_asked(directory: Path, writer: RunWriter) -> None:
     samples = [Sample(float(second), "cpu:0", {"utilization": Reading(1.0, "%")}) for second in range(10)]
     writer.samples(samples)
-    with closing(RunReader(directory, most_samples=3)) as latest, closing(RunReader(directory)) as complete:
+    with closing(RunReader(directory, max_samples=3)) as latest, closing(RunReader(directory)) as complete:
         assert [sample.time for sample in latest.poll().samples] == [7, 8, 9]
         assert [sample.time for sample in complete.poll().samples] == list(range(10))
         writer.samples([Sample(10.0, "cpu:0")])
@@ -147,7 +147,7 @@ def test_file_damaged_while_it_is_read_is_an_error_in_words(directory: Path, wri
 
 
 def test_answer_to_a_command_that_nobody_gave_is_none(directory: Path) -> None:
-    assert answer(directory, 99) is None
+    assert read_answer(directory, 99) is None
 
 
 def test_every_command_says_what_it_does() -> None:
@@ -160,7 +160,7 @@ def test_who_needs_no_user_database(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyError("no such uid")
 
     monkeypatch.setattr("getpass.getuser", unknown)
-    assert who().startswith(f"{os.getuid()}@")
+    assert current_user().startswith(f"{os.getuid()}@")
 
 
 def test_what_is_passed_over_is_not_read(directory: Path, writer: RunWriter, reader: RunReader) -> None:
@@ -189,5 +189,5 @@ def test_a_column_that_no_engine_could_have_made_is_no_series(directory: Path, w
         )
     with closing(RunReader(directory)) as reader:
         assert {name for chunk in reader.poll().chunks for name in chunk.series} == {"loss"}
-        assert reader.stretch(0, 3 << 12, 1 << 10).series.keys() == {"loss", RATE, TIME}
-        assert reader.stretch(0, 3 << 12, 1).series.keys() == {"loss", RATE, TIME}
+        assert reader.step_range(0, 3 << 12, 1 << 10).series.keys() == {"loss", RATE, TIME}
+        assert reader.step_range(0, 3 << 12, 1).series.keys() == {"loss", RATE, TIME}

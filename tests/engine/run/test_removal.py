@@ -36,7 +36,7 @@ def test_what_goes_with_a_run_is_told_and_then_all_of_it_goes(ended: Path, write
 def test_a_live_run_is_not_deleted(directory: Path, writer: RunWriter) -> None:
     writer.begin()
     for act in (contents, remove):
-        with pytest.raises(RunError, match="is running: stop it first"):
+        with pytest.raises(RunError, match="is running: stop it before deleting it"):
             act(directory)
     assert list_runs()
 
@@ -45,7 +45,7 @@ def test_a_run_whose_other_worker_lives_is_not_deleted(ended: Path) -> None:
     part = create_worker(ended, "1", Plan())
     with closing(RunWriter(part)) as worker:
         worker.begin()
-        with pytest.raises(RunError, match=f"a part of run {ended.name} is running"):
+        with pytest.raises(RunError, match=f"worker 1 of run {ended.name} is running"):
             remove(ended)
     assert part.is_dir()
 
@@ -128,7 +128,7 @@ def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> 
 def test_opening_a_run_that_was_just_deleted_makes_no_file(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was there a moment ago
     (directory / DATABASE).unlink()
-    with pytest.raises(RunError, match="cannot read the run"):
+    with pytest.raises(RunError, match="cannot read run"):
         connect(directory)
     assert not (directory / DATABASE).exists()
 

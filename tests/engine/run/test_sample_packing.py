@@ -5,7 +5,7 @@ import json
 import pytest
 
 from accel_engine.devices.reading import CountedItem, Reading, Sample
-from accel_engine.run.sample_packing import REST_EVERY, WHOLE_EVERY, SamplePacker, SampleUnpacker
+from accel_engine.run.sample_packing import FULL_SECONDS, OTHERS_SECONDS, SamplePacker, SampleUnpacker
 
 GIB = 2**30
 
@@ -30,7 +30,7 @@ def test_samples_come_back_as_they_were() -> None:
             "memory_used": Reading(61.5 * GIB, "B"),
             "power": Reading.missing("not supported", "W"),
             "processes": Reading.counted((CountedItem("python", "4242", memory=61 * GIB), CountedItem("?", "7"))),
-            "throttling": Reading.counted((CountedItem("too hot"),)),
+            "throttling": Reading.counted((CountedItem("thermal slowdown (hardware)"),)),
             "instances": Reading.counted(()),
         },
     )
@@ -48,7 +48,7 @@ def test_what_is_not_essential_is_written_now_and_then() -> None:
     packer = SamplePacker()
     packer.pack(gpu(0.0))
     assert packer.pack(gpu(1.0, fan=40)) == "[{}]"
-    assert packer.pack(gpu(REST_EVERY, fan=41)) == '[{"fan":41}]'
+    assert packer.pack(gpu(OTHERS_SECONDS, fan=41)) == '[{"fan":41}]'
 
 
 def test_reasons_come_and_go_at_once() -> None:
@@ -62,7 +62,7 @@ def test_everything_is_written_again_in_time_for_whoever_begins_to_read_later() 
     late = gpu(1.0, use=50)
     seen = unpacker.unpack(late.time, late.device, packer.pack(late))
     assert seen.readings == {"utilization": Reading(50, "")}
-    whole = gpu(WHOLE_EVERY, use=50)
+    whole = gpu(FULL_SECONDS, use=50)
     assert unpacker.unpack(whole.time, whole.device, packer.pack(whole)) == whole
 
 
@@ -84,7 +84,7 @@ def test_cores_are_a_digit_each() -> None:
     assert text == '{"cores":"05af"}'
     seen = unpacker.unpack(0.0, "cpu:0", text).readings
     assert [reading.value for reading in seen.values()] == pytest.approx([0, 100 / 3, 200 / 3, 100])
-    unknown = Sample(1.0, "cpu:0", {"core_0": Reading.missing("known from the second reading on", "%")})
+    unknown = Sample(1.0, "cpu:0", {"core_0": Reading.missing("available from the second sample on", "%")})
     assert through(unknown)[0].readings["core_0"].value is None
 
 
@@ -124,6 +124,6 @@ def test_a_day_of_eight_busy_gpus_stays_small() -> None:
 
 def test_only_readings_that_are_wanted_are_read() -> None:
     packer, unpacker = SamplePacker(), SampleUnpacker(frozenset({"utilization"}))
-    for sample in (gpu(0.0, 10.0), gpu(1.0, 20.0), gpu(1.0 + WHOLE_EVERY, 30.0)):
+    for sample in (gpu(0.0, 10.0), gpu(1.0, 20.0), gpu(1.0 + FULL_SECONDS, 30.0)):
         read = unpacker.unpack(sample.time, sample.device, packer.pack(sample))
         assert read.readings == {"utilization": sample.readings["utilization"]}

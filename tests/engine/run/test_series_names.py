@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accel_engine.run.schema import series_name
-from accel_engine.run.series_names import MOST_ELEMENTS, SeriesNames, elements
+from accel_engine.run.series_names import MAX_ELEMENTS, SeriesNames, elements
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_an_array_of_one_value_is_that_value() -> None:
         "auc": 0.25,
         "loss": 1.0,
     }
-    assert names.remarks() == []
+    assert names.take_notes() == []
 
 
 def test_an_array_of_several_values_has_a_series_for_each() -> None:
@@ -46,19 +46,19 @@ def test_an_array_of_several_values_has_a_series_for_each() -> None:
 def test_it_is_said_once_what_is_left_out() -> None:
     names = SeriesNames()
     for _ in range(2):
-        assert len(names.scalars({"f1": np.zeros(1000), "none": np.zeros(0)})) == MOST_ELEMENTS
-    assert names.remarks() == [
-        f"the metric f1 has 1,000 values: the first {MOST_ELEMENTS} are recorded",
-        "the metric none is left out: it has no value",
+        assert len(names.scalars({"f1": np.zeros(1000), "none": np.zeros(0)})) == MAX_ELEMENTS
+    assert names.take_notes() == [
+        f"the metric f1 has 1,000 values: the first {MAX_ELEMENTS} are recorded",
+        "the metric none is not recorded: it has no value",
     ]
-    assert names.remarks() == []
+    assert names.take_notes() == []
 
 
 def test_metrics_whose_names_would_be_one_are_all_kept() -> None:
     names = SeriesNames("loss")
     results = {name: np.float64(place) for place, name in enumerate(("acc@1", "Acc-1", "acc_1", "Loss", "loss"))}
     assert names.scalars(results) == {"acc_1_2": 0.0, "acc_1_3": 1.0, "acc_1": 2.0, "loss_2": 3.0, "loss": 4.0}
-    assert names.remarks()[0] == "the metric acc@1 is recorded as acc_1_2: another one is acc_1"
+    assert names.take_notes()[0] == "the metric acc@1 is recorded as acc_1_2: the name acc_1 is taken"
 
 
 def test_a_metric_has_one_name_whatever_else_there_is_later() -> None:
@@ -91,4 +91,6 @@ def test_a_reserved_name_is_given_to_no_metric() -> None:
     names.reserve("learning_rate")
 
     assert names.scalars({"learning_rate": 0.1}) == {"learning_rate_2": 0.1}
-    assert names.remarks() == ["the metric learning_rate is recorded as learning_rate_2: another one is learning_rate"]
+    assert names.take_notes() == [
+        "the metric learning_rate is recorded as learning_rate_2: the name learning_rate is taken"
+    ]

@@ -16,7 +16,7 @@ from accel_engine.clock import boot_seconds
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs
-from accel_engine.run.creation import hand_over
+from accel_engine.run.creation import assign_process
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.schema import connect
 from accel_engine.run.status import START_SECONDS
@@ -68,7 +68,7 @@ def test_run_waits_for_an_engine_for_a_while_and_then_counts_as_lost(directory: 
 
 
 def test_run_handed_to_a_living_engine_is_starting_however_long_it_takes(directory: Path, reader: RunReader) -> None:
-    hand_over(directory, os.getpid())
+    assign_process(directory, os.getpid())
     put(directory, pending=boot_seconds() - 1000)
     assert reader.info().status is Status.STARTING
 
@@ -76,7 +76,7 @@ def test_run_handed_to_a_living_engine_is_starting_however_long_it_takes(directo
 def test_run_handed_to_an_engine_that_is_gone_is_lost(directory: Path, reader: RunReader) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    hand_over(directory, process.pid)
+    assign_process(directory, process.pid)
     assert reader.info().status is Status.LOST
 
 
@@ -134,14 +134,14 @@ def test_stopped_process_is_alive(engine: "subprocess.Popen[str]", reader: RunRe
 
 
 def test_number_that_went_to_another_process_is_not_the_engine(directory: Path, reader: RunReader) -> None:
-    hand_over(directory, os.getpid())
+    assign_process(directory, os.getpid())
     put(directory, process=replace(ProcessIdentity.of(os.getpid()), started=1.0).to_json())
     assert reader.info().status is Status.LOST
 
 
 def test_run_handed_over_in_a_container_is_starting_for_a_while(directory: Path, reader: RunReader) -> None:
     """Its engine's number means nothing here: it belongs to another pid namespace."""
-    hand_over(directory, os.getpid())
+    assign_process(directory, os.getpid())
     put(directory, process=replace(ProcessIdentity.of(os.getpid()), namespace="pid:[1]", pid=1 << 30).to_json())
     assert reader.info().status is Status.STARTING
     put(directory, pending=boot_seconds() - START_SECONDS - 1)
@@ -161,7 +161,7 @@ def test_a_step_of_the_clock_changes_the_status_of_no_run(
 ) -> None:
     """NTP, a suspended machine, or a container's /proc/stat with another btime: psutil's times of starts move, too."""
     waiting, lost = create(Plan()), create(Plan())
-    hand_over(waiting, os.getpid())
+    assign_process(waiting, os.getpid())
     with closing(RunWriter(lost)) as writer:
         writer.begin()
     wall, created = time.time, psutil.Process.create_time

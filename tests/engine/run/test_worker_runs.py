@@ -13,7 +13,7 @@ from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find, list_runs
 from accel_engine.run.creation import create_worker
-from accel_engine.run.worker_runs import link, path_of, resumable, worker_runs_of
+from accel_engine.run.worker_runs import link, path_of, run_to_continue, worker_runs_of
 
 PLAN = Plan(strategy="multi-worker")
 ADDRESSES = ("node1:2222", "node2:2222")
@@ -54,7 +54,7 @@ def chief() -> Path:
 def test_a_whole_run_has_no_parts_and_is_no_part(chief: Path) -> None:
     assert worker_runs_of(chief) == {}
     assert list_runs()[0].membership is None
-    assert resumable(chief, {}) == chief
+    assert run_to_continue(chief, {}) == chief
 
 
 def test_parts_are_listed_in_the_order_of_their_numbers(chief: Path) -> None:
@@ -100,20 +100,20 @@ def test_a_part_is_listed_as_what_it_is_and_is_not_the_last_run(chief: Path) -> 
 def test_a_part_does_not_go_on_alone(chief: Path) -> None:
     part = begin(create(PLAN), "worker 1", chief.name)
     with pytest.raises(RunError, match=f"worker 1 of {chief.name} and cannot continue alone: continue {chief.name} on"):
-        resumable(part, {})
+        run_to_continue(part, {})
     with pytest.raises(RunError, match="cannot continue alone"):
-        resumable(part, environment(0))
-    assert resumable(part, environment(1)) == part
+        run_to_continue(part, environment(0))
+    assert run_to_continue(part, environment(1)) == part
     with pytest.raises(RunError, match="continue the chief's run on"):
-        resumable(begin(create(PLAN), "worker 1"), {})
+        run_to_continue(begin(create(PLAN), "worker 1"), {})
     local = begin(create_worker(chief, "1", PLAN), "worker 1", chief.name)
-    with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: continue {chief.name}, which includes"):
-        resumable(local, {})
+    with pytest.raises(RunError, match=f"this is worker 1 of run {chief.name}: continue {chief.name}, with all"):
+        run_to_continue(local, {})
 
 
 def test_a_worker_that_names_the_chief_s_run_goes_on_with_its_own_part(chief: Path) -> None:
     part = begin(create(PLAN), "worker 1", chief.name)
-    assert resumable(chief, environment(1)) == chief
+    assert run_to_continue(chief, environment(1)) == chief
     link(part, chief.name, socket.gethostname(), 1)
-    assert resumable(chief, environment(1)) == part
-    assert resumable(chief, environment(0)) == chief
+    assert run_to_continue(chief, environment(1)) == part
+    assert run_to_continue(chief, environment(0)) == chief

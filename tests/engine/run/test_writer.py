@@ -19,8 +19,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
-from accel_engine.run.commands import answer
-from accel_engine.run.creation import hand_over, reopen
+from accel_engine.run.commands import read_answer
+from accel_engine.run.creation import assign_process, reopen
 from accel_engine.run.schema import DATABASE, connect
 
 
@@ -81,7 +81,7 @@ def test_place_that_cannot_be_made_is_told_with_what_to_do(home: Path) -> None:
 
 def test_place_that_cannot_be_written_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda *_: False)  # modes would not stop a test that root runs
-    with pytest.raises(RunError, match=r"cannot write in the run directory .* ACCEL_TUI_HOME"):
+    with pytest.raises(RunError, match=r"cannot write to the run directory .* ACCEL_TUI_HOME"):
         create(Plan())
 
 
@@ -105,7 +105,7 @@ def test_series_may_come_up_later(writer: RunWriter, reader: RunReader) -> None:
 
 @pytest.mark.parametrize("name", ['x"; DROP TABLE chunk; --', "", "two words", "1st"])
 def test_series_name_that_is_no_name_is_refused(writer: RunWriter, name: str) -> None:
-    with pytest.raises(ValueError, match="cannot name a series"):
+    with pytest.raises(ValueError, match="is not a valid series name"):
         writer.chunk(0, 0.0, 1.0, {"loss": [1.0], name: [1.0]})
 
 
@@ -154,11 +154,11 @@ def test_commands_are_asked_seen_answered_and_gone(directory: Path, writer: RunW
     assert (first.id, first.name, first.argument) == (pause, "pause", None)
     assert (second.id, second.name, second.argument) == (rate, "learning_rate", 0.01)
     assert "@" in first.who
-    assert answer(directory, pause) is None
+    assert read_answer(directory, pause) is None
     writer.answer(first, obeyed=True, answer="paused")
     writer.answer(second, obeyed=False, answer="not now")
-    assert answer(directory, pause) == (True, "paused")
-    assert answer(directory, rate) == (False, "not now")
+    assert read_answer(directory, pause) == (True, "paused")
+    assert read_answer(directory, rate) == (False, "not now")
     assert writer.commands() == []
 
 
@@ -167,7 +167,7 @@ def test_what_was_asked_of_a_dead_engine_is_not_obeyed_by_the_next(directory: Pa
     number = request(directory, "stop_now")
     writer.begin()
     assert writer.commands() == []
-    answered = answer(directory, number)
+    answered = read_answer(directory, number)
     assert answered is not None
     assert not answered[0]
 
@@ -178,7 +178,7 @@ def test_unknown_command_is_refused(directory: Path) -> None:
 
 
 def test_ended_run_cannot_be_asked_anything(ended: Path) -> None:
-    with pytest.raises(RunError, match="finished: there is no engine to ask"):
+    with pytest.raises(RunError, match="finished: no engine is running"):
         request(ended, "stop")
 
 
@@ -193,7 +193,7 @@ def test_ended_run_can_be_reopened_with_another_plan(ended: Path) -> None:
 
 def test_run_that_is_being_trained_cannot_be_reopened(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    with pytest.raises(RunError, match="being trained already"):
+    with pytest.raises(RunError, match="already being trained"):
         reopen(directory, Plan())
     request(directory, "pause")  # the database is not left locked
 
@@ -290,13 +290,13 @@ def test_taking_a_run_up_forgets_the_steps_after_its_checkpoint(writer: RunWrite
 def test_a_run_that_another_process_trains_is_not_taken_up(directory: Path, writer: RunWriter) -> None:
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        hand_over(directory, other.pid)
+        assign_process(directory, other.pid)
         writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
 
-        with pytest.raises(RunError, match=f"by process {other.pid} already"):
+        with pytest.raises(RunError, match=f"already being trained by process {other.pid}"):
             writer.begin(started())
 
-        assert len(writer.recorded(0, 4)[0]["loss"]) == 4
+        assert len(writer.read_steps(0, 4)[0]["loss"]) == 4
     finally:
         other.communicate()
     writer.begin(started())
@@ -307,11 +307,11 @@ def test_what_was_recorded_is_read_back_with_its_seconds(writer: RunWriter) -> N
     writer.chunk(2, 1.0, 3.5, {"loss": [2, 3]})
     writer.chunk(4, 3.5, 4.0, {"loss": [4]})
 
-    series, seconds = writer.recorded(2, 5)
+    series, seconds = writer.read_steps(2, 5)
 
     assert series["loss"].tolist() == [2, 3, 4]
     assert seconds == 3.0
-    assert writer.recorded(0, 0) == ({}, 0)
+    assert writer.read_steps(0, 0) == ({}, 0)
 
 
 def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> None:

@@ -183,4 +183,4 @@ def test_a_live_log_that_cannot_write_says_so(writer: RunWriter) -> None:
     train(writer, 0, 5)
     live.stop()
     (problem,) = problems
-    assert problem.startswith("TensorBoard events are written no more: ")
+    assert problem.startswith("cannot write TensorBoard events any more: ")

@@ -20,9 +20,9 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=100)
 
 def examined(trained: Trained) -> EvaluationReport:
     kept = read(trained.directory)
-    assert kept.examined is not None
-    assert kept.steps["examined"] == trained.ended.steps
-    return kept.examined
+    assert kept.evaluation is not None
+    assert kept.steps["evaluation"] == trained.ended.steps
+    return kept.evaluation
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
         : evaluation_report.SAMPLES_KEPT
     ]
     assert {judged.row for judged in found.worst} == set(order)
-    ranks = [(judged.right, judged.chance) for judged in found.worst]
+    ranks = [(judged.correct, judged.true_class_probability) for judged in found.worst]
     assert ranks == sorted(ranks)
     for judged in found.worst:
-        assert (judged.label, judged.said) == (y[judged.row], said[judged.row].argmax())
+        assert (judged.label, judged.predicted) == (y[judged.row], said[judged.row].argmax())
         assert judged.confidence == pytest.approx(said[judged.row].max(), abs=1e-4)
-        assert judged.chance == pytest.approx(chance[judged.row], abs=1e-4)
+        assert judged.true_class_probability == pytest.approx(chance[judged.row], abs=1e-4)
     np.testing.assert_array_equal(found.pictures, x[[judged.row for judged in found.worst]])
 
 
 def test_each_validation_takes_the_place_of_the_one_before(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(epochs=1))
-    assert read(trained.directory).steps == {"intake": 0, "layers": 0, "examined": 14}
+    assert read(trained.directory).steps == {"input_spec": 0, "layers": 0, "evaluation": 14}
     gym.train(PLAN.replace(epochs=2), run=trained.directory)
-    assert read(trained.directory).steps == {"intake": 14, "layers": 14, "examined": 28}
+    assert read(trained.directory).steps == {"input_spec": 14, "layers": 14, "evaluation": 28}
 
 
 def test_data_that_is_no_images_is_judged_without_pictures(gym: Gym) -> None:
@@ -131,7 +131,9 @@ def test_confidence_is_a_probability_whatever_the_outputs_are(gym: Gym, tmp_path
     assert found.counts.sum() == 90
     for judged in found.worst:
         assert 0.5 <= judged.confidence <= 1
-        assert judged.chance == pytest.approx(judged.confidence if judged.right else 1 - judged.confidence, abs=1e-5)
+        assert judged.true_class_probability == pytest.approx(
+            judged.confidence if judged.correct else 1 - judged.confidence, abs=1e-5
+        )
 
 
 def test_large_pictures_are_made_small_by_means_of_their_pixels() -> None:

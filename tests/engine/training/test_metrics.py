@@ -8,7 +8,7 @@ import pytest
 from accel_engine import data
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run.series_names import MOST_ELEMENTS
+from accel_engine.run.series_names import MAX_ELEMENTS
 
 from .conftest import Gym
 
@@ -98,8 +98,8 @@ def test_metrics_that_would_have_one_name_are_all_kept_and_that_is_said(gym: Gym
     assert metrics["top_1_2"] == pytest.approx(metrics["accuracy"])
     messages = [event.message for event in trained.all(Warned)]
     assert messages == [
-        "the metric top@1 is recorded as top_1_2: another one is top_1",
-        "the metric Top-1 is recorded as top_1_3: another one is top_1",
+        "the metric top@1 is recorded as top_1_2: the name top_1 is taken",
+        "the metric Top-1 is recorded as top_1_3: the name top_1 is taken",
     ]
 
 
@@ -137,9 +137,9 @@ def test_nothing_that_a_train_step_gives_is_left_out_without_a_word(gym: Gym, mo
         "d_loss": 2,
         "nested_x": 3,
     }
-    assert sum(name.startswith("many_") for name in trained.series) == MOST_ELEMENTS
+    assert sum(name.startswith("many_") for name in trained.series) == MAX_ELEMENTS
     messages = [event.message for event in trained.all(Warned)]
-    assert f"the metric many has 1,000 values: the first {MOST_ELEMENTS} are recorded" in messages
-    assert "the metric D_loss is recorded as d_loss_2: another one is d_loss" in messages
+    assert f"the metric many has 1,000 values: the first {MAX_ELEMENTS} are recorded" in messages
+    assert "the metric D_loss is recorded as d_loss_2: the name d_loss is taken" in messages
     assert set(trained.only(Validated).metrics) == {"loss", "acc_1"}
     assert trained.only(ModelBuilt).series == ("loss", "learning_rate")

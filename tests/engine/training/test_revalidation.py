@@ -23,7 +23,7 @@ PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 @pytest.mark.parametrize("validation", ["epoch", "off"])
 def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
     monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
-    expected = read(gym.train_once(PLAN).directory).examined
+    expected = read(gym.train_once(PLAN).directory).evaluation
     trained = gym.train(PLAN.replace(validation=validation))
     with closing(connect(trained.directory)) as connection:
         connection.execute("DROP TABLE inside")  # as of an older program
@@ -31,16 +31,16 @@ def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.Mon
     assert revalidate(trained.directory, lambda done, of: told.append((done, of))) == {"step": 14}
     kept = read(trained.directory)
     assert expected is not None
-    assert kept.examined is not None
-    assert kept.steps == {"examined": 14}
+    assert kept.evaluation is not None
+    assert kept.steps == {"evaluation": 14}
     assert told == [(256, 360), (360, 360)]
-    np.testing.assert_array_equal(kept.examined.counts, expected.counts)
-    np.testing.assert_array_equal(kept.examined.pictures, expected.pictures)
-    for found, wanted in zip(kept.examined.worst, expected.worst, strict=True):
+    np.testing.assert_array_equal(kept.evaluation.counts, expected.counts)
+    np.testing.assert_array_equal(kept.evaluation.pictures, expected.pictures)
+    for found, wanted in zip(kept.evaluation.worst, expected.worst, strict=True):
         assert found == replace(
             wanted,
             confidence=pytest.approx(wanted.confidence, abs=1e-5),
-            chance=pytest.approx(wanted.chance, abs=1e-5),
+            true_class_probability=pytest.approx(wanted.true_class_probability, abs=1e-5),
         )
 
 

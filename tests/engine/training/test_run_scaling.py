@@ -130,7 +130,7 @@ def test_tokens_reach_an_embedding_as_they_are(
     gym.steps = 50
     trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=2, batch_size=50))
     assert trained.all(Validated)[-1].metrics["accuracy"] == 1.0
-    assert scaling(trained) == "numbers not scaled"
+    assert scaling(trained) == "values not scaled"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_tokens_reach_an_embedding_as_they_are(
         ("pixels", "auto", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "0-1", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "none", 1.0, "pixels not scaled"),
-        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a layer Rescaling"),
+        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a Rescaling layer"),
         ("rescaled", "none", 1.0, "pixels not scaled"),
         ("rescaled", "0-1", 1 / 255, "pixels scaled by 1/255"),
     ],
@@ -151,9 +151,9 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     trained = gym.train(plan)
     assert scaling(trained) == words
     found = read(trained.directory)
-    assert found.intake is not None
-    assert (found.intake.scale, found.intake.low, found.intake.high) == (factor, 0.0, 255.0)
-    assert found.examined is not None
+    assert found.input_spec is not None
+    assert (found.input_spec.scale, found.input_spec.low, found.input_spec.high) == (factor, 0.0, 255.0)
+    assert found.evaluation is not None
 
     # the model as it was saved gives what validation saw only if it is given the same numbers
     with np.load(images) as arrays:
@@ -163,20 +163,20 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     logits = model.predict(x[rows] * np.float32(factor), verbose=0)
     said = np.exp(logits - logits.max(axis=1, keepdims=True))
     said /= said.sum(axis=1, keepdims=True)
-    for judged in found.examined.worst:
-        assert judged.chance == pytest.approx(said[judged.row, judged.label], abs=1e-4)
+    for judged in found.evaluation.worst:
+        assert judged.true_class_probability == pytest.approx(said[judged.row, judged.label], abs=1e-4)
     revalidate(trained.directory, lambda *_: None)
-    again = read(trained.directory).examined
+    again = read(trained.directory).evaluation
     assert again is not None
-    assert [judged.chance for judged in again.worst] == pytest.approx(
-        [judged.chance for judged in found.examined.worst], abs=1e-4
+    assert [judged.true_class_probability for judged in again.worst] == pytest.approx(
+        [judged.true_class_probability for judged in found.evaluation.worst], abs=1e-4
     )
 
 
 def test_a_second_scaling_is_said(gym: Gym, models: Path, images: str) -> None:
     trained = gym.train(Plan(model=f"{models}:rescaled", data=images, epochs=1, batch_size=20, scale="0-1"))
     told = [warned.message for warned in trained.all(Warned)]
-    assert any("as the plan says, and the model has a layer Rescaling" in message for message in told)
+    assert any("as the plan says, and the model has a Rescaling layer" in message for message in told)
 
 
 def forget_scale(directory: Path, **intake: Any) -> None:
@@ -194,8 +194,8 @@ def forget_scale(directory: Path, **intake: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "factor", "words"),
     [
-        ("pixels", 1 / 255, "numbers scaled by 1/255"),  # bytes of any shape were
-        ("rescaled", 1.0, "numbers not scaled"),  # but not for a model that takes them raw
+        ("pixels", 1 / 255, "values scaled by 1/255"),  # bytes of any shape were
+        ("rescaled", 1.0, "values not scaled"),  # but not for a model that takes them raw
     ],
 )
 def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_with(
@@ -205,14 +205,14 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
     data = save(tmp_path / "table.npz", x=(RNG.integers(0, 100, (100, 7)) + 150 * y[:, None]).astype(np.uint8), y=y)
     plan = Plan(model=f"{models}:{function}", data=data, epochs=1, batch_size=20)
     trained = gym.train(plan)
-    assert scaling(trained) == "numbers not scaled"
+    assert scaling(trained) == "values not scaled"
     forget_scale(trained.directory, scale=1 / 255)
     with closing(RunReader(trained.directory)) as reader:
         assert reader.info().plan == plan.absolute()
     for epochs in (2, 3):  # the first time that it goes on, and once it has the field
         more = gym.train(plan.replace(epochs=epochs), run=trained.directory)
         assert scaling(more) == words
-        intake = read(trained.directory).intake
+        intake = read(trained.directory).input_spec
         assert intake is not None
         assert intake.scale == factor
         told = [warned.message for warned in more.all(Warned)]

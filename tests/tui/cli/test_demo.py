@@ -92,7 +92,7 @@ def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
     assert "mean of the last 100: 0.500 for all configurations." in " ".join(result.out.split())
     runs = run.list_runs()
     assert len(runs) == ACTS
-    assert {each.info.labels.tags for each in runs} == {("demo",)}
+    assert {each.info.annotations.tags for each in runs} == {("demo",)}
     assert {each.status for each in runs} == {Status.STOPPED}
 
 

@@ -139,7 +139,7 @@ def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command
 
 def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     parts = {
-        "throttling": (CountedItem("too hot"), CountedItem("power limit")),
+        "throttling": (CountedItem("thermal slowdown (hardware)"), CountedItem("power limit")),
         "instances": (CountedItem("MIG 3g.40gb", "MIG-1", 3 * GIB, 40 * GIB),),
         "processes": (CountedItem("python", "4242", 61 * GIB), CountedItem("?", "7")),
     }
@@ -174,7 +174,11 @@ def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert "CLOCK" not in run_command("devices").out
     wire = json.loads(run_command("devices --json").lines[1])["readings"]
-    assert wire["throttling"] == {"value": 2.0, "unit": "", "parts": [{"name": "too hot"}, {"name": "power limit"}]}
+    assert wire["throttling"] == {
+        "value": 2.0,
+        "unit": "",
+        "parts": [{"name": "thermal slowdown (hardware)"}, {"name": "power limit"}],
+    }
     assert wire["processes"]["parts"][0] == {"name": "python", "id": "4242", "memory": 61 * GIB}
 
 
@@ -192,7 +196,7 @@ def test_a_device_that_is_slow_to_answer_is_waited_for_a_little(run_command, mon
 def test_a_program_on_many_devices_is_one_line(run_command, monkeypatch):
     readings = {
         "utilization": Reading(50.0, "%"),
-        "throttling": Reading.counted((CountedItem("too hot"),)),
+        "throttling": Reading.counted((CountedItem("thermal slowdown (hardware)"),)),
         "processes": Reading.counted((CountedItem("python", "4242", 61 * GIB),)),
     }
     read = tuple(Sample(0.0, f"gpu:{index}", readings) for index in range(3))

@@ -129,7 +129,7 @@ def test_no_color_is_respected(monkeypatch, run_command, found):
 
 
 def test_without_unicode_marks_and_words_are_ascii(monkeypatch, run_command, found):
-    found(Check("python", lambda: passed("3.12 \N{EM DASH} fine")), Check("tpu.lock", FINDINGS[3].look))
+    found(Check("python", lambda: passed("3.12 \N{EM DASH} fine")), Check("tpu.lock", FINDINGS[3].run))
     monkeypatch.setenv("TERM", "dumb")
     read = on_terminal(monkeypatch, "ascii")
     run_command("doctor")

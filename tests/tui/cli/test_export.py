@@ -77,7 +77,7 @@ def test_tensorboard(run_command, run):
         ("last --to parquet -o -", "cannot be written to standard output"),
         ("last --to csv -o missing/out.csv", "cannot write missing/out.csv: No such file"),
         ("last --to tensorboard -o /dev/null/out", "cannot write /dev/null/out"),
-        ("nothing --to csv", "no run is called 'nothing'"),
+        ("nothing --to csv", "no run 'nothing'"),
         ("last", "--to"),
     ],
 )

@@ -11,14 +11,14 @@ GOOD = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 def look(name, environment=None, interactive=True, size=(120, 40), encoding="utf-8"):
     terminal = Terminal(GOOD if environment is None else environment, interactive, size, encoding)
     (check,) = (check for check in checks(terminal) if check.name == f"terminal.{name}")
-    return check.look()
+    return check.run()
 
 
 @pytest.mark.parametrize("name", ["type", "size", "colours", "unicode"])
 def test_a_good_terminal_passes(name):
     finding = look(name)
     assert finding.verdict is Verdict.PASS
-    assert not finding.why + finding.advice
+    assert not finding.cause + finding.fix
 
 
 @pytest.mark.parametrize("name", ["size", "colours", "unicode"])
@@ -26,7 +26,7 @@ def test_without_a_terminal_only_that_is_told(name):
     assert look(name, interactive=False, size=(80, 24)).verdict is Verdict.PASS
     finding = look("type", interactive=False)
     assert finding.verdict is Verdict.WARN
-    assert "accel-tui train" in finding.advice
+    assert "accel-tui train" in finding.fix
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_without_a_terminal_only_that_is_told(name):
 def test_types(environment, verdict, words):
     finding = look("type", environment)
     assert finding.verdict is verdict
-    assert words in f"{finding.found} {finding.why} {finding.advice}"
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_types(environment, verdict, words):
 def test_sizes(size, verdict, words):
     finding = look("size", size=size)
     assert finding.verdict is verdict
-    assert words in f"{finding.found} {finding.why}"
+    assert words in f"{finding.summary} {finding.cause}"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_sizes(size, verdict, words):
 )
 def test_colours(environment, verdict, found):
     finding = look("colours", environment)
-    assert (finding.verdict, finding.found) == (verdict, found)
+    assert (finding.verdict, finding.summary) == (verdict, found)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_colours(environment, verdict, found):
 def test_unicode(environment, encoding, verdict, words):
     finding = look("unicode", environment, encoding=encoding)
     assert finding.verdict is verdict
-    assert words in f"{finding.found} {finding.why} {finding.advice}"
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 
 
 @pytest.mark.parametrize(("told", "taken"), [((132, 43), (132, 43)), ((0, 0), (80, 24))])

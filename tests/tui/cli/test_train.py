@@ -96,7 +96,7 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("--json --plain", "exclude each other"),
         ("--json --detach", "exclude each other"),
         ("no-such-plan.toml", "no-such-plan.toml"),
-        ("--resume last", "there are no runs yet"),
+        ("--resume last", "no runs yet"),
         ("plan.toml --resume last", "leave PLAN.toml out"),
     ],
 )

@@ -86,7 +86,7 @@ def test_on_a_terminal_it_opens_the_dashboard_on_the_run(monkeypatch, run_comman
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [("nothing", "no run is called 'nothing'"), ("last --json --plain", "exclude each other")],
+    [("nothing", "no run 'nothing'"), ("last --json --plain", "exclude each other")],
 )
 def test_a_wrong_question_is_told(run_command, new_run, words, said):
     new_run().train()

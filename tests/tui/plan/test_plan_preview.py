@@ -62,13 +62,13 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
     images, tokens = np.zeros((50, 32, 32, 3), np.uint8), np.zeros((50, 8), np.uint8)
     assert said({})["scaling"] == said({}, None)["scaling"] == "pixels scaled by 1/255"
     assert told(images, description=None) == ("counting…", "")
-    noted = "uint8 in the shape of images is taken as pixels: pixels scaled by 1/255 (scale none keeps them)"
+    noted = "uint8 examples look like images: pixels scaled by 1/255 (turn this off with scale none)"
     assert told(images) == ("pixels scaled by 1/255", noted)
     raw = replace(COUNTED, preprocessing="Rescaling")
-    assert told(images, description=raw) == ("pixels not scaled: the model has a layer Rescaling", "")
+    assert told(images, description=raw) == ("pixels not scaled: the model has a Rescaling layer", "")
     assert told(images, "none", None) == ("pixels not scaled", "")
-    assert told(tokens, description=None) == ("numbers not scaled", "")
-    assert told(tokens, "0-1") == ("numbers scaled by 1/255", "")
+    assert told(tokens, description=None) == ("values not scaled", "")
+    assert told(tokens, "0-1") == ("values scaled by 1/255", "")
     assert told(tokens.astype(np.float32), "0-1") == ("—", "")
 
 

@@ -309,7 +309,7 @@ def stretch(last_step: int, width: int = 64) -> StepRange:
 
 def test_a_long_run_is_known_from_its_summary_and_its_latest_chunks() -> None:
     chunks = (chunk(1000, [2.0, 3.0]), chunk(1002, [4.0]))
-    state = fold(RunState(), Update(events=(started(), built()), chunks=chunks, stretch=stretch(1000)))
+    state = fold(RunState(), Update(events=(started(), built()), chunks=chunks, step_range=stretch(1000)))
     assert state.step == 1003
     assert list(state.curves) == ["loss"]
     assert (state.curves["loss"].count, state.curves["loss"].last, state.curves["loss"].gaps) == (1003, 4.0, 0)
@@ -320,7 +320,7 @@ def test_a_long_run_is_known_from_its_summary_and_its_latest_chunks() -> None:
 
 def test_a_summary_replaces_what_was_known() -> None:
     state = after(chunks=[chunk(0, [9.0] * 10)])
-    state = fold(state, Update(chunks=(chunk(1000, [2.0]),), stretch=stretch(1000)))
+    state = fold(state, Update(chunks=(chunk(1000, [2.0]),), step_range=stretch(1000)))
     assert (state.step, state.curves["loss"].high.max()) == (1001, 2.0)
 
 

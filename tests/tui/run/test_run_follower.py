@@ -121,7 +121,7 @@ def test_a_newer_format_is_refused_in_words(engine: FakeEngine) -> None:
 def test_a_directory_without_a_run_is_told(tmp_path: Path) -> None:
     with following(tmp_path) as watched:
         watched.thread.join(120)
-        assert "holds no run" in watched.problems[0]
+        assert "no run in" in watched.problems[0]
 
 
 def test_a_disk_that_fails_for_a_while_is_told_once_and_tried_again(
@@ -226,7 +226,7 @@ def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 10)
         with monkeypatch.context() as data_problem:
-            data_problem.setattr(RunReader, "stretch", fail)
+            data_problem.setattr(RunReader, "step_range", fail)
             watched.follower.load_details(VisibleSteps(0, 100, 1, frozenset({"loss"})))
             wait_until(lambda: failures)
             engine.train(10)

@@ -40,7 +40,9 @@ def test_runs_are_put_in_order_with_what_has_no_value_last(order: SortOrder, exp
     runs = (
         run("a", created=1, metrics={"loss": 0.5, "accuracy": 0.9}, steps=30, batch=64, model="mlp"),
         run("b", Status.RUNNING, created=2, metrics={"loss": 0.25}, steps=20, batch=128, model="cnn"),
-        run("c", Status.LOST, created=3, metrics={"loss": math.nan}, model="zebra", labels=Annotations(tags=("t",))),
+        run(
+            "c", Status.LOST, created=3, metrics={"loss": math.nan}, model="zebra", annotations=Annotations(tags=("t",))
+        ),
         UNREADABLE,
     )
     assert ids(ordered(runs, order)) == expected
@@ -63,7 +65,7 @@ def test_only_columns_that_there_is_room_for_are_chosen(room: int) -> None:
 
 def test_a_renamed_run_goes_by_its_name_and_by_what_finds_it() -> None:
     assert title_of(run("k7m2-cnn-digits")) == "k7m2-cnn-digits"
-    assert title_of(run("k7m2-cnn-digits", labels=Annotations("the best"))) == "k7m2 the best"
+    assert title_of(run("k7m2-cnn-digits", annotations=Annotations("the best"))) == "k7m2 the best"
 
 
 def test_every_column_has_something_to_say_of_a_run_that_cannot_be_read() -> None:

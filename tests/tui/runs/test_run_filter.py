@@ -68,7 +68,7 @@ def test_what_is_not_typed_to_its_end_hides_nothing(words: str) -> None:
 )
 def test_a_run_is_found_by_all_that_is_known_of_it(words: str, found: bool) -> None:
     labels = Annotations("second", "with the new data", ("Paper", "old"))
-    assert matches(run(labels=labels, learning_rate=0.001, devices=["gpu:0"]), parse(words)) is found
+    assert matches(run(annotations=labels, learning_rate=0.001, devices=["gpu:0"]), parse(words)) is found
 
 
 def test_a_run_that_cannot_be_read_is_found_by_its_id_and_as_such() -> None:

@@ -73,7 +73,7 @@ async def open_runs(pilot: Pilot[None]) -> None:
 async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> None:
     made(Plan())
     failed = made(Plan(model="mlp"), Outcome.FAILED)
-    tagged = made(Plan(model="mlp"), labels=Annotations("my best", "on clean data", ("paper",)))
+    tagged = made(Plan(model="mlp"), annotations=Annotations("my best", "on clean data", ("paper",)))
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "3 runs", "my best", "#paper", "on clean data")
@@ -159,10 +159,10 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
         await pilot.press(*"better", "down", *"with care", "down", *"a, b c!")
-        await shows(pilot, "is no tag")
+        await shows(pilot, "invalid tag")
         await pilot.press("enter", "backspace", "enter")
         await shows(pilot, "better", "with care", "#a  #b  #c")
-        assert list_runs()[0].info.labels == Annotations("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
+        assert list_runs()[0].info.annotations == Annotations("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
         assert [field.value for field in pilot.app.screen.query(Input)] == ["better", "with care", "a b c"]
@@ -172,7 +172,7 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
 
 async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path]) -> None:
     for labels in (Annotations(tags=("old",)), Annotations("named", tags=("kept",))):
-        made(Plan(), labels=labels)
+        made(Plan(), annotations=labels)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("space", "space", "e")
@@ -180,7 +180,7 @@ async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path])
         await pilot.press(*"+new -old", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         tags = [("kept", "new"), ("new",)]
-        await until(pilot, lambda: [run.info.labels.tags for run in list_runs()] == tags, "the tags")  # type: ignore[union-attr]
+        await until(pilot, lambda: [run.info.annotations.tags for run in list_runs()] == tags, "the tags")  # type: ignore[union-attr]
         assert list_runs()[0].info.name == "named"  # type: ignore[union-attr]
 
 
@@ -275,8 +275,8 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
     os.utime(newest / "run.db", (1000.0, 1000.0))
     monkeypatch.setattr(runs_table, "FIRST", 1)
     ready, listing = threading.Event(), RunsTable.listing
-    look = listing.look
-    monkeypatch.setattr(listing, "look", lambda most=None: (most or ready.wait()) and look(most))
+    refresh = listing.refresh
+    monkeypatch.setattr(listing, "refresh", lambda limit=None: (limit or ready.wait()) and refresh(limit))
     async with StubApp().run_test(size=SMALL) as pilot:
         try:
             await open_runs(pilot)

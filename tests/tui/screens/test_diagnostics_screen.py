@@ -86,7 +86,7 @@ async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> Asyn
 async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
     engine: FakeEngine, size: tuple[int, int]
 ) -> None:
-    engine.writer.keep(examined(), 30)
+    engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine, size) as pilot:
         await shows(pilot, "300 of 309 right (97.1%) after step 30", "name3 taken for name5: 7 of 37 (19%)", " 81%")
         assert re.search(r"\bname3 .*\b30\b +7\b +81%", text_of(pilot))
@@ -99,7 +99,7 @@ async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
 
 
 async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine) -> None:
-    engine.writer.keep(examined(), 30)
+    engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine, WIDE) as pilot:
         widget = pilot.app.screen.query_one(ConfusionMatrix)
         await shows(pilot, "name3 taken for name5")
@@ -116,7 +116,7 @@ async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine
 
 
 async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> None:
-    engine.writer.keep(examined(100), 30)
+    engine.writer.write_diagnostics(examined(100), 30)
     async with looked_into(engine) as pilot:
         await shows(pilot, "Most confused", "name3 taken for name5", "of 100")
         await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
@@ -134,7 +134,7 @@ async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngin
 
 
 async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
-    engine.writer.keep(EvaluationReport(0, (), np.zeros((0, 0), np.int64), ()), 30)
+    engine.writer.write_diagnostics(EvaluationReport(0, (), np.zeros((0, 0), np.int64), ()), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("down", "%", "f", "2", "right", "1")
         await shows(pilot, "Nothing was validated")
@@ -142,7 +142,7 @@ async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
 
 @pytest.mark.parametrize(("size", "channels"), [(SMALL, 1), (SMALL, 3), (WIDE, 4), (LARGE, 3)])
 async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:
-    engine.writer.keep(examined(channels=channels, wrong=40), 30)
+    engine.writer.write_diagnostics(examined(channels=channels, wrong=40), 30)
     async with looked_into(engine, size) as pilot:
         await pilot.press("2")
         await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, the most wrong first (40 are wrong)", "✗ name3", "name5 90%")
@@ -159,7 +159,7 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
 
 async def test_an_image_is_two_pixels_a_cell_in_its_own_colours(engine: FakeEngine) -> None:
     found = examined(channels=3)
-    engine.writer.keep(found, 30)
+    engine.writer.write_diagnostics(found, 30)
     async with looked_into(engine, WIDE) as pilot:
         await pilot.press("2")
         await shows(pilot, "▀▀▀▀▀▀▀▀")
@@ -175,7 +175,7 @@ async def test_without_colours_pictures_and_cells_are_shades_of_characters(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    engine.writer.keep(examined(), 30)
+    engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine) as pilot:
         pilot.app.no_color = True
         await shows(pilot, "name3 taken for name5")
@@ -186,7 +186,7 @@ async def test_without_colours_pictures_and_cells_are_shades_of_characters(
 
 
 async def test_where_there_is_only_ascii_pictures_are_shades_too(engine: FakeEngine) -> None:
-    engine.writer.keep(examined(), 30)
+    engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine) as pilot:
         assert isinstance(pilot.app, StubApp)
         pilot.app.settings = replace(pilot.app.settings, glyphs="ascii")
@@ -197,7 +197,7 @@ async def test_where_there_is_only_ascii_pictures_are_shades_too(engine: FakeEng
 
 @pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
 async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: tuple[int, int]) -> None:
-    engine.writer.keep(LAYERS, 0)
+    engine.writer.write_diagnostics(LAYERS, 0)
     async with looked_into(engine, size) as pilot:
         await pilot.press("3")
         await shows(pilot, "flatten  Flatten", "2,000 weights, 500 trained")
@@ -209,7 +209,7 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
 
 
 async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> None:
-    engine.writer.keep(LAYERS, 0)
+    engine.writer.write_diagnostics(LAYERS, 0)
     async with looked_into(engine) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, DiagnosticsScreen)
@@ -229,12 +229,12 @@ async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: Fa
         await until(
             pilot, lambda: [command.name for command in engine.writer.commands()] == ["validate"], "the command"
         )
-        engine.writer.keep(examined(), 30)
+        engine.writer.write_diagnostics(examined(), 30)
         await shows(pilot, "300 of 309 right (97.1%) after step 30")
 
 
 async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
-    engine.writer.keep(EvaluationReport(10, ("a", "b"), reason="the model is not a classifier"), 30)
+    engine.writer.write_diagnostics(EvaluationReport(10, ("a", "b"), reason="the model is not a classifier"), 30)
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
         await shows(pilot, "the model is not a classifier")
@@ -247,7 +247,9 @@ async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
     found = examined()
     words = "no images: examples of 20 are not images (20 numbers)"
-    engine.writer.keep(EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30)
+    engine.writer.write_diagnostics(
+        EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30
+    )
     async with looked_into(engine) as pilot:
         await pilot.press("2")
         await shows(pilot, words, "✗ example 0", "said name5")
@@ -275,7 +277,7 @@ class StubQuestion:
             if self.cancelled.is_set():
                 raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
-            writer.keep(examined(), 300)
+            writer.write_diagnostics(examined(), 300)
         return {"step": 300}
 
     def cancel(self) -> None:

@@ -98,7 +98,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
     [
         ("epochs", "1e3", "epochs: must be an integer of at least 1"),
         ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
-        ("data", " ", "data: none is named; known: digits"),
+        ("data", " ", "data: no dataset given; known: digits"),
     ],
 )
 async def test_nothing_that_is_typed_is_swallowed_and_what_is_wrong_is_said(name: str, text: str, said: str) -> None:
@@ -302,7 +302,7 @@ async def test_a_run_that_cannot_be_made_says_why(home: Path) -> None:
         await shows(pilot, "engine: ready")
         await fill(pilot, "name", "mine")
         await pilot.press("ctrl+s")
-        await shows(pilot, "cannot make the run directory", "mine")
+        await shows(pilot, "cannot create the run directory", "mine")
         await fill(pilot, "name", "yours")
         await shows(pilot, "engine: ready")  # the engine is still there for the next try
         assert app.engines[0].handed == []

@@ -112,8 +112,8 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
     ready = threading.Event()
     listing = RunList()
     monkeypatch.setattr(RunsTable, "listing", listing)
-    look = listing.look
-    monkeypatch.setattr(listing, "look", lambda most=None: ready.wait() and look(most))
+    refresh = listing.refresh
+    monkeypatch.setattr(listing, "refresh", lambda limit=None: ready.wait() and refresh(limit))
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "Start")

@@ -55,7 +55,7 @@ def _side(directory: Path) -> ComparedRun:
     run = summarize(directory)
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
-    with closing(RunReader(directory, most_samples=0, most_buckets=CAPACITY, past_phases=False)) as reader:
+    with closing(RunReader(directory, max_samples=0, max_buckets=CAPACITY, past_phases=False)) as reader:
         return ComparedRun(run, fold(RunState(info=run.info), reader.poll()))
 
 

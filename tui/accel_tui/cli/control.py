@@ -11,7 +11,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find, request
-from accel_engine.run.commands import answer
+from accel_engine.run.commands import read_answer
 from accel_tui.cli.output import write
 
 PATIENCE = 10.0
@@ -93,9 +93,9 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
         write(f"{directory.name}: {name.replace('_', ' ')} requested")
         return 0
     deadline = time.monotonic() + PATIENCE
-    while (reply := answer(directory, command_id)) is None:
+    while (reply := read_answer(directory, command_id)) is None:
         status = _status(directory)
-        if not status.live and answer(directory, command_id) is None:
+        if not status.live and read_answer(directory, command_id) is None:
             raise RunError(f"run {directory.name} ended before it answered: it is {status}")
         if time.monotonic() > deadline:
             raise RunError(

@@ -71,7 +71,7 @@ def _show(inventory: Inventory, samples: Sequence[Sample], *, as_json: bool) -> 
         line |= {"cores": device.cores, "address": device.address}
         sample = readings.get(device.id)
         write(json.dumps(line | {"readings": _readings_to_json(sample) if sample else {}}))
-    for absence in inventory.absences:
+    for absence in inventory.unavailable:
         write(json.dumps({"id": None, "kind": absence.kind, "problem": absence.reason}))
 
 
@@ -130,7 +130,7 @@ def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
         [table(header, rows)],
         _host_lines(readings),
         _accelerator_lines(readings) + _process_lines(readings),
-        [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.absences] + _missing_lines(samples),
+        [f"no {absence.kind.upper()}: {absence.reason}" for absence in inventory.unavailable] + _missing_lines(samples),
     ]
     return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
 
@@ -219,7 +219,7 @@ def _has_value(reading: Reading | None) -> bool:
 
 
 def _parts(known: Mapping[str, Reading], name: str) -> tuple[CountedItem, ...]:
-    return known[name].parts if name in known else ()
+    return known[name].items if name in known else ()
 
 
 def _part_memory(part: CountedItem) -> str:
@@ -253,6 +253,6 @@ def _reading_to_json(reading: Reading) -> dict[str, Any]:
     line: dict[str, Any] = {"value": reading.value, "unit": reading.unit}
     if reading.value is None:
         line["reason"] = reading.reason
-    if reading.parts:
-        line["parts"] = [{key: known for key, known in asdict(part).items() if known} for part in reading.parts]
+    if reading.items:
+        line["parts"] = [{key: known for key, known in asdict(part).items() if known} for part in reading.items]
     return line

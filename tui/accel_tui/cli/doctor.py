@@ -6,7 +6,6 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 import click
 
@@ -85,7 +84,14 @@ class _Json:
     def all(self, reports: Iterator[Report]) -> Iterator[Report]:
         for report in reports:
             finding = report.finding
-            line = {"check": report.check, **asdict(finding), "seconds": round(report.seconds, 3)}
+            line = {
+                "check": report.check,
+                "verdict": finding.verdict,
+                "found": finding.summary,
+                "why": finding.cause,
+                "advice": finding.fix,
+                "seconds": round(report.seconds, 3),
+            }
             write(json.dumps(line))
             sys.stdout.flush()
             yield report
@@ -130,10 +136,10 @@ class _Text:
         in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
         symbol = in_unicode if self._has_unicode else in_ascii
         lead = " " * (self._column + 4)
-        found = _wrapped(finding.found, max(self._width - len(lead), MIN_WIDTH)) or [""]
+        found = _wrapped(finding.summary, max(self._width - len(lead), MIN_WIDTH)) or [""]
         first = f" {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
-        lines += self._indented("cause", finding.why) + self._indented("fix", finding.advice)
+        lines += self._indented("cause", finding.cause) + self._indented("fix", finding.fix)
         erase = "\r\x1b[K" if self._in_place else ""
         text = "\n".join(lines if self._has_unicode else map(_plain, lines))
         write(text, control=erase + self._coloured(symbol, colour))

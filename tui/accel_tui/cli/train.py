@@ -19,7 +19,6 @@ from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.run import RunReader, Status, create, find
 from accel_engine.run.creation import reopen
 from accel_engine.run.paths import latest_checkpoint
-from accel_engine.run.worker_runs import resumable
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
@@ -143,7 +142,7 @@ def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, pla
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
     """
-    directory = resumable(find(reference))
+    directory = run_to_continue(find(reference))
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     if info.status is Status.PAUSED:

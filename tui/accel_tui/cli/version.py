@@ -4,13 +4,13 @@ import platform
 
 from accel_engine import __version__
 from accel_engine.doctor.machine import installed_version
-from accel_engine.doctor.tensorflow_checks import installed
+from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_tui.cli.terminal_checks import Terminal
 
 
 def versions() -> str:
     """Return the version of accel-tui and a line for each dependency."""
-    tensorflow = ", ".join(f"{name} {version}" for name, version in installed().items())
+    tensorflow = ", ".join(f"{name} {version}" for name, version in installed_packages().items())
     rows = {
         "python": f"{platform.python_version()}, {platform.python_implementation()}",
         "system": platform.platform(),

@@ -128,8 +128,8 @@ def evaluate(
     except UsageError as error:
         errors.setdefault("strategy", str(error))
     try:
-        if entry.numbers is not None:
-            choose_scaling(plan.scale, entry.numbers)
+        if entry.value_range is not None:
+            choose_scaling(plan.scale, entry.value_range)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
     model = models.find(plan.model)

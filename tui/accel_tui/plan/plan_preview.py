@@ -111,12 +111,12 @@ def _model(filled: FormResult, description: Description | None, pending: str) ->
 
 def _scaling(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
     scaling = _resolve_scaling(filled, description)
-    return [PreviewRow("scaling", scaling.words) if scaling else PreviewRow("scaling", pending, pending=True)]
+    return [PreviewRow("scaling", scaling.text) if scaling else PreviewRow("scaling", pending, pending=True)]
 
 
 def _resolve_scaling(filled: FormResult, description: Description | None) -> Scaling | None:
     """The scaling of the inputs; ``None`` while unknown or invalid."""
-    numbers, model = filled.entry.numbers, models.find(filled.plan.model)
+    numbers, model = filled.entry.value_range, models.find(filled.plan.model)
     known = description is not None or (isinstance(model, ModelEntry) and not model.preprocesses)
     if numbers is None or "scale" in filled.errors or (numbers.pixels and filled.plan.scale == "auto" and not known):
         return None

@@ -11,7 +11,7 @@ from accel_engine.launch import USABLE, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
-from accel_engine.run.worker_runs import resumable
+from accel_engine.run.worker_runs import run_to_continue
 
 CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """The statuses of runs that can be continued: they ended before the last epoch."""
@@ -50,7 +50,7 @@ def continue_run(directory: Path, engine: WarmEngine | None) -> Path:
         UsageError: The environment describes an invalid cluster.
     """
     _require_engine()
-    directory = resumable(directory)
+    directory = run_to_continue(directory)
     reader = RunReader(directory)
     try:
         plan = reader.info().plan

@@ -56,8 +56,8 @@ _PAUSED_AFTER = {
 def fold(state: RunState, update: Update) -> RunState:
     """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
-    if update.stretch:
-        state = _after_stretch(state, update.stretch)
+    if update.step_range:
+        state = _after_stretch(state, update.step_range)
     for chunks in _contiguous(update.chunks):
         state = _after_chunks(state, chunks)
     if update.samples:

@@ -63,7 +63,7 @@ class RunFollower:
         """
         try:
             reader = RunReader(
-                self._directory, most_samples=SAMPLES, most_buckets=CAPACITY, most_events=EVENTS, past_phases=False
+                self._directory, max_samples=SAMPLES, max_buckets=CAPACITY, max_events=EVENTS, past_phases=False
             )
         except RunError as error:
             self._on_problem(str(error))
@@ -156,4 +156,4 @@ def _of_many(info: RunInfo) -> bool:
 
 
 def _details(reader: RunReader, part: VisibleSteps | None) -> dict[str, Curve]:
-    return curves_of(reader.stretch(part.first, part.last, part.width, part.series)) if part else {}
+    return curves_of(reader.step_range(part.first, part.last, part.width, part.series)) if part else {}

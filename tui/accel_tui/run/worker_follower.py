@@ -78,7 +78,7 @@ class WorkerFollower:
         place = found.st_dev, found.st_ino
         if self._file_ids.get(name) == place:
             return False
-        reader = RunReader(path, most_samples=_SAMPLES, steps=False, past_phases=False)
+        reader = RunReader(path, max_samples=_SAMPLES, steps=False, past_phases=False)
         if name in self._readers:
             self._readers[name].close()
         self._readers[name], self._file_ids[name] = reader, place

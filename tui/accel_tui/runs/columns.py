@@ -84,7 +84,7 @@ def plan_value(run: RunSummary, field: str) -> str:
 
 def title_of(run: RunSummary) -> str:
     """A run's id; for a renamed run the beginning of the id and the name."""
-    renamed = run.info.labels.name if run.info else ""
+    renamed = run.info.annotations.name if run.info else ""
     return f"{run.id.partition('-')[0]} {renamed}" if renamed else run.id
 
 
@@ -118,7 +118,7 @@ def _name(run: RunSummary) -> str:
 
 
 def _tags(run: RunSummary) -> str:
-    return " ".join(run.info.labels.tags) if run.info else ""
+    return " ".join(run.info.annotations.tags) if run.info else ""
 
 
 def _batch(run: RunSummary) -> SortKey | None:

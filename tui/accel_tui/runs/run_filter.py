@@ -97,8 +97,8 @@ _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "data": _plan("data"),
     "strategy": _plan("strategy"),
     "status": lambda run: (str(run.status or "unreadable"),),
-    "tag": lambda run: tuple(tag.lower() for tag in run.info.labels.tags) if run.info else (),
-    "note": lambda run: (run.info.labels.note.lower() if run.info else "",),
+    "tag": lambda run: tuple(tag.lower() for tag in run.info.annotations.tags) if run.info else (),
+    "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),
     "host": lambda run: (run.info.host.lower() if run.info else "",),
 }
 """The searched texts of a run by key, in lower case."""

@@ -16,7 +16,7 @@ from textual.widgets import ContentSwitcher, Static, Tab, Tabs
 from accel_engine.errors import AccelError, RunError
 from accel_engine.model_query import ModelQuery
 from accel_engine.run import RunReader, request
-from accel_engine.run.diagnostics import Diagnostics, read, stamp
+from accel_engine.run.diagnostics import Diagnostics, modification_times, read
 from accel_engine.text import printable_fields
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
@@ -168,8 +168,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """Show new diagnostics."""
         inside = self.inside or Diagnostics()
         for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
-            widget.step = inside.steps.get("examined", 0)
-            widget.examined = inside.examined
+            widget.step = inside.steps.get("evaluation", 0)
+            widget.examined = inside.evaluation
         self.query_one(LayerList).table = inside.layers
         self._update_status()
 
@@ -239,7 +239,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         try:
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
-            now = stamp(self.directory)
+            now = modification_times(self.directory)
             self.post_message(
                 self.DiagnosticsRead(live, now, printable_fields(read(self.directory)) if now != known else None)
             )
@@ -269,10 +269,10 @@ def _status_text(inside: Diagnostics, tab: str, *, live: bool) -> Content:
     """Text of the status line of a tab."""
     if tab == "layers":
         return Content("") if inside.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
-    if inside.examined is None or not (inside.examined.names or inside.examined.reason):
+    if inside.evaluation is None or not (inside.evaluation.names or inside.evaluation.reason):
         return Content.styled(_empty_text("validation", live=live), "$text-muted")
-    shown = inside.examined.counts if tab == "confusion" else inside.examined.worst or None
-    return Content(inside.examined.reason if shown is None else "")
+    shown = inside.evaluation.counts if tab == "confusion" else inside.evaluation.worst or None
+    return Content(inside.evaluation.reason if shown is None else "")
 
 
 def _empty_text(what: str, *, live: bool) -> str:

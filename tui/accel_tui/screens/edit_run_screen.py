@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
 from accel_engine.run import Annotations
-from accel_engine.run.annotations import name, note, tagged, tags
+from accel_engine.run.annotations import apply_tag_changes, validate_name, validate_note, validate_tags
 from accel_tui.widgets.line_input import LineInput
 
 HINT = "[@click=screen.save]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"
@@ -80,9 +80,9 @@ class EditRunScreen(ModalScreen[Change | None]):
         fields = {field.id: field.value for field in self.query(Input)}
         words = str(fields["tags"]).replace(",", " ").split()
         if len(self._question.ids) > 1:
-            tagged((), words)
+            apply_tag_changes((), words)
             return tuple(words)
-        return Annotations(name(str(fields["name"])), note(str(fields["note"])), tags(words))
+        return Annotations(validate_name(str(fields["name"])), validate_note(str(fields["note"])), validate_tags(words))
 
     @on(Input.Changed)
     def _validate(self) -> None:

@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from accel_engine.text import is_seen
+from accel_engine.text import is_printable
 
 _SINGLE_CELL = re.compile(r"[ -~\u00a0-\u00ac\u00ae-\u02ff\u2500-\u259f\u2800-\u28ff]*")
 """Characters that are certainly one cell wide: Latin, box drawing, blocks, braille."""
@@ -234,7 +234,7 @@ def _paint_changes(writer: _SequenceWriter, y: int, x: int, old: list[_Cell | No
 def _add_wide_text(cells: list[_Cell], text: str, cell_style: _CellStyle) -> None:
     for character in text:
         width = cell_len(character)
-        if not is_seen(character):  # last check: a control character would reach the terminal
+        if not is_printable(character):  # last check: a control character would reach the terminal
             cells += repeat(cell_style.cells["?"], width)
         elif width:
             cells.append(cell_style.cells[character])

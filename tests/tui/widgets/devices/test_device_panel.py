@@ -66,7 +66,7 @@ def test_a_device_that_was_not_read_yet_says_so() -> None:
 
 @pytest.mark.parametrize("width", [1, 20, 60, 80, 120, 200, 300])
 def test_no_line_is_wider_than_the_panel(width: int) -> None:
-    inventory = Inventory((*MACHINE.devices, GPU), MACHINE.absences)
+    inventory = Inventory((*MACHINE.devices, GPU), MACHINE.unavailable)
     meters = {"cpu:0": Meter(sample(), (50.0,) * 120), "gpu:0": Meter(Sample(0.0, "gpu:0", GPU_READINGS), (9.0,) * 120)}
     assert all(line.cell_length <= width for line in lines(inventory, meters, width))
 
@@ -141,7 +141,7 @@ def test_the_engine_s_own_use_is_told_of_the_host() -> None:
         "engine_cpu": Reading(173.0, "%"),
         "engine_memory": Reading(2.5 * GIB, "B"),
         "disk_read": Reading(2.0**20, "B/s"),
-        "disk_written": Reading.missing("known from the second reading on", "B/s"),
+        "disk_written": Reading.missing("available from the second sample on", "B/s"),
         "swap_used": Reading(0.0, "B"),
         "swap_total": Reading(8.0 * GIB, "B"),
     }
@@ -180,7 +180,7 @@ def test_a_device_in_a_cell_says_why_nothing_is_known_of_it_and_when_it_is_hot()
     meters = meters_of(inventory)
     lost = {name: Reading.missing("the GPU is lost", reading.unit) for name, reading in FULL.items()}
     meters["gpu:1"] = Meter(sample("gpu:1", lost), ())
-    meters["gpu:2"] = Meter(sample("gpu:2", slowed("too hot")), ())
+    meters["gpu:2"] = Meter(sample("gpu:2", slowed("thermal slowdown (hardware)")), ())
     meters["gpu:3"] = Meter(sample("gpu:3", slowed("power limit")), ())
     _, first, second = (row.plain for row in lines(inventory, meters, 78, 3))
     assert "gpu:1  the GPU is lost" in first
@@ -300,7 +300,7 @@ def painted(widget: Widget) -> list[list[tuple[str, Color | None, Color | None, 
 @pytest.mark.parametrize("opacity", ["100%", "50%"])
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark"])
 async def test_a_panel_looks_as_textual_would_paint_its_words(theme: str, opacity: str) -> None:
-    inventory = Inventory((*MACHINE.devices, GPU), MACHINE.absences)
+    inventory = Inventory((*MACHINE.devices, GPU), MACHINE.unavailable)
     meters = {
         "cpu:0": Meter(sample(), (50.0,) * 120),
         "gpu:0": Meter(Sample(0.0, "gpu:0", GPU_READINGS | {"power": Reading.missing("not told")}), (9.0,) * 120),

@@ -177,7 +177,7 @@ def _accelerator_details(meter: Meter) -> list[Content]:
         style = "$text-error" if errors[1][1] else ""
         parts.append(Content.assemble(("ECC ", "$text-muted"), (said, style)))
     for name in ("processes", "instances"):
-        for part in meter.reading(name).parts:
+        for part in meter.reading(name).items:
             memory = "" if part.memory is None else f" {units.size(part.memory)}"
             whole = "" if part.total is None else f"/{units.size(part.total)}"
             parts.append(
@@ -246,7 +246,7 @@ def _extras(meter: Meter, width: int) -> Iterable[Content]:
 
 def _throttle_reasons(meter: Meter, *, usual: bool = True) -> list[str]:
     """The throttle reasons of a device."""
-    return [part.name for part in meter.reading("throttling").parts if usual or part.name not in _NORMAL_THROTTLING]
+    return [part.name for part in meter.reading("throttling").items if usual or part.name not in _NORMAL_THROTTLING]
 
 
 def _throttling(meter: Meter, width: int) -> Content:

@@ -145,7 +145,7 @@ def _two(device: Device, meter: Meter | None, width: int, names: int, ids: int) 
 
 
 def _absences(inventory: Inventory, width: int) -> list[Content]:
-    said = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.absences]
+    said = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.unavailable]
     together = "   ".join(said)
     texts = [together] if len(together) <= width else said
     return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in texts if text]

@@ -9,6 +9,7 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_tui.formatting import figures, units
+from accel_tui.formatting.units import counted
 from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
 NAME_WIDTH = 60

@@ -18,6 +18,7 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import units
+from accel_tui.formatting.units import counted
 from accel_tui.widgets.text_page import TextPage, fitted
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
@@ -123,7 +124,7 @@ class SampleGallery(TextPage):
         examined = self.examined
         if examined is None or not examined.worst or height < 4:
             return
-        chosen = [index for index, judged in enumerate(examined.worst) if not (self.only_wrong and judged.right)]
+        chosen = [index for index, judged in enumerate(examined.worst) if not (self.only_wrong and judged.correct)]
         if examined.pictures is None:
             yield from self._without_pictures(examined, chosen, height)
             return
@@ -170,7 +171,7 @@ class SampleGallery(TextPage):
         self._pages = max(1, -(-len(chosen) // room))
         page = min(self.page_number, self._pages - 1)
         here = chosen[page * room : (page + 1) * room]
-        wrong = sum(not judged.right for judged in examined.worst)
+        wrong = sum(not judged.correct for judged in examined.worst)
         kept = "only errors, highest loss first" if self.only_wrong else "highest loss first"
         if not chosen:
             return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
@@ -212,11 +213,11 @@ class SampleGallery(TextPage):
         return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
 
     def _caption(self, examined: EvaluationReport, judged: SamplePrediction, columns: int) -> Iterator[Strip]:
-        name = "right" if judged.right else "wrong"
-        mark = "✓" if judged.right else "✗"
+        name = "right" if judged.correct else "wrong"
+        mark = "✓" if judged.correct else "✗"
         sure = f" {units.percent(judged.confidence)}"
         yield self.line((f"{mark} ", name), (fitted(examined.names[judged.label], columns - 2), ""))
-        yield self.line((fitted(examined.names[judged.said], columns - len(sure)).rstrip() + sure, name))
+        yield self.line((fitted(examined.names[judged.predicted], columns - len(sure)).rstrip() + sure, name))
 
     def _without_pictures(self, examined: EvaluationReport, chosen: list[int], height: int) -> Iterator[Strip]:
         head, here = self._turn(examined, chosen, height - 3)
@@ -224,11 +225,11 @@ class SampleGallery(TextPage):
         yield self.line((examined.reason, "faint"))
         for index in here:
             judged = examined.worst[index]
-            name = "right" if judged.right else "wrong"
+            name = "right" if judged.correct else "wrong"
             yield self.line(
-                (f"{'✓' if judged.right else '✗'} example {judged.row:<8,}", name),
+                (f"{'✓' if judged.correct else '✗'} example {judged.row:<8,}", name),
                 (f" true {fitted(examined.names[judged.label], 20)} predicted ", ""),
-                (f"{fitted(examined.names[judged.said], 20)} {units.percent(judged.confidence):>5}", name),
+                (f"{fitted(examined.names[judged.predicted], 20)} {units.percent(judged.confidence):>5}", name),
             )
 
 

@@ -222,9 +222,9 @@ class RunsTable(RunsTableKeys):
 
     @work(thread=True, exit_on_error=False, group="runs")
     def _list(self) -> None:
-        if not self.listing.runs and not self.listing.look(FIRST):
+        if not self.listing.runs and not self.listing.refresh(FIRST):
             self.post_message(self.Listed(self, self.listing.runs, whole=False))
-        self.listing.look()
+        self.listing.refresh()
         self.post_message(self.Listed(self, self.listing.runs))
 
     @on(Listed)

@@ -40,8 +40,8 @@ def _detail(run: RunSummary | None) -> Content:
             (info.title, "bold"),
             (f"  {run.membership}" if run.membership else "", "$text-warning"),
             (f"  on {info.host}", "$text-muted"),
-            ("".join(f"  #{tag}" for tag in info.labels.tags), "$accent"),
-            (f"  {info.labels.note}" if info.labels.note else "", ""),
+            ("".join(f"  #{tag}" for tag in info.annotations.tags), "$accent"),
+            (f"  {info.annotations.note}" if info.annotations.note else "", ""),
         )
     ]
     if info.status is Status.LOST:
