@@ -58,7 +58,7 @@ def test_named_devices_are_taken_in_the_order_they_were_named() -> None:
         ("one-device", ("gpu:7",), "no device gpu:7; available: cpu:0, gpu:0, gpu:1"),
         ("mirrored", ("cpu:0", "gpu:0"), "of the same kind"),
         ("mirrored", ("gpu:0",), "two devices of the same kind"),
-        ("one-device", ("gpu:0", "gpu:1"), "takes 1"),
+        ("one-device", ("gpu:0", "gpu:1"), "takes at most 1"),
     ],
 )
 def test_devices_that_do_not_fit_are_refused_in_words(strategy: str, wanted: tuple[str, ...], told: str) -> None:
@@ -174,9 +174,9 @@ def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_way_to_a_tpu_is_refused_by_who_named_it() -> None:
-    with pytest.raises(PlanError, match="--tpu: 'http://x' is no address"):
+    with pytest.raises(PlanError, match="--tpu: 'http://x' is not an address"):
         resolve_placement(TPU.replace(tpu="http://x"), (CPU,), {})
-    with pytest.raises(UsageError, match=r"COLAB_TPU_ADDR: .* is no address"):
+    with pytest.raises(UsageError, match=r"COLAB_TPU_ADDR: .* is not an address"):
         resolve_placement(TPU, (CPU,), {"COLAB_TPU_ADDR": "a b"})
 
 

@@ -28,7 +28,7 @@ def test_ways(text: str, source: str, target: str, addresses: tuple[tuple[str, i
 
 @pytest.mark.parametrize("text", ["grpc://", "http://h:1", "h:99999", "h:0", "h:", "a b", "[::1]:8470", "-x"])
 def test_what_is_no_way_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no address|is neither local"):
+    with pytest.raises(ValueError, match=r"is not an address|is neither local"):
         TpuEndpoint.parse(text, "--tpu")
 
 

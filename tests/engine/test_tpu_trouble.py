@@ -63,7 +63,7 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("way", "said", "cause"),
+    ("endpoint", "said", "cause"),
     [
         (HERE, "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", "pip install 'accel-tui[tpu]'"),
         (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "the server there is not a TPU"),
@@ -77,7 +77,11 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
             "Missing runtime dependency on the Google API client.",
             "cloud-tpu-client",
         ),
-        (AWAY, "Received http2 header with status: 404\nAdditional GRPC error information", "not a TPU but a web server"),
+        (
+            AWAY,
+            "Received http2 header with status: 404\nAdditional GRPC error information",
+            "not a TPU but a web server",
+        ),
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )

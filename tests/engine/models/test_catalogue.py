@@ -1,4 +1,5 @@
 import math
+import re
 
 import keras
 import numpy as np
@@ -106,5 +107,5 @@ def test_outputs_are_probabilities(name: str) -> None:
     ],
 )
 def test_data_that_does_not_fit_is_explained(name: str, shape: tuple[int, ...], words: str) -> None:
-    with pytest.raises(ModelError, match=f"^{words}$"):
+    with pytest.raises(ModelError, match=f"^{re.escape(words)}$"):
         build(name, shape, 10)

@@ -166,7 +166,7 @@ def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pyte
 
 def test_an_allocator_that_does_not_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str) -> Any:
-        raise ValueError(f"AllocatedMemory stats not available for device '{name}'\nmore")
+        raise ValueError(f"Allocator stats not available for device '{name}'\nmore")
 
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
     (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add_to((Sample(1.0, "gpu:0"),))

@@ -23,7 +23,7 @@ def test_a_full_disk_is_not_taken_for_full_memory(error: Exception) -> None:
     reason, hint = explain_error(error, Plan())
 
     assert reason == "the disk is full"
-    assert "resume" in hint
+    assert "continue" in hint
 
 
 def test_full_memory_comes_with_what_to_try() -> None:
@@ -33,7 +33,7 @@ def test_full_memory_comes_with_what_to_try() -> None:
 
     assert reason == "out of memory"
     assert "--micro-batches 2" in hint
-    assert "try 32" in hint
+    assert "(32 instead of 64)" in hint
     assert "mixed_bfloat16" in hint
 
 

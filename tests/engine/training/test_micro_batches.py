@@ -122,7 +122,7 @@ def test_parts_that_were_asked_for_spare_memory_one_after_another(asked: int | N
     )
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
-    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "turns.4" in node.name]
+    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "iterations.4" in node.name]
     assert loop.attr["parallel_iterations"].i == parallel_iterations
 
 

@@ -109,7 +109,7 @@ def test_a_plans_optimizer_replaces_a_compiled_models_and_says_so(gym: Gym, own_
     trained = gym.train(PLAN.replace(model=f"{own_models}:compiled", optimizer="adam"))
 
     assert trained.only(ModelBuilt).optimizer == "Adam"
-    assert "replaces the model's own SGD" in trained.all(Warned)[0].message
+    assert "replaces the model's SGD" in trained.all(Warned)[0].message
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -128,7 +128,7 @@ def test_a_train_step_without_a_loss_fails_with_the_reason(gym: Gym, own_models:
     trained = gym.train(PLAN.replace(model=f"{own_models}:silent_step"))
 
     assert trained.ended.outcome is Outcome.FAILED
-    assert "train_step returns mine, but no loss" in trained.ended.reason
+    assert "train_step returns mine but no loss" in trained.ended.reason
 
 
 def test_a_model_whose_function_raises_fails_before_training(gym: Gym, own_models: str) -> None:

@@ -159,7 +159,7 @@ def test_files_that_are_not_held_in_memory_are_for_a_tpu_of_this_machine(
     ("problem", "cause"),
     [
         (tf.errors.NotFoundError(None, None, "No OpKernel was registered ..."), "has no TPU support"),
-        (tf.errors.InternalError(None, None, "RET_CHECK failure (...) *platform"), "found no TPU chip"),
+        (tf.errors.InternalError(None, None, "RET_CHECK failure (...) *platform"), "found no usable TPU chip"),
         (RuntimeError("something new"), "something new"),
     ],
 )
@@ -167,7 +167,7 @@ def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exc
     tpu.problem = problem
     ended = gym.train(PLAN).ended
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason.startswith("not connected to a TPU (of this machine, from --tpu): ")
+    assert ended.reason.startswith("cannot connect to the TPU (in this machine, from --tpu): ")
     assert cause in ended.reason
 
 

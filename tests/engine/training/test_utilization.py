@@ -28,7 +28,7 @@ class Told:
     def __init__(self) -> None:
         self.last: dict[str, Any] = {}
 
-    def say(self, kind: type[WorkCounted], **values: Any) -> None:
+    def emit(self, kind: type[WorkCounted], **values: Any) -> None:
         assert kind is WorkCounted
         self.last = values
 
@@ -47,7 +47,7 @@ def on(
     assembly: Any = SimpleNamespace(
         devices=devices,
         on_cpu=devices[0].startswith("CPU"),
-        alone=not replicas,
+        single_process=not replicas,
         replicas=replicas or len(devices),
         simultaneous_steps=1,
         coordinated=False,
