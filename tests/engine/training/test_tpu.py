@@ -112,7 +112,7 @@ def test_what_was_connected_to_is_told(gym: Gym, tpu: FakeTpu) -> None:
 
 def test_a_batch_that_a_tpu_fills_up_is_told(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(batch_size=10, epochs=1, steps_per_epoch=1, validation="off"))
-    assert "fills up 5 examples" in trained.all(Warned)[0].message
+    assert "pads 5 examples" in trained.all(Warned)[0].message
 
 
 def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
