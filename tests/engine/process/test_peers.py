@@ -106,11 +106,11 @@ def test_a_coordinator_goes_on_while_one_worker_is_there(wait_until: Wait) -> No
     assert watching.all_joined
     sockets[1].close()
     wait_until(lambda: lost, "a word of who is gone")
-    assert lost[0].startswith(f"worker 1 ({workers[1]}) is gone")
+    assert lost[0].startswith(f"worker 1 ({workers[1]}) was lost")
     assert lost[0].endswith("; training continues with worker 0")
     assert not watching.problem
     sockets[0].close()
-    assert watching.wait_for_problem().startswith(f"worker 0 ({workers[0]}) is gone")
+    assert watching.wait_for_problem().startswith(f"worker 0 ({workers[0]}) was lost")
     assert len(lost) == 1
     sockets[2].close()
 
@@ -123,4 +123,4 @@ def test_a_coordinator_cannot_go_on_without_a_parameter_server(listener: socket.
         watching = PeerMonitor(cluster, lambda _: None, lost_seconds=0.05)
         watching.wait_for_all()
         listener.close()
-        assert watching.wait_for_problem().startswith(f"parameter server 0 ({address}) is gone")
+        assert watching.wait_for_problem().startswith(f"parameter server 0 ({address}) was lost")

@@ -106,7 +106,7 @@ def test_a_worker_that_dies_is_named_and_the_run_ends(
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.startswith("worker 1 (127.0.0.1:")
     assert "was lost" in ended.reason
-    assert "resume" in ended.hint
+    assert "continue" in ended.hint
     assert latest_checkpoint(directory)
 
 
