@@ -51,7 +51,7 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
 
     chance = said[np.arange(len(y)), y]
     order = sorted(range(len(y)), key=lambda row: (said[row].argmax() == y[row], chance[row]))[
-        : evaluation_report.SAMPLES_KEPT
+        : evaluation_report.SAVED_SAMPLES
     ]
     assert {judged.row for judged in found.worst} == set(order)
     ranks = [(judged.right, judged.chance) for judged in found.worst]
