@@ -38,7 +38,7 @@ def optimizer_of(trained: Trained) -> Any:
     ("model", "precision"),
     [("mlp", "float32"), *product(("mlp", "cnn"), ("mixed_bfloat16", "mixed_float16"))],
 )
-def test_every_precision_learns(gym: Gym, model: str, precision: str) -> None:
+def test_every_precision_trains(gym: Gym, model: str, precision: str) -> None:
     trained = gym.train(Plan(model=model, epochs=6 if model == "mlp" else 2, precision=precision))
 
     assert trained.only(ModelBuilt).precision == precision
