@@ -19,7 +19,7 @@ QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The distributions that seem to be installed, and their versions."""
+    """The simulated installed distributions and their versions."""
     distributions: dict[str, str] = {}
 
     def version(name: str) -> str:

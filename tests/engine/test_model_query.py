@@ -1,4 +1,4 @@
-"""What is refused before there is an engine process, and what becomes of one that is not waited for."""
+"""Checks before a query's process starts, and its cancellation."""
 
 import threading
 from contextlib import closing
@@ -37,7 +37,7 @@ def test_a_run_of_a_script_is_rejected() -> None:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An ended run of data that is gone, which seems to have a checkpoint."""
+    """An ended run whose data is missing, with a simulated checkpoint."""
     monkeypatch.setattr(model_query, "latest_checkpoint", lambda _: 14)
     (tmp_path / "gone.npz").touch()
     directory = create(Plan(data=str(tmp_path / "gone.npz")))

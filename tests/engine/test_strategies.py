@@ -122,7 +122,7 @@ def test_an_unsupported_reduction_is_rejected(strategy: str, reduction: str, tol
 
 @pytest.fixture
 def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A TensorFlow that can drive the chips of its own machine."""
+    """An installed ``tensorflow-tpu``."""
     monkeypatch.setattr(installation, "find_installation", lambda: Installation("tensorflow-tpu", "2.20.0"))
 
 

@@ -51,7 +51,7 @@ def test_an_invalid_endpoint_names_its_source() -> None:
 
 @pytest.fixture
 def listening() -> Iterator[int]:
-    """A port on which something listens, and never says anything."""
+    """A port that accepts connections and never answers."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         yield server.getsockname()[1]
 

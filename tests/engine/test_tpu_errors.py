@@ -18,7 +18,7 @@ AWAY = TpuEndpoint.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
 
 @pytest.fixture
 def chip(tmp_path: Path) -> Path:
-    """A TPU v4 on the bus of a stand-in file system, by its file in dev; with the processes of this machine."""
+    """The device file of a simulated TPU v4, with this machine's processes."""
     function = tmp_path / "sys/bus/pci/devices/0000:00:04.0"
     function.mkdir(parents=True)
     for name, word in {"vendor": GOOGLE, "device": "0x005e"}.items():

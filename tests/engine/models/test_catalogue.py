@@ -17,7 +17,7 @@ def trainable(model: keras.Model) -> int:
 
 
 def batch_normalised(kernel: int, inputs: int, outputs: int) -> int:
-    """Weights of a convolution without bias and of the gamma and beta after it."""
+    """Number of weights of a convolution without bias and of its batch normalization."""
     return kernel * kernel * inputs * outputs + 2 * outputs
 
 

@@ -1,4 +1,4 @@
-"""The engine does not push aside what somebody waits for."""
+"""The scheduling policy of engine processes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Real engine processes, from outside: what a dashboard or a command sees of them."""
+"""Real engine processes, as a dashboard or a command sees them."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from accel_engine.run import Status
 from accel_engine.run.commands import answer
 
 LONG = Plan(model="mlp", epochs=100_000, validation="off")
-"""A plan that goes on until it is stopped."""
+"""A plan that trains until it is stopped."""
 
 Wait = Callable[..., None]
 

@@ -1,4 +1,4 @@
-"""The learning rate of each step where several processes take the steps."""
+"""The recorded learning rate of each step with several processes."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Real coordinators, workers and parameter servers on this machine: processes that train one model."""
+"""Real coordinators, workers and parameter servers on this machine."""
 
 import subprocess
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Watching peers, without TensorFlow: sockets stand in for them."""
+"""Monitoring of peers, with plain sockets in place of TensorFlow's servers."""
 
 import contextlib
 import socket

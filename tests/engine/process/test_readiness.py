@@ -1,4 +1,4 @@
-"""Being there before TensorFlow is."""
+"""The listener that answers peers before TensorFlow's server starts."""
 
 import socket
 

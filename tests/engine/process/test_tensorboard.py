@@ -1,4 +1,4 @@
-"""A real engine that writes TensorBoard's events beside its run."""
+"""A real engine that writes TensorBoard event files."""
 
 import subprocess
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Engine processes with TensorFlow's own ways to a TPU, where there is none."""
+"""Engine processes that try to connect to a missing TPU."""
 
 import socket
 import subprocess
@@ -20,11 +20,11 @@ from accel_engine.strategies import tpu_builder
 tpu_builder.CONNECT_SECONDS = float(sys.argv.pop(1))
 sys.exit(main())
 """
-"""An engine of less patience."""
+"""An engine with a shorter time limit."""
 
 
 def train(plan: Plan, patience: float) -> tuple[int, RunEnded, list[str]]:
-    """Train a plan; return the exit status, how the run ended, and what it said that it was building."""
+    """Train a plan; returns the exit status, the event that ended the run, and the details of its building phase."""
     directory: Path = run.create(plan)
     engine = subprocess.Popen([sys.executable, "-c", ENGINE, str(patience), "--run", str(directory)])
     hand_over(directory, engine.pid)

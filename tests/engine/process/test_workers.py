@@ -1,4 +1,4 @@
-"""Real workers on this machine: processes that train one model together."""
+"""Real workers on this machine that train together."""
 
 import os
 import subprocess

@@ -15,7 +15,7 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try XLA at the first chance, and not for long."""
+    """Run the trial as early and as briefly as possible."""
     monkeypatch.setattr(autotune, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_STEPS", 0)
@@ -23,7 +23,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
-    """Let the trial take its steps, and then find these rates."""
+    """Replace the rates that a trial measures."""
     measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""Batch normalization by the fused kernel is Keras' own, wherever the kernel is taken."""
+"""Batch normalization with the fused kernel gives the same results as Keras."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ KERNEL = "FusedBatchNormV3"
 
 
 class Derived(BatchNormalization):
-    """A user's own."""
+    """A custom subclass."""
 
 
 def layer_of(shape: tuple[int | None, ...], **options: Any) -> BatchNormalization:

@@ -1,4 +1,4 @@
-"""What central storage does with variables that a step writes, beside the weights."""
+"""Variables other than weights that a step updates under central storage."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A checkpoint fits models of other layers that have the same weights: a run does not go on with one unnoticed."""
+"""Continuing a run whose model has changed: other layers may have the same weights."""
 
 import json
 from contextlib import closing

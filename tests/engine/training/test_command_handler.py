@@ -1,4 +1,4 @@
-"""What commands do to a run, and what they do not."""
+"""Effects of commands on a run."""
 
 import numpy as np
 import pytest

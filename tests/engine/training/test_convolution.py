@@ -1,4 +1,4 @@
-"""Convolutions whose biases get their gradients apart are Keras' own."""
+"""Convolutions with a separate bias gradient give the same results as Keras."""
 
 from collections import Counter
 from typing import Any
@@ -13,7 +13,7 @@ from engine.training.layer_steps import apart, graph_of, model_of, operations, s
 
 
 class Derived(Conv2D):
-    """A user's own."""
+    """A custom subclass."""
 
 
 def layer_of(shape: tuple[int | None, ...], kind: type[Conv2D] = Conv2D, **options: Any) -> Conv2D:

@@ -1,4 +1,4 @@
-"""What a coordinator finds out before it hands out a step, with nobody there to take one."""
+"""Checks of a coordinator before its first step, without a real cluster."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ PLAN = Plan(model="mlp", strategy="parameter-server", rate_scaling="linear", lea
 
 @pytest.fixture(autouse=True)
 def coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of two workers that is not there."""
+    """The description of a cluster of two workers."""
     cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
     monkeypatch.setattr(builders, "parameter_server", lambda *_: tf.distribute.get_strategy())

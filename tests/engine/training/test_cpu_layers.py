@@ -1,4 +1,4 @@
-"""Which layers of a model are computed by other kernels, and that it learns the same."""
+"""Which layers use the fast kernels, and that training gives the same results."""
 
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def models(tmp_path: Path) -> str:
 
 
 def changed(graph: Any) -> bool:
-    """Whether a graph has the other kernels: for both kinds of layers, or for neither."""
+    """Whether a graph has the fast kernels, for both kinds of layers or for neither."""
     fused = "FusedBatchNormV3" in kinds(graph)
     assert apart(graph) is fused
     return fused

@@ -1,4 +1,4 @@
-"""What TensorFlow is told of GPUs before its first use, with a stand-in for what it says of them."""
+"""Configuring GPUs before TensorFlow's first use, with a substitute for its functions."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +27,7 @@ INVENTORY = Inventory(
 
 
 class Told:
-    """Notes what TensorFlow is told of its devices."""
+    """Records how TensorFlow's devices are configured."""
 
     def __init__(self, gpus: int) -> None:
         self.physical = [f"physical GPU {index}" for index in range(gpus)]

@@ -1,4 +1,4 @@
-"""What a validation says of each example, against what NumPy finds in the predictions of the model that was saved."""
+"""Evaluation reports, compared with NumPy's results on the predictions of the saved model."""
 
 import textwrap
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Counts against those that are made by hand: what a layer's definition says, not what its graph does."""
+"""Counted operations, compared with counts by hand from the definitions of layers."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The gradient norm of every step is that of a plain loop with ``tf.GradientTape``."""
+"""The gradient norm of every step, compared with a plain loop with ``tf.GradientTape``."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the model of a run's last checkpoint says of image files."""
+"""Predictions for image files with the model of a run's last checkpoint."""
 
 import textwrap
 from contextlib import closing

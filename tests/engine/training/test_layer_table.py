@@ -1,4 +1,4 @@
-"""The table of layers against counts made by hand."""
+"""The table of layers, compared with counts by hand."""
 
 import textwrap
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The metrics that users' models bring: each is recorded, under one name everywhere."""
+"""Recording the metrics of custom models."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A batch in parts: the same losses, steps and gradients as of the whole, and chosen only where that is so."""
+"""Micro-batches give the same losses and gradients as the whole batch, or are not used."""
 
 from pathlib import Path
 
@@ -180,7 +180,7 @@ def test_which_losses_are_means_over_examples(loss: object, mean: bool) -> None:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try at the first chance, and not for long."""
+    """Run the trial as early and as briefly as possible."""
     monkeypatch.setattr(autotune, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_STEPS", 0)

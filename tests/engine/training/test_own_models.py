@@ -1,4 +1,4 @@
-"""Models that users bring: what they say holds, and what they do wrong is told."""
+"""Training custom models, and explaining their errors."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every step's loss and accuracy are those of a plain loop that anybody would write."""
+"""Loss and accuracy of every step, compared with a plain loop."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +53,7 @@ def logit():
 """
 
 STEPS = 100
-"""Of an epoch: the data is gone over more than four times, or than twice."""
+"""Steps per epoch: more than four passes over the data, or more than two."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def models(tmp_path: Path) -> str:
 
 
 class Plain:
-    """Two epochs of a plain loop: one step after the other, each read back before the next.
+    """Two epochs of a plain loop, which reads back every step.
 
     Args:
         plan: Names the model, the data and how to train.

@@ -1,4 +1,4 @@
-"""A run that goes on from a checkpoint is the run that it would have been."""
+"""Continuing from a checkpoint gives the same run as training without a break."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The model of a checkpoint is validated again: what is kept then is what the engine kept."""
+"""Validating a checkpoint again gives the same report as the engine."""
 
 from contextlib import closing
 from dataclasses import replace

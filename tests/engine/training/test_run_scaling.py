@@ -1,4 +1,4 @@
-"""What numbers a model is given: in training, in validation, when it is asked later, and when its run goes on."""
+"""Scaling of examples in training, validation, prediction and continued runs."""
 
 import json
 from contextlib import closing
@@ -98,7 +98,7 @@ def save(path: Path, **arrays: Any) -> str:
 
 @pytest.fixture
 def images(tmp_path: Path) -> str:
-    """Images of bytes whose class is how bright they are."""
+    """8-bit images whose class is their brightness."""
     y = np.arange(200) % 2
     x = (RNG.integers(0, 100, (200, 6, 5)) + 150 * y[:, None, None]).astype(np.uint8)
     return save(tmp_path / "images.npz", x=x, y=y)
@@ -176,7 +176,7 @@ def test_a_second_scaling_causes_a_note(gym: Gym, models: Path, images: str) -> 
 
 
 def forget_scale(directory: Path, **intake: Any) -> None:
-    """Make of a run one of a program that had no ``scale`` in its plans."""
+    """Convert a run to that of a version without ``scale`` in its plans."""
     with closing(connect(directory)) as connection:
         (plan,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
         values = json.loads(plan)

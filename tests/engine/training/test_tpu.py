@@ -1,4 +1,4 @@
-"""Training under the TPU strategy, with two logical CPUs in the place of a TPU's cores."""
+"""Training under the TPU strategy, with two logical CPUs as TPU cores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ PLAN = Plan(model="mlp", strategy="tpu", tpu="local", epochs=2, batch_size=512, 
 
 
 class FakeTpu:
-    """Stands in for TensorFlow's ways to a TPU; what is asked of it is written down.
+    """A substitute for TensorFlow's TPU functions that records its calls.
 
     Attributes:
         asked: By whom and for what, in order.

@@ -1,4 +1,4 @@
-"""What a run says of itself from its beginning to its end."""
+"""Events of a run from start to end."""
 
 import math
 

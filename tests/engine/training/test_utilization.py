@@ -17,13 +17,13 @@ from .conftest import MACHINE, Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=32, validation="off", precision="float32")
 STEP = 32 * 2 * (2 * 64 * 128 + 3 * 128 * 10)
-"""Operations of a step: no gradient of the images is needed."""
+"""Operations of a step, without a gradient of the images."""
 
 NAME = MACHINE.devices[0].name
 
 
 class Told:
-    """Stands in for a run's progress: keeps what is said."""
+    """A substitute for a ``RunReporter`` that keeps its events."""
 
     def __init__(self) -> None:
         self.last: dict[str, Any] = {}
@@ -42,7 +42,7 @@ def on(
     dtype: str = "float32",
     counted: FlopCount | None = None,
 ) -> tuple[UtilizationMeter, Told]:
-    """What is told of devices that are not here."""
+    """The utilization meter of simulated devices, and its events."""
     monkeypatch.setattr(utilization, "count_flops", lambda *_, **__: counted or FlopCount(100e12))
     assembly: Any = SimpleNamespace(
         devices=devices,

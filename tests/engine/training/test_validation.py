@@ -1,4 +1,4 @@
-"""Trying the model on examples that it does not learn from."""
+"""Validation of a model during training."""
 
 import keras
 import pytest

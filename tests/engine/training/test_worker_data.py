@@ -1,4 +1,4 @@
-"""Examples that a worker reads for a coordinator, with both in one process and no servers between them."""
+"""Reading examples on a worker, with coordinator and worker in one process."""
 
 from concurrent.futures import Future
 from typing import Any
@@ -18,7 +18,7 @@ Y = np.arange(10, dtype=np.int32)
 
 
 class Lazy:
-    """Examples that are read when they are asked for."""
+    """Examples that are read lazily."""
 
     shape, dtype, nbytes = X.shape, X.dtype, X.nbytes
 
@@ -36,7 +36,7 @@ def read_by(train: Split, validation: Split | None = None) -> "Future[Dataset]":
 
 
 def batches(feed: WorkerDataFeed, order: npt.NDArray[np.int32]) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """What a graph on the worker takes, step by step."""
+    """The batches that a graph on the worker reads, step by step."""
 
     @tf.function
     def take(rows: tf.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What workers tell each other. That many of them hear the same is tested with processes."""
+"""Collective operations of a single worker; ``test_workers.py`` tests several processes."""
 
 import tensorflow as tf
 
