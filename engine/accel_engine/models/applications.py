@@ -35,7 +35,7 @@ APPLICATIONS: tuple[ModelEntry, ...] = (
     *_family("Depthwise separable convolutions, for mobile devices", {"MobileNet": 3.2}),
     *_family("Inverted residuals with linear bottlenecks, for mobile devices", {"MobileNetV2": 2.3}),
     *_family(
-        "Found by architecture search for mobile devices, with squeeze-and-excite",
+        "Architecture search for mobile devices, squeeze-and-excite",
         {"MobileNetV3Small": 1.5, "MobileNetV3Large": 4.2},
     ),
     *_family("Residual bottlenecks", {"ResNet50": 23.6, "ResNet101": 42.7, "ResNet152": 58.4}),

@@ -58,7 +58,7 @@ class LocalWorkers:
     def __init__(self, directory: Path, plan: Plan) -> None:
         coordinated = strategies.find(plan.strategy).coordinated
         self._ports = [reserve_port() for _ in range(plan.local_workers + 2 * coordinated)]
-        self.cluster = _local_cluster(tuple(_address(held) for held in self._ports), coordinated=coordinated)
+        self.cluster = _local_cluster(tuple(_address(reserved) for reserved in self._ports), coordinated=coordinated)
         if sys.platform != "linux":  # elsewhere a bound socket would receive the listener's connections
             self._release_ports()
         self._processes: list[subprocess.Popen[str]] = []
@@ -89,8 +89,8 @@ class LocalWorkers:
         self._release_ports()
 
     def _release_ports(self) -> None:
-        for held in self._ports:
-            held.close()
+        for reserved in self._ports:
+            reserved.close()
 
 
 def environment(cluster: ClusterSpec) -> dict[str, str]:
@@ -230,11 +230,11 @@ def _probe(address: str) -> tuple[bool, bool]:
 
 def reserve_port() -> socket.socket:
     """Reserve a free port, so that no other program gets it while TensorFlow is being imported."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that TensorFlow can listen on it
-    held.bind(("127.0.0.1", 0))
-    return held
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that TensorFlow can listen on it
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
 
 
-def _address(held: socket.socket) -> str:
-    return f"127.0.0.1:{held.getsockname()[1]}"
+def _address(reserved: socket.socket) -> str:
+    return f"127.0.0.1:{reserved.getsockname()[1]}"

@@ -94,13 +94,13 @@ class WarmServer:
     def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
             return False  # no model has been built
-        from accel_engine.training.model_size import is_untouched
+        from accel_engine.training.model_size import devices_are_configurable
 
         try:
             own = not isinstance(find(values["model"]), ModelEntry)
         except AccelError:
             own = False  # there is no such model, so no user code has run
-        return own or not is_untouched()
+        return own or not devices_are_configurable()
 
     def _reply(self, reply: dict[str, Any]) -> None:
         with self._lock:

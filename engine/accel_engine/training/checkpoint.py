@@ -14,7 +14,7 @@ from accel_engine.errors import RunError
 from accel_engine.run.paths import CHECKPOINTS
 from accel_engine.training.assembly import Assembly, rate_factor
 
-KEEP = 3
+MAX_TO_KEEP = 3
 """Checkpoints kept per run; older ones are deleted."""
 
 
@@ -49,7 +49,7 @@ class Checkpoints:
         self._options = tf.train.CheckpointOptions(here)
         self._directory = directory / CHECKPOINTS
         self._manager = tf.train.CheckpointManager(
-            tf.train.Checkpoint(**self._parts), str(self._directory), max_to_keep=KEEP, checkpoint_name="step"
+            tf.train.Checkpoint(**self._parts), str(self._directory), max_to_keep=MAX_TO_KEEP, checkpoint_name="step"
         )
 
     def save(self, step: int) -> str:

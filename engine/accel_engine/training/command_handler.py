@@ -15,11 +15,11 @@ class CommandHandler:
     """Executes the commands of one run and answers each.
 
     Args:
-        commands: Where they are found.
-        assembly: What is trained.
+        commands: Source of commands.
+        assembly: Model, data and strategy.
         reporter: The run's step and phase.
         saver: Writes checkpoints and the model.
-        validate: Tries the model on the validation data and tells whether there is any.
+        validate: Validates the model; returns whether there is validation data.
     """
 
     def __init__(

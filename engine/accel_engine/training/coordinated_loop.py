@@ -37,11 +37,10 @@ class _PendingChunk:
 class CoordinatedLoop(Loop):
     """Schedules chunks on workers ahead of time, and yields their results in the order of the steps.
 
-    A chunk is a dispatch of as many steps for each worker, which takes the next one as soon as it is done, be it of
-    the next chunk. Weights lie on parameter servers: for every step a worker reads them anew, and adds its
-    gradients to whatever they are by then. One worker takes the dispatches in their order, so that its steps are
-    those of one device. A dispatch that a worker died over is handed out again as a whole: those of its steps
-    that were taken by then are taken twice.
+    A chunk is one dispatch per worker, with equal numbers of steps. A worker that is done starts the next dispatch,
+    which may belong to the next chunk. For every step, a worker reads the weights from the parameter servers and
+    applies its gradients to their then current values. A single worker runs the dispatches in order, as one device
+    would. The dispatch of a lost worker is scheduled again as a whole, so its completed steps run twice.
 
     Args:
         assembly: Model, data and strategy.

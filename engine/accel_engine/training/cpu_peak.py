@@ -17,7 +17,7 @@ SECONDS = 0.3
 
 _FILE = "cpu_peak.json"
 _SIDES = (512, 1024, 2048, 4096)
-_MINIMUM_SECONDS = 0.02  # of a product, beside which the overhead of dispatch and threads is negligible
+_MINIMUM_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
 _MINIMUM_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
 
 

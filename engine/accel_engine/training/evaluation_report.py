@@ -13,7 +13,7 @@ from accel_engine.training.assembly import Assembly
 MAXIMUM_CLASSES = 1000
 """With more classes, no confusion matrix is saved."""
 
-SAMPLES_KEPT = 64
+SAVED_SAMPLES = 64
 """Samples that are saved with their image."""
 
 PREVIEW_SIZE = 64
@@ -37,9 +37,9 @@ class EvaluationReportBuilder:
 
     def __init__(self, input_spec: InputSpec, split: Split, unavailable_reason: str = "") -> None:
         self._input_spec = input_spec
-        self._why_not = unavailable_reason
+        self._unavailable_reason = unavailable_reason
         self._split = split
-        self._predictions = np.zeros((0 if self._why_not else len(split), 3), np.float32)
+        self._predictions = np.zeros((0 if self._unavailable_reason else len(split), 3), np.float32)
 
     def add_batch(self, rows: npt.NDArray[np.int32], predictions: npt.NDArray[np.float32], *, repeated: bool) -> None:
         """Add the predictions of a step.
@@ -55,8 +55,8 @@ class EvaluationReportBuilder:
     def build(self) -> EvaluationReport:
         """Build the report, once the predictions of all examples are added."""
         names, split = self._input_spec.names, self._split
-        if self._why_not:
-            return EvaluationReport(len(split), names, reason=self._why_not)
+        if self._unavailable_reason:
+            return EvaluationReport(len(split), names, reason=self._unavailable_reason)
         labels, predicted = split.y, self._predictions[:, 0].astype(np.int64)
         confidence, true_probability = np.nan_to_num(self._predictions[:, 1:]).T
         classes = max(len(names), int(predicted.max()) + 1)
@@ -68,7 +68,7 @@ class EvaluationReportBuilder:
             cells = np.bincount(labels.astype(np.int64) * classes + predicted, minlength=classes * classes)
             counts = cells.reshape(classes, classes).astype(np.int64)
         # Wrong predictions first, those with the lowest probability of the true class (the highest loss) before others.
-        worst = np.lexsort((-confidence, true_probability, predicted == labels))[:SAMPLES_KEPT]
+        worst = np.lexsort((-confidence, true_probability, predicted == labels))[:SAVED_SAMPLES]
         pictures = None
         if self._input_spec.is_image:
             x = split.x[worst] if isinstance(split.x, np.ndarray) else split.x.take(worst)

@@ -67,8 +67,8 @@ class CachedFeed:
     def examples(self, x: tf.Tensor, y: tf.Tensor, indices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Gather this replica's rows."""
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        mine = indices[replica]
-        return tf.gather(x, mine), tf.gather(y, mine)
+        own = indices[replica]
+        return tf.gather(x, own), tf.gather(y, own)
 
 
 class StreamedFeed:
@@ -95,8 +95,8 @@ class StreamedFeed:
         def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
             # Each replica of a worker takes the next element of the worker's pipeline in turn.
             replicas = order.shape[1] // context.num_input_pipelines
-            mine = slice(context.input_pipeline_id * replicas, (context.input_pipeline_id + 1) * replicas)
-            return self._batches(order[first:, mine])
+            own = slice(context.input_pipeline_id * replicas, (context.input_pipeline_id + 1) * replicas)
+            return self._batches(order[first:, own])
 
         return iter(self._strategy.distribute_datasets_from_function(pipeline))
 

@@ -47,7 +47,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         keras.backend.clear_session(free_memory=False)
 
 
-def is_untouched() -> bool:
+def devices_are_configurable() -> bool:
     """Whether TensorFlow's devices can still be configured in this process."""
     return not context.context()._initialized  # noqa: SLF001 (there is no public API)
 

@@ -57,12 +57,12 @@ class RunSaver:
         """Write ``model.keras`` atomically; only the chief does."""
         if not self._assembly.chief:
             return
-        written, final = (self._reporter.run.directory / name for name in ("partial.keras", MODEL))
+        temporary, final = (self._reporter.run.directory / name for name in ("partial.keras", MODEL))
         try:
-            self._assembly.model.save(written)
-            written.replace(final)
+            self._assembly.model.save(temporary)
+            temporary.replace(final)
         except Exception as error:  # noqa: BLE001 (custom layers may not be serializable; the checkpoints remain)
-            written.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             self._reporter.emit(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
 
     @property

@@ -27,9 +27,9 @@ def save(name: str, key: str, value: Any) -> None:
     with suppress(OSError, RunError):
         make_private(home())
         path = home() / name
-        written = path.with_suffix(f".{os.getpid()}")
-        written.write_text(json.dumps(_read(name) | {key: value}, indent=1))
-        written.replace(path)  # atomic: a concurrent reader finds the old file or the new one
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(_read(name) | {key: value}, indent=1))
+        temporary.replace(path)  # atomic: a concurrent reader finds the old file or the new one
 
 
 def _read(name: str) -> dict[str, Any]:

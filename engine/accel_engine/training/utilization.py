@@ -15,7 +15,7 @@ from accel_engine.training.run_reporter import RunReporter
 SETTLED_SECONDS = 3.0
 """Seconds of training before a CPU's peak is measured, which takes little time in comparison."""
 
-MEASURED = "measured on this machine, float32"
+MEASURED_SOURCE = "measured on this machine, float32"
 """The source of a CPU's peak."""
 
 
@@ -66,7 +66,7 @@ class UtilizationMeter:
         if achieved is None or (mfu is not None and mfu <= 1):
             return
         measured, saved = cpu_peak.measure_peak(self._hardware[0])
-        self._peak = Peak(measured, MEASURED if saved else f"{MEASURED} while other programs used it")
+        self._peak = Peak(measured, MEASURED_SOURCE if saved else f"{MEASURED_SOURCE} while other programs used it")
         self._report()
 
     def achieved(self, rate: float) -> tuple[float | None, float | None]:
@@ -107,7 +107,7 @@ class UtilizationMeter:
         known = cpu_peak.cached_peak(self._hardware[0])
         if known is None:
             return Peak(None, reason=f"a CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
-        return Peak(known, MEASURED)
+        return Peak(known, MEASURED_SOURCE)
 
 
 def _arithmetic(assembly: Assembly) -> str:

@@ -53,7 +53,7 @@ class Validation:
             assembly.step_counts.per_replica_batch, min(LARGEST_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
         )
         # A TPU would compile for each batch shape, which takes longer than computing padding.
-        self._pads = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
+        self._pads_batches = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
         if assembly.coordinated:
             self._feed: Feed = WorkerDataFeed(split, "validation")
         else:
@@ -96,7 +96,7 @@ class Validation:
         Where batches are padded, all are whole: the rows are repeated from the first.
         """
         replicas = self._assembly.replicas
-        if self._pads:
+        if self._pads_batches:
             steps = -(-self._examples // (replicas * self._size))
             padded = np.arange(steps * replicas * self._size, dtype=np.int32) % self._examples
             yield padded.reshape(steps, replicas, self._size), 1.0
@@ -150,7 +150,7 @@ class Validation:
         mask = self._example_mask(step, y)
         count = tf.reduce_sum(mask)
         # Keras divides by the size of the whole batch, whatever the weights.
-        weights = mask * tf.cast(tf.size(mask), tf.float32) / tf.maximum(count, 1.0) if self._pads else None
+        weights = mask * tf.cast(tf.size(mask), tf.float32) / tf.maximum(count, 1.0) if self._pads_batches else None
         loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, sample_weight=weights, training=False)
         if self._has_own_metrics:
             model.compute_metrics(inputs, targets, outputs)
@@ -164,13 +164,13 @@ class Validation:
         """A replica's predictions in its own slot, 0 in the others'; float32 ``[replicas * batch * 3]``."""
         predictions = self._assembly.label_encoding.predictions(y, outputs)
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        mine = tf.range(self._assembly.replicas)[:, tf.newaxis, tf.newaxis] == replica
+        own = tf.range(self._assembly.replicas)[:, tf.newaxis, tf.newaxis] == replica
         # Not a product, which would spread NaN to all slots.
-        return tf.reshape(tf.where(mine, predictions[tf.newaxis], tf.zeros_like(predictions)), [-1])
+        return tf.reshape(tf.where(own, predictions[tf.newaxis], tf.zeros_like(predictions)), [-1])
 
     def _example_mask(self, step: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         """1 for each example of a replica's batch, 0 for padding; float32 ``[batch]``."""
-        if not self._pads:
+        if not self._pads_batches:
             return tf.ones_like(y, tf.float32)
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         first = (step * self._assembly.replicas + replica) * self._size

@@ -107,5 +107,5 @@ def data_error(error: tf.errors.OpError) -> DataError | None:
 
 
 def _fingerprint(split: Split, use: str) -> int:
-    """What tells two readings of data apart that differ in their use, number, shape or labels."""
+    """A checksum of a split's use, shape, type and labels."""
     return zlib.crc32(split.y.tobytes(), zlib.crc32(f"{use} {split.x.shape} {split.x.dtype}".encode()))

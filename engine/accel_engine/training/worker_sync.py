@@ -36,12 +36,12 @@ class WorkerSync:
         self.index = cluster.index
         local_replicas = strategy.num_replicas_in_sync // self._workers
 
-        def mine(table: tf.Tensor) -> tf.Tensor:
+        def own(table: tf.Tensor) -> tf.Tensor:
             first = tf.distribute.get_replica_context().replica_id_in_sync_group % local_replicas == 0
             return tf.where(first, table, tf.zeros_like(table))  # one replica per worker contributes
 
         def exchange(table: tf.Tensor) -> tf.Tensor:
-            return strategy.reduce("SUM", strategy.run(mine, args=(table,)), axis=None)
+            return strategy.reduce("SUM", strategy.run(own, args=(table,)), axis=None)
 
         self._exchange = tf.function(exchange, reduce_retracing=True)
 

@@ -1,4 +1,4 @@
-"""Real coordinators, workers and parameter servers on this machine: processes that train one model."""
+"""Real coordinators, workers and parameter servers on this machine."""
 
 import subprocess
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def kill(directory: Path, name: str) -> None:
         psutil.Process(reader.info().pid).kill()
 
 
-def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+def test_one_worker_trains_like_one_process(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     alone, served = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, SERVED))
     for directory in (alone, served):
         engines.append(start(directory))
@@ -69,7 +69,7 @@ def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen
             assert reader.poll().samples
 
 
-def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_without_its_weights(
+def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
     plan = SERVED.replace(local_workers=2, epochs=100_000, validation="off")

@@ -1,4 +1,4 @@
-"""What a coordinator finds out before it hands out a step, with nobody there to take one."""
+"""Checks of a coordinator before its first step, without a real cluster."""
 
 import json
 from pathlib import Path
@@ -17,13 +17,13 @@ PLAN = Plan(model="mlp", strategy="parameter-server", rate_scaling="linear", lea
 
 @pytest.fixture(autouse=True)
 def coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of two workers that is not there."""
+    """The description of a cluster of two workers."""
     cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
     monkeypatch.setattr(builders, "parameter_server", lambda *_: tf.distribute.get_strategy())
 
 
-def test_each_worker_takes_the_whole_batch_and_the_learning_rate_stays() -> None:
+def test_each_worker_uses_the_whole_batch_and_the_unscaled_rate() -> None:
     assembly = assemble(PLAN, ("CPU:0",), None)
 
     assert (assembly.replicas, assembly.step_counts.global_batch) == (1, PLAN.batch_size)
@@ -33,7 +33,7 @@ def test_each_worker_takes_the_whole_batch_and_the_learning_rate_stays() -> None
 
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
-def test_what_takes_the_steps_is_what_the_workers_have(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_devices_are_those_of_the_workers(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(device_visibility, "describe_worker_devices", lambda: ({"kind": kind}, {"kind": kind}))
 
     assembly = assemble(PLAN, ("CPU:0",), None)
@@ -43,7 +43,7 @@ def test_what_takes_the_steps_is_what_the_workers_have(monkeypatch: pytest.Monke
     assert assembly.feed.kind == "resident"
 
 
-def test_a_train_step_of_the_model_s_own_is_refused(tmp_path: Path) -> None:
+def test_a_custom_train_step_is_rejected(tmp_path: Path) -> None:
     model = tmp_path / "own.py"
     model.write_text(
         "import keras\n"

@@ -42,7 +42,7 @@ def named(value: Any) -> str:
     ],
     ids=named,
 )
-def test_a_loss_gets_the_labels_that_it_wants(loss: Any, form: str) -> None:
+def test_a_loss_gets_the_encoding_that_it_expects(loss: Any, form: str) -> None:
     assert encoding_for(loss, units=3, classes=3).form == form
 
 
@@ -52,7 +52,7 @@ def test_one_output_for_two_classes_gets_binary_labels(loss: Any) -> None:
 
 
 @pytest.mark.parametrize(("logits", "threshold"), [(True, 0.0), (False, 0.5)])
-def test_the_threshold_is_that_of_logits_or_probabilities(logits: bool, threshold: float) -> None:
+def test_the_threshold_depends_on_logits(logits: bool, threshold: float) -> None:
     labels = encoding_for(LOSSES.BinaryCrossentropy(from_logits=logits), units=1, classes=2)
 
     assert labels.threshold == threshold
@@ -60,7 +60,7 @@ def test_the_threshold_is_that_of_logits_or_probabilities(logits: bool, threshol
     assert labels.correct(tf.constant([0, 0]), outputs).numpy().tolist() == [1.0, 0.0]
 
 
-def test_labels_are_as_wide_as_the_output() -> None:
+def test_one_hot_labels_are_as_wide_as_the_output() -> None:
     assert encoding_for("categorical_crossentropy", units=5, classes=3).encode(tf.constant([2])).shape == (1, 5)
 
 
