@@ -58,7 +58,7 @@ def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> Evaluatio
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics_screen, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
