@@ -258,11 +258,11 @@ async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> N
 class StubQuestion:
     """Stands in for the process that validates: it tells how far it is when it is let go on."""
 
-    pending_commands: ClassVar[list[str]] = []
+    asked: ClassVar[list[str]] = []
     goes_on = threading.Event()
 
     def __init__(self, work: str, directory: Path, request: object) -> None:
-        self.pending_commands.append(work)
+        self.asked.append(work)
         self.directory = directory
         self.cancelled = threading.Event()
 
@@ -304,7 +304,7 @@ async def test_an_ended_run_is_validated_in_the_background(
         stub_question.goes_on.set()
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
-        assert stub_question.pending_commands == ["--revalidate"]
+        assert stub_question.asked == ["--revalidate"]
         assert pilot.app.screen.check_action("validate", ())
 
 
