@@ -122,7 +122,7 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
     async with looked_into(engine) as pilot:
         await shows(pilot, "Most confused", "true name3, predicted name5", "of 100")
         await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
-        await shows(pilot, "true name99, predicted name99: 30 of 30", "-100, columns 92-100 of 100")
+        await shows(pilot, "true name99, predicted name99: 30 of 30", "-100, cols 92-100 of 100")
     assert layout_for(("0",) * 100, 3, 220, 60).cell == 2
     assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
 
