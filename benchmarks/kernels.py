@@ -62,10 +62,10 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)
-    schedule = assembly.schedule
-    order = epoch_order(0, 0, len(assembly.dataset.train), schedule.steps_per_epoch, 1, work.batch)
+    step_counts = assembly.step_counts
+    order = epoch_order(0, 0, len(assembly.dataset.train), step_counts.steps_per_epoch, 1, work.batch)
     loop = Loop(assembly, ExecutionMode(xla, micro_batches))
-    loop.rate(order, seconds / 2)  # warm, and with chunks of the size that it comes to
+    loop.measure_rate(order, seconds / 2)  # warm, and with chunks of the size that it comes to
     with tempfile.TemporaryDirectory() as directory:
         steps, began = 0, time.perf_counter()
         with tf.profiler.experimental.Profile(directory):

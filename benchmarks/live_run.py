@@ -36,7 +36,7 @@ STEPS_PER_UPDATE = 100
 STEPS_PER_EPOCH = 5000
 BATCH = 32
 
-PATIENCE_SECONDS = 180.0
+STOP_NOW_SECONDS = 180.0
 """How long an engine may take to its first steps."""
 
 
@@ -70,7 +70,7 @@ def trained(**fields: Any) -> Iterator[Path]:
 
 
 def _wait_for_steps(directory: Path, engine: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + STOP_NOW_SECONDS
     with contextlib.closing(RunReader(directory)) as reader:
         while not reader.poll().chunks:
             if engine.poll() is not None or time.monotonic() > deadline:

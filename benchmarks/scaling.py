@@ -107,9 +107,9 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     if assembly.coordinated:
         loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:
-        council = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
-        loop = Loop(assembly, ExecutionMode(), agree=council.follow if council else int)
-    replicas, batch = assembly.replicas, assembly.schedule.per_replica_batch
+        sync = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
+        loop = Loop(assembly, ExecutionMode(), sync_count=sync.broadcast if sync else int)
+    replicas, batch = assembly.replicas, assembly.step_counts.per_replica_batch
 
     def take(steps: int) -> None:
         for _ in loop.run(epoch_order(0, 0, len(assembly.dataset.train), steps, replicas, batch)):

@@ -35,13 +35,13 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
     assert (found.name, found.chief) == ("coordinator", True)
     assert found.peers == {"worker 0": "b:2", "worker 1": "c:3", "parameter server 0": "d:4"}
     assert ClusterSpec.find({"TF_CONFIG": found.to_tf_config()}) == found
-    assert [(part.name, part.place) for part in found.parts] == [
+    assert [(part.name, part.run_name) for part in found.processes] == [
         ("coordinator", "0"),
         ("worker 0", "0"),
         ("worker 1", "1"),
         ("parameter server 0", "ps0"),
     ]
-    for part in found.parts[1:]:
+    for part in found.processes[1:]:
         assert ClusterSpec.find({"TF_CONFIG": part.to_tf_config()}) == part
         assert (part.serves, part.peers) == (True, {"coordinator": "a:1"})
 
@@ -49,12 +49,12 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "should be"),
-        ('{"cluster": {"worker": ["a:1"]}}', "should be"),
-        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "should be"),
+        ("{", "TF_CONFIG is invalid"),
+        ('{"cluster": {"worker": ["a:1"]}}', "TF_CONFIG is invalid"),
+        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "TF_CONFIG is invalid"),
         ('{"cluster": {"wroker": ["a:1"]}, "task": {"type": "worker", "index": 0}}', "'wroker'; known: chief, worker"),
         ('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 3}}', "worker 3.*no such task"),
-        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a'; it should be HOST:PORT"),
+        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a': use HOST:PORT"),
     ],
 )
 def test_a_wrong_tf_config_is_told_in_words(text: str, told: str) -> None:

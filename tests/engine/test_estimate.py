@@ -6,24 +6,24 @@ from accel_engine.plan import OPTIMIZERS, Plan
 
 
 def test_an_epoch_has_the_whole_batches_of_the_data() -> None:
-    laid_out = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
-    assert laid_out.steps_per_epoch == 22
-    assert laid_out.total_steps == 220
-    assert laid_out.dropped_examples == 1437 - 22 * 64
-    assert laid_out.passes == 1.0
+    counts = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
+    assert counts.steps_per_epoch == 22
+    assert counts.total_steps == 220
+    assert counts.dropped_examples == 1437 - 22 * 64
+    assert counts.passes == 1.0
 
 
 def test_a_batch_that_the_replicas_cannot_share_evenly_becomes_smaller() -> None:
-    laid_out = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
-    assert laid_out.per_replica_batch == 32
-    assert laid_out.global_batch == 64
-    assert laid_out.steps_per_epoch == 10
+    counts = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
+    assert counts.per_replica_batch == 32
+    assert counts.global_batch == 64
+    assert counts.steps_per_epoch == 10
 
 
 def test_steps_of_the_plan_may_go_over_the_data_again() -> None:
-    laid_out = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
-    assert laid_out.total_steps == 75
-    assert laid_out.passes == 2.5
+    counts = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
+    assert counts.total_steps == 75
+    assert counts.passes == 2.5
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_a_batch_that_cannot_be_is_refused(batch: int, examples: int, replicas: 
     [
         (1024, 5000, ""),
         (8 * 200, 5000, ""),
-        (64, 5000, "each TPU core takes 8 examples: a batch size of 1024, 128 a core, is best"),
+        (64, 5000, "each TPU core takes 8 examples: a batch size of 1024 (128 per core) is best"),
         (64, 1000, ""),
         (
             40,
             5000,
-            "fills up 5 examples to a multiple of 8: a batch size of 64 costs no more, 1024, 128 a core, is best",
+            "pads 5 examples to a multiple of 8: a batch size of 64 is as fast, 1024 (128 per core) is best",
         ),
-        (40, 1000, "a batch size of 64 costs no more"),
-        (8, 8, "a TPU core fills up 1 examples to a multiple of 8"),
+        (40, 1000, "a batch size of 64 is as fast"),
+        (8, 8, "a TPU core pads 1 examples to a multiple of 8"),
     ],
 )
 def test_batches_that_suit_a_tpu(batch: int, examples: int, words: str) -> None:
@@ -74,7 +74,7 @@ def test_of_micro_batches_one_is_in_memory_and_the_gradients_of_all_before_it() 
 
 
 def test_micro_batches_that_are_not_whole_are_refused() -> None:
-    with pytest.raises(PlanError, match="must divide the 32 examples that a device takes"):
+    with pytest.raises(PlanError, match="must divide the per-replica batch of 32"):
         estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
 
 

@@ -50,9 +50,9 @@ def test_packages_that_overwrite_each_other_are_refused(installed: dict[str, str
 
 
 def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> None:
-    with pytest.raises(EngineMissingError, match="No TensorFlow is installed"):
+    with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
         WarmEngine()
-    with pytest.raises(EngineMissingError, match="No TensorFlow is installed"):
+    with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
         start(create(Plan()))
 
 
@@ -77,9 +77,9 @@ def test_engine_that_dies_says_so_and_takes_no_run() -> None:
         os.kill(engine.pid, signal.SIGKILL)
         assert not engine.wait_ready(120)
         assert engine.state is EngineState.FAILED
-        assert "the engine ended" in engine.problem
+        assert "the engine exited" in engine.problem
         assert "the engine" in engine.describe(QUICK).problem
-        with pytest.raises(RunError, match="the engine has ended"):
+        with pytest.raises(RunError, match="the engine has exited"):
             engine.train(create(QUICK))
 
 

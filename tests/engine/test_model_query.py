@@ -31,7 +31,7 @@ def test_a_run_without_a_checkpoint_has_no_model_to_ask() -> None:
 
 @pytest.mark.usefixtures("_no_engine")
 def test_the_model_of_a_scripts_run_is_the_scripts() -> None:
-    with pytest.raises(RunError, match="is a script's, which alone keeps its model"):
+    with pytest.raises(RunError, match="was recorded by a script and has no checkpoints"):
         predict(create_recorded(RECORDED, "python train.py"), [], 1)
 
 
@@ -55,6 +55,6 @@ def test_why_the_process_cannot_answer_is_said(run: Path) -> None:
 def test_who_is_no_longer_waited_for_ends(run: Path) -> None:
     with ModelQuery("--predict", run, {}) as question:
         threading.Thread(target=question.cancel).start()
-        with pytest.raises(RunError, match="without a word"):
+        with pytest.raises(RunError, match="exited unexpectedly"):
             question.answer()
     assert question._process.returncode == -9

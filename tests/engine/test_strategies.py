@@ -55,9 +55,9 @@ def test_named_devices_are_taken_in_the_order_they_were_named() -> None:
 @pytest.mark.parametrize(
     ("strategy", "wanted", "told"),
     [
-        ("one-device", ("gpu:7",), "gpu:7 is not here; known: cpu:0, gpu:0, gpu:1"),
-        ("mirrored", ("cpu:0", "gpu:0"), "of one kind"),
-        ("mirrored", ("gpu:0",), "two devices of a kind"),
+        ("one-device", ("gpu:7",), "no device gpu:7; available: cpu:0, gpu:0, gpu:1"),
+        ("mirrored", ("cpu:0", "gpu:0"), "of the same kind"),
+        ("mirrored", ("gpu:0",), "two devices of the same kind"),
         ("one-device", ("gpu:0", "gpu:1"), "takes 1"),
     ],
 )
@@ -93,7 +93,7 @@ def test_many_processes_need_somebody_who_says_which() -> None:
         resolve_placement(Plan(strategy="multi-worker"), (CPU,), {})
     config = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
     assert resolve_placement(Plan(strategy="multi-worker"), (CPU,), {"TF_CONFIG": config}).workers == 2
-    with pytest.raises(PlanError, match="TF_CONFIG describes the workers already"):
+    with pytest.raises(PlanError, match="TF_CONFIG describes the workers"):
         resolve_placement(Plan(strategy="multi-worker", local_workers=2), (CPU,), {"TF_CONFIG": config})
 
 
@@ -112,7 +112,7 @@ def test_xla_is_refused_where_no_step_can_be_compiled() -> None:
     [
         ("default", "ring", "must be auto under default"),
         ("mirrored", "ring", "must be auto or nccl or hierarchical-copy or one-device"),
-        ("mirrored", "nccl", "for GPUs"),
+        ("mirrored", "nccl", "requires GPUs"),
     ],
 )
 def test_a_reduction_that_a_strategy_has_not_is_refused(strategy: str, reduction: str, told: str) -> None:
@@ -128,9 +128,9 @@ def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("for_tpus")
 def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
-    laid_out = resolve_placement(TPU, (CPU, *CHIPS), {})
-    assert laid_out == Placement(("tpu:0", "tpu:1"), cores=2)
-    assert laid_out.replicas == 4
+    placement = resolve_placement(TPU, (CPU, *CHIPS), {})
+    assert placement == Placement(("tpu:0", "tpu:1"), replicas_per_device=2)
+    assert placement.replicas == 4
     assert resolve_placement(TPU, (CPU, Device("tpu:0", "tpu", "TPU v4")), {}).replicas == 1
 
 
@@ -140,8 +140,8 @@ def test_the_chips_of_this_machine_have_a_replica_on_each_core() -> None:
     [("local", {}), ("", {"TPU_NAME": "local"}), ("local", {"COLAB_TPU_ADDR": "10.0.0.2:8470"})],
 )
 def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment: dict[str, str]) -> None:
-    laid_out = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
-    assert (laid_out.devices, laid_out.replicas) == ((), None)
+    placement = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
+    assert (placement.devices, placement.replicas) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_chips_that_only_the_user_knows_of_are_believed_in(tpu: str, environment
 def test_a_tpu_elsewhere_has_as_many_replicas_as_it_says_once_connected(
     tpu: str, environment: dict[str, str], target: str
 ) -> None:
-    laid_out = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
-    assert (laid_out.elsewhere, laid_out.replicas) == (target, None)
+    placement = resolve_placement(TPU.replace(tpu=tpu), (CPU,), environment)
+    assert (placement.remote_tpu, placement.replicas) == (target, None)
 
 
 def test_without_a_chip_or_a_name_there_is_no_tpu() -> None:
-    with pytest.raises(PlanError, match="a TPU chip here, or one named by --tpu, COLAB_TPU_ADDR or TPU_NAME"):
+    with pytest.raises(PlanError, match="a TPU in this machine, or one set with --tpu, COLAB_TPU_ADDR or TPU_NAME"):
         resolve_placement(TPU, (CPU,), {})
 
 
@@ -170,7 +170,7 @@ def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> N
     for plan, devices in ((TPU, CHIPS), (TPU.replace(tpu="local"), ())):
         with pytest.raises(PlanError, match=r"tensorflow-cpu 2\.21\.0 has no TPU support: .* pip install"):
             resolve_placement(plan, (CPU, *devices), {})
-    assert resolve_placement(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).elsewhere == "grpc://10.0.0.2:8470"
+    assert resolve_placement(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).remote_tpu == "grpc://10.0.0.2:8470"
 
 
 def test_no_way_to_a_tpu_is_refused_by_who_named_it() -> None:
@@ -203,7 +203,7 @@ def test_chips_are_chosen_only_for_the_strategy_that_is_for_them() -> None:
 
 
 def test_a_tpu_that_the_strategy_has_no_use_for_is_not_passed_over() -> None:
-    with pytest.raises(PlanError, match="is for --strategy tpu"):
+    with pytest.raises(PlanError, match="requires --strategy tpu"):
         resolve_placement(Plan(tpu="local"), (CPU,), {})
     assert incompatibility("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ""
     assert incompatibility("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ""
@@ -264,8 +264,8 @@ def tf_config(role: str, **cluster: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> None:
-    laid_out = resolve_placement(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
-    assert (laid_out.devices, laid_out.replicas) == (("gpu:0",), 1)
+    placement = resolve_placement(SERVED.replace(local_workers=workers), (CPU, *GPUS), {})
+    assert (placement.devices, placement.replicas) == (("gpu:0",), 1)
     cluster = {"chief": ["a:1"], "ps": ["a:2"], "worker": ["b:1", "b:2", "b:3"][:workers]}
     assert resolve_placement(SERVED, (CPU,), tf_config("chief", **cluster)).replicas == 1
 
@@ -274,8 +274,8 @@ def test_each_worker_of_a_coordinator_takes_a_step_of_its_own(workers: int) -> N
     ("plan", "role", "cluster", "told"),
     [
         (SERVED, "", {}, r"needs TF_CONFIG with a chief, workers and parameter servers \(ps\), or --local-workers 1"),
-        (SERVED, "worker", {"worker": ["a:1", "b:1"]}, "TF_CONFIG has no such cluster"),
-        (SERVED, "worker", {"worker": ["a:1"], "ps": ["b:1"]}, "TF_CONFIG has no such cluster"),
+        (SERVED, "worker", {"worker": ["a:1", "b:1"]}, "TF_CONFIG describes a different cluster"),
+        (SERVED, "worker", {"worker": ["a:1"], "ps": ["b:1"]}, "TF_CONFIG describes a different cluster"),
         (SERVED, "chief", {"chief": ["a:1"], "ps": ["b:1"]}, "needs TF_CONFIG with a chief, workers"),
         (
             SERVED,
@@ -335,5 +335,5 @@ def test_who_hands_steps_out_or_keeps_weights_has_no_gpu(role: str, wanted: tupl
 
 
 def test_gpus_that_cannot_be_shared_out_evenly_are_said() -> None:
-    with pytest.raises(PlanError, match="must share 2 GPUs out evenly, or train on --devices cpu:0"):
+    with pytest.raises(PlanError, match="must divide 2 GPUs evenly, or train on --devices cpu:0"):
         resolve_placement(Plan(strategy="multi-worker", local_workers=3), (CPU, *GPUS), {})

@@ -18,7 +18,7 @@ from accel_engine.run.listing import summarize
 from accel_engine.run.paths import LOCK
 from accel_tui.cli import main
 from accel_tui.cli.event_text import worded
-from accel_tui.plan.starting import resume
+from accel_tui.plan.starting import continue_run
 from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
 from accel_tui.screens.run_screen import RunScreen
@@ -105,7 +105,7 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
         screen.check_action(action, ()) for action in ("checkpoint", "take_up", "inside", "log", "search_log")
     )
     with pytest.raises(RunError, match=r"start that again \(python train.py --fast\)"):
-        resume(directory, None)
+        continue_run(directory, None)
 
 
 async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume(

@@ -78,7 +78,7 @@ async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:
         await until(pilot, lambda: app.settings_error, "the refusal")
     assert app.settings_error
     assert app.return_code == app.settings_error.exit_status == 2
-    assert {mistake[:9] for mistake in app.settings_error.mistakes} == {"s.toml:3:", "s.toml:4:"}
+    assert {mistake[:9] for mistake in app.settings_error.errors} == {"s.toml:3:", "s.toml:4:"}
 
 
 async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,11 +197,11 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
-        from accel_tui.settings.settings_editor import keep  # seldom needed
+        from accel_tui.settings.settings_editor import save_setting  # seldom needed
 
         file = self.settings.source.path or settings_path()
         try:
-            keep(file, "theme", self.theme)
+            save_setting(file, "theme", self.theme)
         except AccelError as error:
             self.notify(str(error), title="Theme not saved", severity="error")
         else:
@@ -313,8 +313,8 @@ class AccelApp(SafeUnmountApp, EngineApp):
         if self.settings.keys:
             from accel_tui.settings import keymap
 
-            if mistakes := keymap.key_mistakes(self.settings):
-                self.post_message(messages.SettingsInvalid(SettingsError(mistakes)))
+            if errors := keymap.key_errors(self.settings):
+                self.post_message(messages.SettingsInvalid(SettingsError(errors)))
 
     @on(messages.ImportsFinished)
     def _finish_import(self, event: messages.ImportsFinished) -> None:

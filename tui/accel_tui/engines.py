@@ -90,7 +90,7 @@ class EngineApp(SamplingApp):
         def start(engine: WarmEngine | None) -> Path:
             from accel_tui.plan import starting  # here, in a thread: its imports are slow
 
-            return starting.start(plan, devices, engine)
+            return starting.start_run(plan, devices, engine)
 
         self._begin(start)
 
@@ -100,7 +100,7 @@ class EngineApp(SamplingApp):
         def resume(engine: WarmEngine | None) -> Path:
             from accel_tui.plan import starting  # see start_run
 
-            return starting.resume(directory, engine)
+            return starting.continue_run(directory, engine)
 
         self._begin(resume)
 

@@ -11,7 +11,7 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.lock_holders import describe, is_own, lock_holder
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.versions import numbers
-from accel_engine.strategies.tpu_endpoint import ANSWER, VARIABLES, TpuEndpoint
+from accel_engine.strategies.tpu_endpoint import CONNECT_SECONDS, VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
 """The first libtpu that works with tensorflow-tpu 2.20, and the first that aborts its import."""
@@ -33,7 +33,7 @@ def checks(machine: Machine) -> tuple[Check, ...]:
         Check("tpu.library", partial(library, machine)),
         Check("tpu.chips", partial(chips, machine)),
         Check("tpu.lock", partial(lock, machine)),
-        Check("tpu.address", partial(address, machine), 4 * ANSWER),
+        Check("tpu.address", partial(address, machine), 4 * CONNECT_SECONDS),
         Check("tpu.metrics", partial(metrics, machine)),
     )
 
@@ -139,14 +139,14 @@ def address(machine: Machine) -> Finding:
     for name, value in named.items():
         try:
             way = TpuEndpoint.parse(value, name)
-            problem = way.silence()
+            problem = way.connection_problem()
         except ValueError as error:
             problem = str(error)
         if problem:
             return failed(f"{name}={value}", problem, f"correct or unset {name}; is the TPU running?")
         if way.local:
             told.append(f"{name}={value}: see tpu.chips")
-        elif not way.places:
+        elif not way.addresses:
             told.append(f"{name}={value}: looked up in Google Cloud when training starts")
         else:
             told.append(f"{name}={value} answers")

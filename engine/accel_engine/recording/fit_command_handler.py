@@ -88,7 +88,7 @@ class FitCommandHandler:
         """
         unheard, polls = 0, self._scribe.polls
         while self._scribe.writing:
-            self._mailbox.linger(1.0)
+            self._mailbox.wait_for_next(1.0)
             if command := self._mailbox.take():
                 return command
             unheard, polls = (unheard + 1 if polls == self._scribe.polls else 0), self._scribe.polls

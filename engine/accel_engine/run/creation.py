@@ -78,7 +78,7 @@ def create_worker(run: Path, place: str, plan: Plan) -> Path:
 
     Args:
         run: The chief's.
-        place: The worker's, by :attr:`accel_engine.cluster_spec.ClusterSpec.place`.
+        place: The worker's, by :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`.
         plan: What all of them train.
 
     Raises:

@@ -20,7 +20,7 @@ from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
 
 _ROLES = {"": "worker", "ps": "parameter server"}
-"""What those are called whose places begin so; see :attr:`accel_engine.cluster_spec.ClusterSpec.place`."""
+"""What those are called whose places begin so; see :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`."""
 
 _PLACE = re.compile(r"(|ps)(\d+)")
 
@@ -105,7 +105,7 @@ def resumable(directory: Path, environment: Mapping[str, str] = os.environ) -> P
     """
     cluster = ClusterSpec.find(environment)
     if cluster is not None and not cluster.chief:
-        part = directory / WORKERS / cluster.place
+        part = directory / WORKERS / cluster.run_name
         if (part / DATABASE).is_file():
             return part.resolve()
     try:

@@ -1,4 +1,4 @@
-"""How a run scales its examples: as the plan, the data and the model have it, and as the run did before."""
+"""Decides how a run scales its examples."""
 
 import keras
 
@@ -10,35 +10,35 @@ from accel_engine.run.diagnostics import InputSpec
 
 
 def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: InputSpec | None = None) -> Scaling:
-    """Decide what raw examples are multiplied with.
+    """Decide the factor that raw examples are multiplied by.
 
     Args:
         plan: The plan.
         dataset: The data.
-        model: Built.
-        trained: What a run that goes on from a checkpoint was trained with so far; that stays.
+        model: The built model.
+        trained: The recorded input of a run that continues from a checkpoint, whose scaling is kept.
 
     Raises:
-        PlanError: The plan asks for what the data does not allow.
+        PlanError: The plan's scaling does not fit the data.
     """
     chosen = choose_scaling(plan.scale, dataset.numbers, preprocessing(model, declared=dataset.numbers.declared))
     if trained is None or (before := recorded_scale(plan, trained, model)) == chosen.factor:
         return chosen
     same = scaling_by(before, dataset.numbers.noun)
     return Scaling(
-        before, same.words, f"{same.words}, as the run was trained before; in a new run they would be {chosen.words}"
+        before, same.words, f"{same.words}, as before the checkpoint; in a new run they would be {chosen.words}"
     )
 
 
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:
-    """What examples are multiplied with for a model without a preprocessing of its own."""
+    """The factor for examples of a model without preprocessing layers."""
     return choose_scaling(plan.scale, dataset.numbers).factor
 
 
 def recorded_scale(plan: Plan, trained: InputSpec, model: keras.Model) -> float:
-    """What raw examples were multiplied with when a run was trained.
+    """The factor that a run was trained with.
 
-    Runs of programs without ``scale`` in their plans recorded the scale of the data even for models with a
-    preprocessing of their own, which took raw examples.
+    Runs of versions without ``scale`` in their plans recorded the scale of the data even for models with preprocessing
+    layers, which took raw examples.
     """
     return trained.scale if plan.scale == "0-1" or not preprocessing(model) else 1.0

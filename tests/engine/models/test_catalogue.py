@@ -99,10 +99,10 @@ def test_outputs_are_probabilities(name: str) -> None:
         (
             "cnn",
             (784,),
-            "model cnn takes images of at least 8x8; data has 784, not images with height, width and channels",
+            "model cnn takes images of at least 8x8; the data has 784, not images (height, width, channels)",
         ),
-        ("cnn", (4, 4, 1), "model cnn takes images of at least 8x8; data has 4x4x1"),
-        ("MobileNetV2", (8, 8, 1), "model MobileNetV2 takes images of at least 32x32; data has 8x8x1"),
+        ("cnn", (4, 4, 1), "model cnn takes images of at least 8x8; the data has 4x4x1"),
+        ("MobileNetV2", (8, 8, 1), "model MobileNetV2 takes images of at least 32x32; the data has 8x8x1"),
     ],
 )
 def test_data_that_does_not_fit_is_explained(name: str, shape: tuple[int, ...], words: str) -> None:

@@ -115,13 +115,13 @@ def test_saved_model(tmp_path: Path) -> None:
     assert float(loaded.optimizer.learning_rate) == 0.5
     with tf.Graph().as_default():
         assert build(str(tmp_path / "saved.keras"), SHAPE, 3).count_params() == model.count_params()
-    assert message(str(tmp_path / "saved.keras"), (5, 5, 1)) == "model saved takes 4x4x1; data has 5x5x1"
+    assert message(str(tmp_path / "saved.keras"), (5, 5, 1)) == "model saved takes 4x4x1; the data has 5x5x1"
 
 
 def test_model_without_the_axis_of_channels_takes_images_with_one_channel(write) -> None:
     text = GOOD.replace("keras.Input(input_shape)", "keras.Input((4, 4))")
     assert build(write(text), SHAPE, 3).input_shape == (None, 4, 4)
-    assert "takes 4x4; data has 4x4x3" in message(write(text), (4, 4, 3))
+    assert "takes 4x4; the data has 4x4x3" in message(write(text), (4, 4, 3))
 
 
 def test_broken_saved_file(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_there_is_no_such_file(tmp_path: Path) -> None:
         ("x = 1\ndef build(:\n    pass", "in mymodel.py, line 2: SyntaxError"),
         ("import sys\nsys.exit('usage: train FILE')", "line 2: SystemExit: usage: train FILE"),
         ("def biuld(): pass", "has no function build; did you mean biuld?"),
-        ("x = 1", "has no function build; it has none"),
-        ("build = 3", "build of {path} is no function but int"),
-        ("def build(width): pass", "needs width; it can be given input_shape or classes or num_classes by name"),
+        ("x = 1", "has no function build; it has no functions"),
+        ("build = 3", "build in {path} is not a function but int"),
+        ("def build(width): pass", "requires width; available arguments: input_shape, classes, num_classes"),
         ("def build(): pass", "mymodel:build returned nothing, not a keras.Model"),
         ("def build(): return [1]", "mymodel:build returned an object of type list, not a keras.Model"),
     ],
@@ -165,12 +165,12 @@ def test_bad_file_is_explained(write, text: str, words: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
-        ("keras.Input((5, 5, 1)), keras.layers.Flatten(), keras.layers.Dense(3)", "takes 5x5x1; data has 4x4x1"),
-        ("keras.Input((None, 9)), keras.layers.Flatten()", "takes ?x9; data has 4x4x1"),
-        ("keras.layers.Conv2D(3, 7)", "cannot take examples of 4x4x1: "),
-        ("keras.layers.Flatten(), keras.layers.Dense(2)", "gives 2 numbers for an example; data has 3 classes"),
-        ("keras.layers.Flatten(), keras.layers.Dense(1)", "gives 1 number for an example; data has 3 classes"),
-        ("keras.layers.Conv2D(3, 1)", "gives something other than a row of numbers for an example"),
+        ("keras.Input((5, 5, 1)), keras.layers.Flatten(), keras.layers.Dense(3)", "takes 5x5x1; the data has 4x4x1"),
+        ("keras.Input((None, 9)), keras.layers.Flatten()", "takes ?x9; the data has 4x4x1"),
+        ("keras.layers.Conv2D(3, 7)", "does not accept examples of 4x4x1: "),
+        ("keras.layers.Flatten(), keras.layers.Dense(2)", "outputs 2 values per example; the data has 3 classes"),
+        ("keras.layers.Flatten(), keras.layers.Dense(1)", "outputs 1 value per example; the data has 3 classes"),
+        ("keras.layers.Conv2D(3, 1)", "outputs something other than a vector per example"),
     ],
 )
 def test_model_that_does_not_fit_the_data_is_explained(write, layers: str, words: str) -> None:
@@ -185,7 +185,7 @@ def build(input_shape):
     a, b = keras.Input(input_shape), keras.Input(input_shape)
     return keras.Model([a, b], keras.layers.Add()([a, b]))
 """
-    assert "takes 2 inputs; data has one" in message(write(text))
+    assert "takes 2 inputs; the data has one" in message(write(text))
 
 
 def test_one_unit_is_enough_for_two_classes(write) -> None:

@@ -86,15 +86,15 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
     assert said(directory, LearningRateChanged)[-1].learning_rate == pytest.approx(0.01)
 
     kill(directory, "worker 0")
-    wait_until(lambda: [event for event in said(directory, Warned) if "is gone" in event.message], "a warning")
-    assert said(directory, Warned)[-1].message.endswith("training goes on with worker 1")
+    wait_until(lambda: [event for event in said(directory, Warned) if "was lost" in event.message], "a warning")
+    assert said(directory, Warned)[-1].message.endswith("training continues with worker 1")
     reached = run.list_runs()[0].steps
     wait_until(lambda: run.list_runs()[0].steps > reached + 50, "the other worker to go on")
 
     kill(directory, "parameter server 0")
     assert engines[0].wait(120) == 1
     assert last(directory).reason.startswith("parameter server 0 (127.0.0.1:")
-    assert "is gone" in last(directory).reason
+    assert "was lost" in last(directory).reason
     saved = latest_checkpoint(directory)
     assert saved
 

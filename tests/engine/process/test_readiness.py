@@ -6,12 +6,12 @@ import pytest
 
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import AccelError
-from accel_engine.process.peers import PeerWatch
+from accel_engine.process.peers import PeerMonitor
 from accel_engine.process.readiness import ReadinessListener
 
 
 def test_who_is_at_the_door_has_come(address: str) -> None:
-    watch = PeerWatch(ClusterSpec(("127.0.0.1:1", address)), lambda _: None)
+    watch = PeerMonitor(ClusterSpec(("127.0.0.1:1", address)), lambda _: None)
     with ReadinessListener(address):
         watch.wait_for_all()
     watch.stop()

@@ -46,7 +46,7 @@ def test_an_address_that_takes_connections_and_never_answers_is_given_up() -> No
         status, ended, building = train(Plan(strategy="tpu", tpu=address), 2.0)
     assert status == 1
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason == f"not connected to a TPU (at {address}, named by --tpu): no answer within 2 s"
+    assert ended.reason == f"cannot connect to the TPU (at {address}, from --tpu): no answer within 2 s"
     assert building == [f"connecting to the TPU: {address}"]
 
 

@@ -105,7 +105,7 @@ def test_a_worker_that_dies_is_named_and_the_run_ends(
     ended = last(directory)
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.startswith("worker 1 (127.0.0.1:")
-    assert "is gone" in ended.reason
+    assert "was lost" in ended.reason
     assert "resume" in ended.hint
     assert latest_checkpoint(directory)
 
@@ -132,7 +132,7 @@ def test_a_worker_that_never_comes_is_named(
     config = '{"cluster": {"worker": ["%s", "127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}'
     engines.append(start(directory, {"TF_CONFIG": config % address}))
     assert engines[0].wait(120) == 1
-    assert last(directory).reason == "worker 1 (127.0.0.1:1) did not come within 3 s"
+    assert last(directory).reason == "worker 1 (127.0.0.1:1) did not start within 3 s"
     waited = [event.detail for event in read(directory)[0] if isinstance(event, PhaseChanged)]
     assert "waiting for worker 1 (127.0.0.1:1)" in waited
     assert Phase.TRAINING not in [event.phase for event in read(directory)[0] if isinstance(event, PhaseChanged)]

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.training.cpu_layers import faster
+from accel_engine.training.cpu_layers import use_fast_kernels
 
 
 def model_of(layer: keras.Layer) -> Any:
@@ -18,7 +18,7 @@ def model_of(layer: keras.Layer) -> Any:
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:
     """A step of a layer, by another kernel if there is one for it; as Keras has it where XLA is said to compile it."""
     step = tf.function(lambda x: _learn(layer, x, 1.0, **options))
-    with faster(model_of(layer), xla=xla):
+    with use_fast_kernels(model_of(layer), xla=xla):
         return step.get_concrete_function(tf.TensorSpec(shape, layer.compute_dtype)).graph
 
 

@@ -24,13 +24,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
     """Let the trial take its steps, and then find these rates."""
-    measure = Loop.rate
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         measure(self, order, seconds)
-        return compiled if self.way.xla else 100.0
+        return compiled if self.mode.xla else 100.0
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_another_batch_processor_or_version_is_another_trial(gym: Gym, monkeypat
     assert not gym.train(PLAN.replace(batch_size=128)).only(XlaTried).remembered
     monkeypatch.setattr(autotune, "processors", lambda: 1000)
     assert not gym.train(PLAN).only(XlaTried).remembered
-    monkeypatch.setattr(device_visibility, "hardware", lambda *_: ("another processor",))
+    monkeypatch.setattr(device_visibility, "hardware_names", lambda *_: ("another processor",))
     assert not gym.train(PLAN).only(XlaTried).remembered
     monkeypatch.setattr(autotune, "__version__", "another version")
     assert not gym.train(PLAN).only(XlaTried).remembered
@@ -87,7 +87,7 @@ def test_real_rates_are_measured(gym: Gym) -> None:
 
 
 def test_what_xla_cannot_compile_stays_as_it_is(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(autotune, "another", lambda *_: ExecutionMode(xla=True))
+    monkeypatch.setattr(autotune, "alternative_mode", lambda *_: ExecutionMode(xla=True))
 
     trained = gym.train(PLAN.replace(strategy="mirrored", virtual_cpus=2))
 
@@ -98,13 +98,13 @@ def test_what_xla_cannot_compile_stays_as_it_is(gym: Gym, monkeypatch: pytest.Mo
 def test_a_model_whose_file_is_gone_by_then_is_tried(gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(RANDOM)
-    measure = Loop.rate
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         path.unlink(missing_ok=True)
         return measure(self, order, seconds)
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
 
     assert gym.train(PLAN.replace(model=f"{path}:build")).only(XlaTried).step
 

@@ -23,4 +23,4 @@ def test_scaled_losses_are_refused(gym: Gym) -> None:
     ended = gym.train(PLAN.replace(model="mlp", precision="mixed_float16")).ended
 
     assert ended.outcome is Outcome.FAILED
-    assert "central storage cannot scale losses; use mixed_bfloat16, or mirrored" in ended.reason
+    assert "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy" in ended.reason

@@ -58,9 +58,9 @@ def test_a_checkpoint_before_the_first_step_is_refused(gym: Gym) -> None:
     trained = gym.train(PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("dance",)]})
 
     assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
-        (False, "no step has been taken yet"),
-        (False, "a learning rate must be a number above 0"),
-        (False, "this engine knows no command dance"),
+        (False, "no step has completed yet"),
+        (False, "the learning rate must be greater than 0"),
+        (False, "unknown command dance"),
     ]
 
 
@@ -104,7 +104,7 @@ def test_a_validation_is_made_when_it_is_asked_for_and_not_within_another(gym: G
 
     within = gym.train(PLAN, when={Phase.VALIDATING: [("validate",), ("pause",), ("validate",), ("resume",)]})
     refused = [event.answer for event in within.all(CommandAnswered) if event.command == "validate"]
-    assert refused == ["the run is being validated already"] * 2
+    assert refused == ["a validation is already running"] * 2
     assert [event.step for event in within.all(Validated)] == [5, 10]
 
 
@@ -112,4 +112,4 @@ def test_what_cannot_be_validated_is_refused(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(validation="off"), when={Phase.BUILDING: [("validate",)]}, at={2: [("validate",)]})
 
     answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)]
-    assert answers == [(False, "no step has been taken yet"), (False, "there is nothing to validate on")]
+    assert answers == [(False, "no step has completed yet"), (False, "there is no validation data")]

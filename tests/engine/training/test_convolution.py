@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras.layers import Conv2D
 
-from accel_engine.training.cpu_layers import faster
+from accel_engine.training.cpu_layers import use_fast_kernels
 from engine.training.layer_steps import apart, graph_of, model_of, operations, step_of
 
 
@@ -39,7 +39,7 @@ def test_a_step_is_that_of_keras(shape: tuple[int, ...], options: dict[str, Any]
     weights = random.normal(size=layer.compute_output_shape(shape)).astype(np.float32)
     without, expected = step_of(layer, x, weights)
 
-    with faster(model_of(layer), xla=False):
+    with use_fast_kernels(model_of(layer), xla=False):
         within, values = step_of(layer, x, weights)
 
     assert (apart(within), apart(without)) == (True, False)

@@ -10,7 +10,7 @@ from accel_engine.plan import Plan
 from accel_engine.training import batch_norm, convolution
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import epoch_order
-from accel_engine.training.flops import count
+from accel_engine.training.flops import count_flops
 from accel_engine.training.layer_table import tabulate
 from accel_engine.training.loop import ExecutionMode, Loop
 from engine.training.layer_steps import apart, kinds, operations
@@ -76,7 +76,7 @@ def test_the_work_of_a_layer_is_its_own_whichever_kernel_does_it() -> None:
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
 
     assert apart(graph)
-    table = tabulate(assembly.model, count(graph, chunk=True))
+    table = tabulate(assembly.model, count_flops(graph, chunk=True))
     assert table.layers[0].flops == 2 * 2 * 64 * 26 * 26 * 9 * 64  # forward, and the filters' gradient
     assert table.rest == 0
 
@@ -107,7 +107,7 @@ def test_what_is_learnt_is_the_same_under_strategies(
 
     faster, values = learnt()
     for kind in (batch_norm, convolution):
-        monkeypatch.setattr(kind, "LEAST", 2**40)
+        monkeypatch.setattr(kind, "MINIMUM_ELEMENTS", 2**40)
     without, expected = learnt()
 
     assert (faster, without) == (True, False)

@@ -11,7 +11,7 @@ from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.training import device_visibility
-from accel_engine.training.allocated_memory import Allocator
+from accel_engine.training.allocated_memory import AllocatedMemory
 
 configure = device_visibility.configure  # as it is: other tests here take devices as they are
 
@@ -111,8 +111,8 @@ def test_only_the_workers_of_a_coordinator_are_given_gpus(
 
     assert configure(plan, INVENTORY) == names
     assert told.visible == visible
-    assert device_visibility.hardware_of_workers(plan, INVENTORY) == ("A small card",)
-    assert device_visibility.hardware_of_workers(plan.replace(local_workers=0), INVENTORY) == ()
+    assert device_visibility.worker_hardware_names(plan, INVENTORY) == ("A small card",)
+    assert device_visibility.worker_hardware_names(plan.replace(local_workers=0), INVENTORY) == ()
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_a_coordinator_says_what_its_workers_have(
     there += [f"/job:worker/replica:0/task:{task}/device:{kind}:0" for task in (0, 1) for kind in kinds]
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda: [SimpleNamespace(name=name) for name in there])
 
-    assert [device["name"] for device in device_visibility.found_at_workers()] == names
-    assert {device["kind"] for device in device_visibility.found_at_workers()} == {kinds[-1].lower()}
+    assert [device["name"] for device in device_visibility.describe_worker_devices()] == names
+    assert {device["kind"] for device in device_visibility.describe_worker_devices()} == {kinds[-1].lower()}
 
 
 @pytest.mark.parametrize(
@@ -140,17 +140,17 @@ def test_a_coordinator_says_what_its_workers_have(
     ],
 )
 def test_memory_is_that_of_the_smallest_device_of_the_plan(told: Told, plan: Plan, memory: int) -> None:
-    assert device_visibility.memory(("GPU:0",), plan, INVENTORY) == memory
+    assert device_visibility.device_memory(("GPU:0",), plan, INVENTORY) == memory
 
 
 def test_the_host_s_own_memory_is_no_limit(told: Told) -> None:
-    assert device_visibility.memory(("CPU:0",), Plan(), INVENTORY) is None
+    assert device_visibility.device_memory(("CPU:0",), Plan(), INVENTORY) is None
 
 
 def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"TPU:0": {"current": 100, "peak": 300}, "TPU:1": {"current": 20, "peak": 50}}
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", known.__getitem__)
-    allocator = Allocator(
+    allocated_memory = AllocatedMemory(
         [
             {"name": "TPU:0", "kind": "tpu", "device": "tpu:0"},
             {"name": "TPU:1", "kind": "tpu", "device": "tpu:0"},
@@ -159,17 +159,17 @@ def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pyte
     )
     driver = {"memory_used": Reading(1000.0, "B")}
     host = Sample(1.0, "cpu:0", {"load": Reading(0.5)})
-    chip, same = allocator.add((Sample(1.0, "tpu:0", driver), host))
+    chip, same = allocated_memory.add_to((Sample(1.0, "tpu:0", driver), host))
     assert chip.readings == {**driver, "allocated": Reading(120.0, "B"), "allocated_peak": Reading(350.0, "B")}
     assert same is host
 
 
 def test_an_allocator_that_does_not_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str) -> Any:
-        raise ValueError(f"Allocator stats not available for device '{name}'\nmore")
+        raise ValueError(f"AllocatedMemory stats not available for device '{name}'\nmore")
 
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
-    (sample,) = Allocator([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add((Sample(1.0, "gpu:0"),))
+    (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add_to((Sample(1.0, "gpu:0"),))
     assert sample.readings["allocated"] == Reading.missing(
-        "TensorFlow does not tell: Allocator stats not available for device 'GPU:0'", "B"
+        "TensorFlow does not report it: Allocator stats not available for device 'GPU:0'", "B"
     )

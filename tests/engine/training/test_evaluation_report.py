@@ -51,7 +51,7 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
 
     chance = said[np.arange(len(y)), y]
     order = sorted(range(len(y)), key=lambda row: (said[row].argmax() == y[row], chance[row]))[
-        : evaluation_report.WORST
+        : evaluation_report.SAMPLES_KEPT
     ]
     assert {judged.row for judged in found.worst} == set(order)
     ranks = [(judged.right, judged.chance) for judged in found.worst]
@@ -75,11 +75,11 @@ def test_data_that_is_no_images_is_judged_without_pictures(gym: Gym) -> None:
     assert found.counts is not None
     assert found.pictures is None
     assert found.worst
-    assert found.reason == "there is nothing to see: examples of 20 are no images (20 numbers)"
+    assert found.reason == "no images: examples of 20 are not images (20 numbers)"
 
 
 def test_of_too_many_classes_only_the_worst_are_kept(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation_report, "MOST_CLASSES", 9)
+    monkeypatch.setattr(evaluation_report, "MAXIMUM_CLASSES", 9)
     found = examined(gym.train(PLAN))
     assert found.counts is None
     assert found.pictures is not None
@@ -105,7 +105,7 @@ def test_a_model_with_its_own_train_step_keeps_nothing_and_says_why(gym: Gym, tm
     )
     found = examined(gym.train(PLAN.replace(model=f"{source}:build")))
     assert (found.counts, found.worst, found.pictures) == (None, (), None)
-    assert "train_step of its own" in found.reason
+    assert "custom train_step" in found.reason
 
 
 @pytest.mark.parametrize("loss", ["logits", "binary"])

@@ -5,7 +5,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.plan import Plan
 from accel_engine.strategies import builders
 from accel_engine.training import feed
-from accel_engine.training.feed import StreamedFeed, epoch_order, epoch_part
+from accel_engine.training.feed import StreamedFeed, epoch_order, epoch_segment
 
 
 def test_an_epoch_takes_every_example_at_most_once() -> None:
@@ -31,10 +31,10 @@ def test_an_epoch_longer_than_the_data_goes_over_it_again() -> None:
 
 
 def test_an_epoch_of_very_many_steps_is_laid_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "MOST_ROWS", 50)
+    monkeypatch.setattr(feed, "MAXIMUM_ROWS", 50)
     whole = epoch_order(0, 3, examples=11, steps=23, replicas=1, batch=5)
 
-    parts = [epoch_part(step, examples=11, steps=23, batch=5) for step in (0, 9, 10, 19, 20, 22)]
+    parts = [epoch_segment(step, examples=11, steps=23, batch=5) for step in (0, 9, 10, 19, 20, 22)]
 
     assert parts == [range(10), range(10), range(10, 20), range(10, 20), range(20, 23), range(20, 23)]
     for part in parts:

@@ -107,7 +107,7 @@ def test_a_model_with_a_train_step_of_its_own_is_refused_with_the_reason(gym: Gy
     ended = gym.train(PLAN.replace(model=f"{path}:build")).ended
 
     assert ended.outcome is Outcome.FAILED
-    assert "train_step of its own" in ended.reason
+    assert "custom train_step" in ended.reason
 
 
 def test_rows_of_an_embedding_that_occur_twice_are_added_up() -> None:

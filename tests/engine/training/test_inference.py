@@ -57,7 +57,7 @@ def test_a_folder_of_images_has_names_and_sizes_of_its_own(gym: Gym, tmp_path: P
     told = predict(trained.directory, [tmp_path / "pets" / "dog" / "3.png", tmp_path / "missing.png"], 1)
     first, second = told["images"]
     assert [name for name, _ in first["choices"]] == ["dog"]
-    assert first["notes"] == ["9x8 pixels were brought to 8x8"]
+    assert first["notes"] == ["resized from 9x8 to 8x8"]
     assert second["problem"].startswith("cannot read the image")
 
 
@@ -78,8 +78,8 @@ def test_an_image_is_brought_to_the_shape_and_the_range_of_the_data(
     x, notes = example_of(write(tmp_path / "half.png", pixels), intake)
     assert x.shape == intake.shape
     assert (x[0, 0, 0], x[0, 3, 0]) == (black, white)
-    assert "8x8 pixels were brought to 4x4" in notes
-    assert any("black was made" in note for note in notes) == ((black, white) != (0, 255))
+    assert "resized from 8x8 to 4x4" in notes
+    assert any("pixels scaled to" in note for note in notes) == ((black, white) != (0, 255))
 
 
 def test_colours_are_made_shades_and_that_is_said(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_colours_are_made_shades_and_that_is_said(tmp_path: Path) -> None:
     green[..., 1] = 200
     x, notes = example_of(write(tmp_path / "green.png", green), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
     assert set(x.reshape(-1).tolist()) == {117}
-    assert notes == ["its colours were made shades of grey"]
+    assert notes == ["converted to grayscale"]
 
 
 def test_what_is_no_image_is_named(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_what_is_no_image_is_named(tmp_path: Path) -> None:
 
 def test_a_run_of_what_is_no_image_says_so(gym: Gym, tmp_path: Path) -> None:
     trained = gym.train(Plan(model="mlp", data="synthetic:20:3:500", epochs=1))
-    with pytest.raises(DataError, match=r"cannot be shown images: .*20"):
+    with pytest.raises(DataError, match=r"does not take images: .*20"):
         predict(trained.directory, [tmp_path / "any.png"], 1)
 
 
@@ -121,7 +121,7 @@ def test_a_model_that_is_no_classifier_or_has_changed_is_refused(gym: Gym, tmp_p
     source.write_text(textwrap.dedent(SOURCE.format(units="1")))
     trained = gym.train(PLAN.replace(model=f"{source}:build", data="synthetic:6x6x1:3:300", batch_size=50))
     assert not trained.ended.reason, trained.ended.reason
-    with pytest.raises(ModelError, match="no classifier"):
+    with pytest.raises(ModelError, match="not a classifier"):
         predict(trained.directory, [], 1)
     source.write_text(textwrap.dedent(SOURCE.format(units="30")))  # Python sees a change within a second by the size
     with pytest.raises(RunError, match="does not fit the model"):

@@ -41,7 +41,7 @@ def test_streamed_and_resident_data_give_the_same_batches(
 ) -> None:
     plan = PLAN.replace(strategy="mirrored" if replicas == 2 else "one-device", virtual_cpus=replicas)
     resident = gym.train_once(plan)
-    monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     streamed = gym.train(plan)
 
     assert [trained.only(ModelBuilt).feed for trained in (resident, streamed)] == ["resident", "streamed"]
@@ -52,8 +52,8 @@ def test_streamed_and_resident_data_give_the_same_batches(
 def test_an_epoch_in_parts_is_the_same_epoch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     plan = PLAN.replace(batch_size=256, steps_per_epoch=13)
     whole = gym.train_once(plan)
-    monkeypatch.setattr(feed, "RESIDENT_SHARE", share)
-    monkeypatch.setattr(feed, "MOST_ROWS", 1)
+    monkeypatch.setattr(feed, "CACHE_SHARE", share)
+    monkeypatch.setattr(feed, "MAXIMUM_ROWS", 1)
     stopped = gym.train(plan, at={20: [("stop",)]})
 
     resumed = gym.train(plan, run=stopped.directory)
@@ -73,15 +73,15 @@ def test_a_chunk_size_settles_at_its_target() -> None:
     size = ChunkSize(target=0.05)
 
     for _ in range(10):
-        size.learn(size.steps, size.steps * 0.001)
+        size.update(size.steps, size.steps * 0.001)
 
     assert size.steps == pytest.approx(50, abs=1)
 
 
 def test_a_chunk_size_grows_with_care_and_shrinks_at_once() -> None:
     size = ChunkSize(target=0.05)
-    size.learn(1, 1e-6)
+    size.update(1, 1e-6)
     assert size.steps == 4
 
-    size.learn(4, 10.0)
+    size.update(4, 10.0)
     assert size.steps == 1

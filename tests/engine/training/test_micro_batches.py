@@ -14,7 +14,7 @@ from accel_engine.training import autotune
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.loop import ExecutionMode, Loop
-from accel_engine.training.micro_batches import is_mean, parts_worth_trying, same_in_parts
+from accel_engine.training.micro_batches import candidate_count, is_mean, supports_micro_batches
 
 from .conftest import Gym
 
@@ -103,7 +103,7 @@ def test_dropout_is_the_same_however_many_steps_a_chunk_has(gym: Gym) -> None:
 
 @pytest.mark.parametrize(
     ("model", "why"),
-    [("own", "train_step of its own"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
+    [("own", "custom train_step"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
 )
 def test_parts_that_would_not_be_the_whole_are_refused(gym: Gym, models: str, model: str, why: str) -> None:
     ended = gym.train(PLAN.replace(model=f"{models}:{model}", micro_batches=2)).ended
@@ -113,22 +113,24 @@ def test_parts_that_would_not_be_the_whole_are_refused(gym: Gym, models: str, mo
     assert why in ended.reason
 
 
-@pytest.mark.parametrize(("asked", "abreast"), [(4, 1), (None, processors())])
-def test_parts_that_were_asked_for_spare_memory_one_after_another(asked: int | None, abreast: int) -> None:
+@pytest.mark.parametrize(("asked", "parallel_iterations"), [(4, 1), (None, processors())])
+def test_parts_that_were_asked_for_spare_memory_one_after_another(asked: int | None, parallel_iterations: int) -> None:
     assembly = assemble(PLAN.replace(micro_batches=asked), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode(parts=4)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(
+        epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64)
+    )
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
     (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "turns.4" in node.name]
-    assert loop.attr["parallel_iterations"].i == abreast
+    assert loop.attr["parallel_iterations"].i == parallel_iterations
 
 
 @pytest.mark.parametrize(
     ("batch", "parts"), [(1, 1), (16, 2), (64, 2), (96, 2), (128, 4), (1000, 25), (1009, 1), (2 * 1009, 1)]
 )
 def test_parts_are_equal_and_small_enough_for_a_cache(batch: int, parts: int) -> None:
-    assert parts_worth_trying(batch) == parts
+    assert candidate_count(batch) == parts
 
 
 def network(*middle: layers.Layer) -> keras.Model:
@@ -145,14 +147,16 @@ def test_only_layers_that_take_each_example_by_itself_are_the_same_in_parts() ->
     centred = keras.Model(inputs, inputs - keras.ops.mean(inputs, axis=0))
     centred.compile(loss="mse")
 
-    assert same_in_parts(network(layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Dropout(0.5)))
-    assert same_in_parts(network(network(layers.Conv2D(4, 3))))
-    assert not same_in_parts(network(layers.Conv2D(4, 3), layers.BatchNormalization()))
-    assert not same_in_parts(network(Conv2D(4, 3)))
-    assert not same_in_parts(network(layers.Conv2D(4, 3, activation=lambda x: x - keras.ops.mean(x, axis=0))))
-    assert not same_in_parts(network(layers.Conv2D(4, 3, activity_regularizer="l2")))
-    assert not same_in_parts(centred)
-    assert not same_in_parts(network(centred))
+    assert supports_micro_batches(
+        network(layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Dropout(0.5))
+    )
+    assert supports_micro_batches(network(network(layers.Conv2D(4, 3))))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3), layers.BatchNormalization()))
+    assert not supports_micro_batches(network(Conv2D(4, 3)))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3, activation=lambda x: x - keras.ops.mean(x, axis=0))))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3, activity_regularizer="l2")))
+    assert not supports_micro_batches(centred)
+    assert not supports_micro_batches(network(centred))
 
 
 @pytest.mark.parametrize(
@@ -188,13 +192,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_faster_way_is_gone_on_with_and_remembered(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, split: float, taken: int
 ) -> None:
-    measure = Loop.rate
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         measure(self, order, seconds)
-        return split if self.way.parts > 1 else 100.0
+        return split if self.mode.micro_batches > 1 else 100.0
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
     plan = PLAN.replace(xla="auto")
 
     first = gym.train(plan)

@@ -189,7 +189,7 @@ def test_of_several_optimizers_none_is_said_to_be_the_one(gym: Gym, models: str)
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert "learning_rate" not in trained.series
     assert trained.all(LearningRateChanged) == []
-    assert "optimizers of its own" in trained.only(CommandAnswered).answer
+    assert "several optimizers" in trained.only(CommandAnswered).answer
     assert not trained.all(Warned)
 
 

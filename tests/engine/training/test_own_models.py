@@ -102,7 +102,7 @@ def test_it_is_said_where_a_models_metrics_are_left_out(gym: Gym, own_models: st
     trained = gym.train(PLAN.replace(model=f"{own_models}:compiled", strategy="mirrored", virtual_cpus=2))
 
     assert "top3" not in trained.all(Validated)[-1].metrics
-    assert [warned.message for warned in trained.all(Warned) if "own metrics are left out" in warned.message]
+    assert [warned.message for warned in trained.all(Warned) if "compiled metrics are not recorded" in warned.message]
 
 
 def test_a_plans_optimizer_replaces_a_compiled_models_and_says_so(gym: Gym, own_models: str) -> None:

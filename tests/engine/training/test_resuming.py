@@ -21,7 +21,7 @@ def test_a_stopped_and_resumed_run_is_the_same_run(
     plan = PLAN.replace(model=random_model)
     whole = gym.train_once(plan)
     if kind == "streamed":
-        monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
+        monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     stopped = gym.train(plan, at={7: [("stop",)]})
     assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, 7)
 
@@ -148,4 +148,4 @@ def test_a_run_does_not_go_on_when_its_steps_would_be_others(gym: Gym) -> None:
     resumed = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2), run=stopped.directory)
 
     assert resumed.ended.outcome is Outcome.FAILED
-    assert "5 steps of 255 out of 1437 examples, and would now be 5 steps of 254" in resumed.ended.reason
+    assert "5 steps of 255 examples from 1437 and is now 5 steps of 254" in resumed.ended.reason

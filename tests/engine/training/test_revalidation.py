@@ -22,7 +22,7 @@ PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
 @pytest.mark.parametrize("validation", ["epoch", "off"])
 def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
-    monkeypatch.setattr(revalidation, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
     expected = read(gym.train_once(PLAN).directory).examined
     trained = gym.train(PLAN.replace(validation=validation))
     with closing(connect(trained.directory)) as connection:
@@ -48,7 +48,7 @@ def test_a_run_that_goes_on_is_left_to_its_engine(gym: Gym) -> None:
     directory = create(PLAN)
     with closing(RunWriter(directory)) as writer:
         writer.begin()
-        with pytest.raises(AccelError, match="goes on, and its own engine can validate it"):
+        with pytest.raises(AccelError, match="is active: its own engine can validate it"):
             revalidate(directory, lambda *_: None)
 
 
@@ -57,9 +57,9 @@ def test_a_run_that_goes_on_is_left_to_its_engine(gym: Gym) -> None:
     [
         (
             "Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(1)])",
-            "no classifier",
+            "not a classifier",
         ),
-        ("Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(3)])", "train_step of its own"),
+        ("Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(3)])", "custom train_step"),
     ],
 )
 def test_a_model_whose_outputs_mean_nothing_known_is_refused(gym: Gym, tmp_path: Path, source: str, words: str) -> None:

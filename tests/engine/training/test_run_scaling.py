@@ -216,6 +216,6 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
         assert intake is not None
         assert intake.scale == factor
         told = [warned.message for warned in more.all(Warned)]
-        assert any("as the run was trained before" in message for message in told) == (factor != 1)
+        assert any("as before the checkpoint" in message for message in told) == (factor != 1)
     with pytest.raises(PlanError, match="the run was trained with 'auto'"):
         gym.train(plan.replace(epochs=4, scale="none"), run=trained.directory)

@@ -66,7 +66,7 @@ def tpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTpu]:
     monkeypatch.setattr(tf.distribute, "TPUStrategy", fake.strategy)
     monkeypatch.setattr(tf.config, "list_logical_devices", fake.devices)
     monkeypatch.setattr(tf.config, "set_visible_devices", lambda *_: None)  # TensorFlow is in use here
-    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "")
+    monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "")
     tpu_builder._resolver.cache_clear()
     yield fake
     tpu_builder._resolver.cache_clear()
@@ -152,7 +152,7 @@ def test_files_that_are_not_held_in_memory_are_for_a_tpu_of_this_machine(
     assert gym.train(plan).ended.outcome is Outcome.FINISHED
     refused = gym.train(plan.replace(tpu="10.0.0.2")).ended
     assert refused.outcome is Outcome.FAILED
-    assert "a TPU elsewhere cannot read files of this machine" in refused.reason
+    assert "a remote TPU cannot read files on this machine" in refused.reason
 
 
 @pytest.mark.parametrize(
@@ -167,22 +167,25 @@ def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exc
     tpu.problem = problem
     ended = gym.train(PLAN).ended
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason.startswith("not connected to a TPU (of this machine, named by --tpu): ")
+    assert ended.reason.startswith("not connected to a TPU (of this machine, from --tpu): ")
     assert cause in ended.reason
 
 
 def test_an_address_is_tried_before_tensorflow_waits_for_it(
     gym: Gym, tpu: FakeTpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "nothing listens")
+    monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "nothing listens")
     ended = gym.train(PLAN.replace(tpu="10.0.0.2")).ended
-    assert ended.reason == "not connected to a TPU (at grpc://10.0.0.2:8470, named by --tpu): nothing listens"
+    assert ended.reason == "cannot connect to the TPU (at grpc://10.0.0.2:8470, from --tpu): nothing listens"
     assert tpu.asked == []
 
 
 def test_cores_of_this_machine_are_its_chips_in_their_order() -> None:
     here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
-    cores = device_visibility.found(("TPU:0", "TPU:1"), here)
+    cores = device_visibility.describe_devices(("TPU:0", "TPU:1"), here)
     assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
-    assert [core["device"] for core in device_visibility.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
-    assert device_visibility.memory(("TPU:0",), Plan(), here) == 0
+    assert [core["device"] for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
+        "",
+        "",
+    ]
+    assert device_visibility.device_memory(("TPU:0",), Plan(), here) == 0

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import DataError
-from accel_engine.training.flops import count
-from accel_engine.training.worker_data import WorkerDataFeed, WorkerDataSource, refusal
+from accel_engine.training.flops import count_flops
+from accel_engine.training.worker_data import WorkerDataFeed, WorkerDataSource, data_error
 
 X = np.arange(40, dtype=np.uint8).reshape(10, 2, 2)
 Y = np.arange(10, dtype=np.int32)
@@ -78,7 +78,7 @@ def test_other_data_than_the_coordinator_s_are_refused_in_words(other: Split) ->
     with pytest.raises(tf.errors.OpError) as refused:
         batches(WorkerDataFeed(Split(X, Y), "training"), np.array([[[0]]], np.int32))
 
-    assert str(refusal(refused.value)) == "worker 1 (b:2) has other data than the coordinator: all need the same"
+    assert str(data_error(refused.value)) == "worker 1 (b:2) has different data from the coordinator"
     del offer
 
 
@@ -90,7 +90,7 @@ def test_data_that_a_worker_cannot_read_are_said_with_its_name() -> None:
     with pytest.raises(tf.errors.OpError) as refused:
         batches(WorkerDataFeed(Split(X, Y), "training"), np.array([[[0]]], np.int32))
 
-    assert str(refusal(refused.value)) == "worker 1 (b:2): mine.npz is not there"
+    assert str(data_error(refused.value)) == "worker 1 (b:2): mine.npz is not there"
     del offer
 
 
@@ -103,8 +103,8 @@ def test_reading_examples_is_no_work_of_the_model_s() -> None:
         return tf.matmul(tf.cast(x, tf.float32), tf.ones((5, 2, 7)))
 
     graph = product.get_concrete_function(tf.TensorSpec((1, 1, 5), tf.int32)).graph
-    assert count(graph, chunk=True).flops == 5 * 2 * 2 * 2 * 7
+    assert count_flops(graph, chunk=True).flops == 5 * 2 * 2 * 2 * 7
 
 
 def test_what_else_goes_wrong_is_no_refusal() -> None:
-    assert refusal(tf.errors.UnavailableError(None, None, "gone")) is None
+    assert data_error(tf.errors.UnavailableError(None, None, "gone")) is None

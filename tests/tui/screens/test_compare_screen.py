@@ -75,7 +75,7 @@ async def test_a_live_run_is_followed(home: Path) -> None:
     one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, live.directory)
-        await shows(pilot, "running", "to go")
+        await shows(pilot, "running", "remaining")
         live.train(250)
         await until(pilot, lambda: charts(pilot)[0].series[1].curve.count == 350, "further steps")
         live.end_epoch(loss=0.777)

@@ -236,19 +236,19 @@ async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: Fa
 
 
 async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
-    engine.writer.keep(EvaluationReport(10, ("a", "b"), reason="the model is no classifier"), 30)
+    engine.writer.keep(EvaluationReport(10, ("a", "b"), reason="the model is not a classifier"), 30)
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "the model is no classifier")
+        await shows(pilot, "the model is not a classifier")
         await pilot.press("2")
-        await shows(pilot, "the model is no classifier")
+        await shows(pilot, "the model is not a classifier")
         await pilot.press("3")
         await shows(pilot, "This run did not record its layers.")
 
 
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
     found = examined()
-    words = "there is nothing to see: examples of 20 are no images (20 numbers)"
+    words = "no images: examples of 20 are not images (20 numbers)"
     engine.writer.keep(EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("2")

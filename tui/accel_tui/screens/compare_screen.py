@@ -143,7 +143,7 @@ class CompareScreen(Screen[None]):
         found = compare(sides)
         self._charts.sides = sides
         self._table.comparison = found
-        self.query_one("#equal", Static).update(found.words)
+        self.query_one("#equal", Static).update(found.summary)
 
     def on_resize(self) -> None:
         """Resize the table to the room that there is."""

@@ -81,8 +81,8 @@ class PlanPreviewScreen(DirtyRegionScreen):
         known = self._described
         description = known[1] if known and known[0] == _subject(self._previewed.plan) else None
         pending = "counting…" if self.ready_engine else "waiting for TensorFlow"
-        self.summary.choices = printable_fields(plan_preview.choices(self._previewed))
-        self.summary.facts = printable_fields(plan_preview.facts(self._previewed, description, pending))
+        self.summary.choices = printable_fields(plan_preview.choice_rows(self._previewed))
+        self.summary.facts = printable_fields(plan_preview.rows(self._previewed, description, pending))
         self.summary.warnings = printable_fields(plan_preview.warnings(self._previewed, description))
 
     def _request_details(self) -> None:

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from accel_engine.errors import RunError
 from accel_engine.run import request
-from accel_tui.plan.starting import RESUMABLE
+from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -88,7 +88,7 @@ class RunControlScreen(DirtyRegionScreen):
             case "diagnostics" | "log" | "search_log":
                 return not self._is_script  # a script keeps its model, data and output to itself
             case "continue":
-                ended_early = state.info is not None and state.info.status in RESUMABLE
+                ended_early = state.info is not None and state.info.status in CONTINUABLE
                 return ended_early and state.checkpoint is not None and not self._is_script
         return True
 

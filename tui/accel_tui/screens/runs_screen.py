@@ -22,7 +22,7 @@ from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.plan.starting import RESUMABLE
+from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.runs.comparison import MOST
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -125,7 +125,7 @@ class RunsScreen(Screen[None]):
             case "continue" | "duplicate":
                 if current is None or current.info is None or current.info.plan is None:
                     return False
-                return action == "duplicate" or (current.info.status in RESUMABLE and current.checkpoint > 0)
+                return action == "duplicate" or (current.info.status in CONTINUABLE and current.checkpoint > 0)
         return True
 
     @property
@@ -266,7 +266,7 @@ class RunsScreen(Screen[None]):
             self.query_one("#found", Label).update("loading runs…")
             return
         everything, shown, selected_runs = len(self.table.runs), len(self.table.shown), len(self.table.selected_runs)
-        counts = [f"{shown:,} of " * bool(self.table.filter) + units.counted(everything, "run")]
+        counts = [f"{shown:,} of " * bool(self.table.filter) + units.plural(everything, "run")]
         self.query_one("#found", Label).update(", ".join(counts + [f"{selected_runs} selected"] * bool(selected_runs)))
         self.refresh_bindings()
 
@@ -276,7 +276,7 @@ def _deletion_detail(runs: Sequence[RunSummary], found: Sequence[Contents]) -> s
     size = units.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
-        units.counted(number, word)
+        units.plural(number, word)
         for number, word in ((checkpoints, "checkpoint"), (models, "trained model"))
         if number
     ]

@@ -8,7 +8,7 @@ from accel_engine.events import Outcome
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.formatting import figures
-from accel_tui.formatting.names import brief
+from accel_tui.formatting.names import base_name
 from accel_tui.settings.user_settings import Settings
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Notifier:
 
 def title_of(state: "RunState") -> str:
     """A run's progress for the title, e.g. ``accel-tui: mlp 43 % · loss 0.12``."""
-    called = state.info.name or brief(str(state.info.values.get("model"))) if state.info else ""
+    called = state.info.name or base_name(str(state.info.values.get("model"))) if state.info else ""
     said = f"accel-tui: {called}"
     if not state.live:
         ended = state.ended

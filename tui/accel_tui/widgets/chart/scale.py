@@ -102,5 +102,5 @@ def seconds(ended: Curve) -> Scale:
 
 def _clock(value: float, rung: float) -> str:
     if rung >= 1:
-        return figures.duration(value + 0.5)
+        return figures.duration(value)
     return f"{value:.{max(0, -math.floor(math.log10(rung)))}f}s"

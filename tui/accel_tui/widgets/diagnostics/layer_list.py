@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_tui.formatting import figures, units
-from accel_tui.formatting.units import counted
+from accel_tui.formatting.units import plural
 from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
 NAME_WIDTH = 60
@@ -109,7 +109,7 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     """Totals of all layers, and the share of a step outside of them."""
     top = [layer for layer in table.layers if not layer.depth]
     weights, trained = sum(layer.parameters for layer in top), sum(layer.trainable for layer in top)
-    pieces: list[TextSpan] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
+    pieces: list[TextSpan] = [(f"{plural(weights, 'parameter')}, {trained:,} trainable", "")]
     if table.flops is None:
         return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
     pieces.append((f"; {units.flops(table.flops)} per step", ""))

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import units
-from accel_tui.formatting.units import counted
+from accel_tui.formatting.units import plural
 from accel_tui.widgets.text_page import TextPage, fitted
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
@@ -176,7 +176,7 @@ class SampleGallery(TextPage):
         if not chosen:
             return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
-        about = f" ({counted(wrong, 'error')}), after step {self.step:,}"
+        about = f" ({plural(wrong, 'error')}), after step {self.step:,}"
         below = "   below: true, predicted"
         told = about + below if len(words + about + below) <= self.size.width else about
         return self.line((words, "title"), (told, "faint")), here

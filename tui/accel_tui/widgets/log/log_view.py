@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
-from accel_tui.formatting.units import counted
+from accel_tui.formatting.units import plural
 from accel_tui.run.log_tail import LogLine, Logs
 from accel_tui.run.log_text import NAMES, Filter, Level
 from accel_tui.widgets.custom_keys import custom_keys
@@ -266,7 +266,7 @@ class LogView(Widget):
         if not lines.lines:
             words = NO_OUTPUT
         else:
-            all_of_them = counted(len(lines.lines), "line")
+            all_of_them = plural(len(lines.lines), "line")
             words = all_of_them if lines.filter == Filter() else f"{lines.shown_count:,} of {all_of_them}"
             words += ", following" if lines.follows else ""
         place, found = lines.found

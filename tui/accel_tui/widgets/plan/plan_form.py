@@ -15,7 +15,7 @@ from accel_engine.devices.reading import Inventory
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui.plan import form
 from accel_tui.plan.form import FormResult
-from accel_tui.plan.relevance import relevant
+from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
 
@@ -39,7 +39,7 @@ class PlanForm(Widget):
     }
     """
 
-    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("What", "Where"), ("How",))
+    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("Model and data", "Devices"), ("Training",))
     """Groups per column; the columns are stacked on narrow screens."""
 
     inventory: reactive[Inventory | None] = reactive(None)
@@ -66,7 +66,7 @@ class PlanForm(Widget):
     def __init__(self) -> None:
         super().__init__()
         self.fields = tuple(
-            Field(name, form.text_of(DEFAULTS[name]))
+            Field(name, form.to_text(DEFAULTS[name]))
             for column in self.COLUMNS
             for group in column
             for name in form.GROUPS[group]
@@ -78,9 +78,9 @@ class PlanForm(Widget):
         for column, place in zip(self.COLUMNS, ("-first", "-second"), strict=True):
             with Vertical(classes=f"column {place}"):
                 for group in column:
-                    with Vertical(id=f"group-{group.lower()}", classes="group") as box:
+                    with Vertical(id=f"group-{group.lower().replace(' ', '-')}", classes="group") as box:
                         box.border_title = group
-                        names = {name for name in form.GROUPS[group] if relevant(name, Plan(), None)}
+                        names = {name for name in form.GROUPS[group] if is_relevant(name, Plan(), None)}
                         yield from (field for field in self.fields if field.field in names)
 
     def on_mount(self) -> None:
@@ -96,7 +96,7 @@ class PlanForm(Widget):
     def filled(self) -> FormResult:
         """The current result."""
         devices = None if self.inventory is None else self.inventory.devices
-        filled = form.fill({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
+        filled = form.evaluate({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
         data, reason = self.data_problem
         if data == filled.plan.data:
             return replace(filled, errors={"data": reason, **filled.errors})
@@ -106,7 +106,7 @@ class PlanForm(Widget):
         """Fill the form in from a plan."""
         with self.prevent(Picker.Changed):
             for field in self.fields:
-                field.picker.value = form.text_of(getattr(plan, field.field))
+                field.picker.value = form.to_text(getattr(plan, field.field))
         self._look()
 
     def set(self, name: str, text: str) -> None:
@@ -148,7 +148,7 @@ class PlanForm(Widget):
             name = field.field
             field.error = filled.errors.get(name, "")
             field.picker.choices = form.choices(name, filled, devices)
-            field.picker.placeholder = form.empty(name, filled)
+            field.picker.placeholder = form.placeholder(name, filled)
         self.post_message(self.Changed(self, filled))
 
     def _show(self, plan: Plan) -> None:
@@ -158,9 +158,9 @@ class PlanForm(Widget):
             mounted: Field | None = None
             shown: Field | None = None
             for field in (field for field in self.fields if field.field in names):
-                wanted = relevant(field.field, plan, devices)
+                wanted = is_relevant(field.field, plan, devices)
                 if field.parent is None and wanted:
-                    box = self.query_one(f"#group-{group.lower()}")
+                    box = self.query_one(f"#group-{group.lower().replace(' ', '-')}")
                     box.mount(field, after=mounted) if mounted else box.mount(field, before=0)
                 if not wanted and field.has_focus_within and shown:
                     shown.picker.input.focus()

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from accel_engine.events import Outcome
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.metrics import ranges
-from accel_tui.formatting.units import counted
+from accel_tui.formatting.units import plural
 from accel_tui.run.hardware import host_memory_used
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_text import RunText
@@ -70,9 +70,9 @@ class RunOutcome(RunText):
         if state.ended is None:
             return Content("")
         ended = state.ended
-        head = f"{ended.outcome.capitalize()} after {counted(ended.steps, 'step')}"
+        head = f"{ended.outcome.capitalize()} after {plural(ended.steps, 'step')}"
         if ended.epochs:
-            head += f" and {counted(ended.epochs, 'epoch')}"
+            head += f" and {plural(ended.epochs, 'epoch')}"
         speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
         took = figures.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)

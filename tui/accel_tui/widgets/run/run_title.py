@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from accel_tui.formatting.names import brief
+from accel_tui.formatting.names import base_name
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_text import RunText, row
 
@@ -30,7 +30,8 @@ class RunTitle(RunText):
         values = info.values
         # a valid name is part of the id already
         name = info.name if not info.id.endswith(f"-{info.name}") else ""
-        trains = f"{brief(str(values.get('model')))} on {brief(str(values.get('data')))}, {values.get('strategy')}"
+        model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
+        trains = f"{model} on {data}, {values.get('strategy')}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),

@@ -41,7 +41,7 @@ class WorkerSummary(RunText):
         for worker in workers:
             alike.setdefault((_urgency(worker), _standing(worker)), []).append(worker)
         by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
-        parts = [Content.styled(f"{units.counted(len(workers), 'worker')}{by}", "$text-muted")]
+        parts = [Content.styled(f"{units.plural(len(workers), 'worker')}{by}", "$text-muted")]
         for urgency, said in sorted(alike, key=lambda key: key[0]):
             them = alike[urgency, said]
             parts.append(Content.assemble(said, (": ", "$text-muted"), _named(them, len(workers))))
@@ -97,7 +97,7 @@ def _named(workers: list[Worker], count: int) -> str:
     if len(workers) == count:
         return "all"
     if len(workers) > _NAMED:
-        return units.counted(len(workers), "worker")
+        return units.plural(len(workers), "worker")
     return ", ".join(worker.name for worker in workers)
 
 

@@ -57,7 +57,7 @@ class RunsLayout:
         segments = [Segment(" " * self.lead, plain)]
         for column in self.columns:
             at = column.title == order.column
-            arrow = ("▼" if order.falling else "▲") if at else " "
+            arrow = ("▼" if order.descending else "▲") if at else " "
             look, width = style("order") if at else plain, self.width(column)
             # The arrow is in the gap, so that the longest title fits.
             if column.right:

@@ -18,7 +18,7 @@ from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
 from accel_tui.runs.columns import SYMBOLS, ordered
-from accel_tui.runs.run_filter import fits, parse
+from accel_tui.runs.run_filter import matches, parse
 from accel_tui.widgets.runs.runs_layout import RunsLayout
 from accel_tui.widgets.runs.runs_table_keys import RunsTableKeys
 
@@ -279,7 +279,7 @@ class RunsTable(RunsTableKeys):
         """Filter and sort; the cursor stays on its run, or on its line if the run is gone."""
         kept = self.current
         terms = parse(self.filter)
-        self.shown = ordered((run for run in self.runs or () if fits(run, terms)), self.order)
+        self.shown = ordered((run for run in self.runs or () if matches(run, terms)), self.order)
         ids = [run.id for run in self.shown]
         self._cursor = max(0, min(self._cursor, len(ids) - 1))
         if kept and kept.id in ids:

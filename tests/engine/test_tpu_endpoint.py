@@ -9,7 +9,7 @@ from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 
 @pytest.mark.parametrize(
-    ("text", "source", "target", "places"),
+    ("text", "source", "target", "addresses"),
     [
         ("local", "--tpu", "local", ()),
         (" my-tpu ", "TPU_NAME", "my-tpu", ()),
@@ -21,8 +21,8 @@ from accel_engine.strategies.tpu_endpoint import TpuEndpoint
         ("a:1, grpc://b:2", "TPU_NAME", "grpc://a:1,grpc://b:2", (("a", 1), ("b", 2))),
     ],
 )
-def test_ways(text: str, source: str, target: str, places: tuple[tuple[str, int], ...]) -> None:
-    assert TpuEndpoint.parse(text, source) == TpuEndpoint(target, source, places)
+def test_ways(text: str, source: str, target: str, addresses: tuple[tuple[str, int], ...]) -> None:
+    assert TpuEndpoint.parse(text, source) == TpuEndpoint(target, source, addresses)
     assert TpuEndpoint.parse(text, source).local is (target == "local")
 
 
@@ -55,7 +55,7 @@ def listening() -> Iterator[int]:
 
 
 def test_one_host_of_many_that_is_silent_is_named(listening: int, silent_port: int) -> None:
-    assert TpuEndpoint.parse(f"127.0.0.1:{listening}", "--tpu").silence() == ""
-    problem = TpuEndpoint.parse(f"127.0.0.1:{listening},127.0.0.1:{silent_port}", "--tpu").silence()
-    assert f"nothing listens on its port {silent_port}" in problem
-    assert TpuEndpoint.parse("by-name", "--tpu").silence() == ""
+    assert TpuEndpoint.parse(f"127.0.0.1:{listening}", "--tpu").connection_problem() == ""
+    problem = TpuEndpoint.parse(f"127.0.0.1:{listening},127.0.0.1:{silent_port}", "--tpu").connection_problem()
+    assert f"refuses connections on port {silent_port}" in problem
+    assert TpuEndpoint.parse("by-name", "--tpu").connection_problem() == ""

@@ -44,12 +44,12 @@ def holder(chip: Path) -> Iterator[subprocess.Popen[str]]:
 def test_who_holds_the_chips_is_the_cause(chip: Path, holder: subprocess.Popen[str], tmp_path: Path) -> None:
     told = explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
     assert f"process {holder.pid} (" in told
-    assert "holds the chips" in told
+    assert "is using the chips" in told
 
 
 def test_this_very_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
     with chip.open():
-        assert "found no TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
+        assert "found no usable TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
     ("way", "said", "cause"),
     [
         (HERE, "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", "pip install 'accel-tui[tpu]'"),
-        (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "what answers there is no TPU"),
+        (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "the server there is not a TPU"),
         (
             TpuEndpoint.parse("mine", "--tpu"),
             "<urlopen error [Errno -2] Name or service not known>",
@@ -77,12 +77,16 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
             "Missing runtime dependency on the Google API client.",
             "cloud-tpu-client",
         ),
-        (AWAY, "Received http2 header with status: 404\nAdditional GRPC error information", "no TPU, but a web server"),
+        (
+            AWAY,
+            "Received http2 header with status: 404\nAdditional GRPC error information",
+            "not a TPU but a web server",
+        ),
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )
-def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, way: TpuEndpoint, said: str, cause: str) -> None:
-    told = explain(way, said, tmp_path, tmp_path)
-    assert told.startswith("not connected to a TPU (")
-    assert f"named by {way.source}): " in told
+def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, endpoint: TpuEndpoint, said: str, cause: str) -> None:
+    told = explain(endpoint, said, tmp_path, tmp_path)
+    assert told.startswith("cannot connect to the TPU (")
+    assert f"from {endpoint.source}): " in told
     assert cause in told
