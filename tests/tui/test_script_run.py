@@ -17,7 +17,7 @@ from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize
 from accel_engine.run.paths import LOCK
 from accel_tui.cli import main
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.plan.starting import continue_run
 from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
@@ -87,7 +87,7 @@ def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
     assert "python train.py --fast" in facts
     assert "None" not in facts
     assert "classes" not in facts
-    assert "None" not in worded(BUILT, state)
+    assert "None" not in format_event(BUILT, state)
     shown = [plain(pair) for pair in progress(state)]
     assert "epoch 1/3" in shown
     assert "step 2" in shown

@@ -33,7 +33,7 @@ from accel_engine.run import Chunk, RunInfo, Status, Update
 from accel_engine.run.buckets import fold as buckets_of
 from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.steps import RATE, TIME
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.run.curve import Curve
 from accel_tui.run.fold_events import NOTICES, fold
 from accel_tui.run.state import RunState
@@ -278,7 +278,7 @@ def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
     state = fold(RunState(), Update(events=(tried,)))
 
     assert state.xla is tried
-    assert "going on with XLA: 1.43k steps/s with it, 650 without" in worded(tried, state)
+    assert "going on with XLA: 1.43k steps/s with it, 650 without" in format_event(tried, state)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words:
     state = fold(RunState(), Update(events=(tried,)))
 
     assert state.micro_batches is tried
-    assert words in worded(tried, state)
+    assert words in format_event(tried, state)
 
 
 def stretch(last_step: int, width: int = 64) -> StepRange:
@@ -347,10 +347,10 @@ def test_the_use_of_the_devices_follows_the_pace() -> None:
 def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
     work = WorkCounted(time=1.0, flops=7.7575e9, peak=130e9, source="measured on this machine, float32")
     words = "a step is 7.76 GFLOP; the peak is 130 GFLOP/s (measured on this machine, float32)"
-    assert worded(work, RunState()) == words
-    assert worded(replace(work, peak=None, reason="no table"), RunState()) == "a step is 7.76 GFLOP; no table"
+    assert format_event(work, RunState()) == words
+    assert format_event(replace(work, peak=None, reason="no table"), RunState()) == "a step is 7.76 GFLOP; no table"
     lost = replace(work, flops=None, peak=None, reason="the model has a loop")
-    assert worded(lost, RunState()) == "the operations of a step are not counted: the model has a loop"
+    assert format_event(lost, RunState()) == "the operations of a step are not counted: the model has a loop"
 
 
 def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after_training_went_back() -> None:

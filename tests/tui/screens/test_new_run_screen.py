@@ -317,11 +317,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
             self._make_engine = launch.WarmEngine
 
     async with Bare().run_test(size=SMALL) as pilot:
-<<<<<<< HEAD
-        await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 in all")
-=======
-        await shows(pilot, "No TensorFlow is installed: pip it", "once TensorFlow is there", "220 total")
->>>>>>> main
+        await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 total")
         await pilot.press("s")
         await until(pilot, lambda: screen_of(pilot).start_problem, "the refusal")
         assert list_runs() == []

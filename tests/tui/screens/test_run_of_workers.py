@@ -65,13 +65,8 @@ async def test_a_worker_that_dies_is_said_before_the_run_ends(chief: FakeEngine)
     other.begin().build()
     chief.build()
     async with opened(chief.directory) as pilot:
-<<<<<<< HEAD
         await shows(pilot, "✗ lost: worker 1   ● active: worker 0, worker 2")
-        reason = "worker 1 (10.0.0.1:2222) is gone: it has refused connections for 10 s"
-=======
-        await shows(pilot, "✗ lost: worker 1   ● at work: worker 0, worker 2")
         reason = "worker 1 (10.0.0.1:2222) was lost: it has refused connections for 10 s"
->>>>>>> main
         chief.end(Outcome.FAILED, reason)
         other.end(Outcome.FAILED, reason)
         await shows(pilot, "✗ lost: worker 1   ✗ failed: worker 0, worker 2", reason)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.events import DevicesFound, MicroBatchesTried, WorkCounted
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
 from tui.example_events import model_built
@@ -36,7 +36,7 @@ def test_where_a_tpu_is() -> None:
     state = RunState(devices=found)
     lines = [" ".join(line.split()) for line in RunDetails().build(state).plain.splitlines()]
     assert lines[-2:] == ["devices TPU:0, TPU:1", "address grpc://10.0.0.2:8470"]
-    assert worded(found, state) == "training on TPU:0, TPU:1 at grpc://10.0.0.2:8470 (TPUStrategy)"
+    assert format_event(found, state) == "training on TPU:0, TPU:1 at grpc://10.0.0.2:8470 (TPUStrategy)"
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_what_a_script_does_not_tell_of_its_model_is_unknown() -> None:
 
     assert "parameters unknown" in lines
     assert not any(line.startswith(("XLA", "optimizer")) for line in lines)
-    assert worded(built, RunState()).startswith("parameters unknown; ")
-    assert not worded(built, RunState()).endswith("; ")
+    assert format_event(built, RunState()).startswith("parameters unknown; ")
+    assert not format_event(built, RunState()).endswith("; ")

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunInfo, Status
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.run.device_meter import record
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.phase_line import phase
@@ -41,7 +41,7 @@ def test_the_end_says_how_well_the_devices_were_used() -> None:
     assert RunOutcome().build(RunState(ended=ended)).plain == head
     used = replace(ended, flops_per_second=12.3e9, mfu=0.41)
     assert RunOutcome().build(RunState(ended=used)).plain == f"{head}, 12.3 GFLOP/s, 41% of peak"
-    assert worded(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, 41% of peak"
+    assert format_event(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, 41% of peak"
 
 
 def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_last() -> None:
@@ -54,7 +54,7 @@ def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_la
     said = RunOutcome().build(state).plain
     assert said == "Stopped after 229 steps and 10 epochs in 4:33, 0:09 of it since step 141, 53.0 steps/s"
     assert plain(phase(state, now=10.0)) == "■ stopped  after 4:33, 0:09 of it since step 141"
-    assert worded(ended, state) == "stopped at step 229 after 4:33, 9.0 s of it since step 141, 53.0 steps/s"
+    assert format_event(ended, state) == "stopped at step 229 after 4:33, 9.0 s of it since step 141, 53.0 steps/s"
 
 
 def test_who_has_not_read_of_earlier_engines_is_told_the_time_of_the_last() -> None:
@@ -66,7 +66,7 @@ def test_who_has_not_read_of_earlier_engines_is_told_the_time_of_the_last() -> N
     state = RunState(info=info, started=started, ended=ended)
     assert RunOutcome().build(state).plain.endswith("10 epochs, 0:09 since step 141, 53.0 steps/s")
     assert plain(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
-    assert worded(ended, state) == "stopped at step 229, 9.0 s since step 141, 53.0 steps/s"
+    assert format_event(ended, state) == "stopped at step 229, 9.0 s since step 141, 53.0 steps/s"
 
 
 @pytest.mark.parametrize(("used", "told"), [(15.5, True), (14.0, False), (None, False)])
