@@ -278,14 +278,14 @@ def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
     state = fold(RunState(), Update(events=(tried,)))
 
     assert state.xla is tried
-    assert "going on with XLA: 1.43k steps/s with it, 650 without" in format_event(tried, state)
+    assert "XLA on: 1.43k steps/s with it, 650 without" in format_event(tried, state)
 
 
 @pytest.mark.parametrize(
     ("taken", "words"),
     [
-        (4, "going on in 4 micro-batches: 105 steps/s in 4, 80.0 whole"),
-        (1, "going on with whole batches: 105 steps/s in 4, 80.0 whole"),
+        (4, "micro-batches 4 per step: 105 steps/s with 4, 80.0 without"),
+        (1, "micro-batches off: 105 steps/s with 4, 80.0 without"),
     ],
 )
 def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words: str) -> None:
@@ -346,11 +346,13 @@ def test_the_use_of_the_devices_follows_the_pace() -> None:
 
 def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
     work = WorkCounted(time=1.0, flops=7.7575e9, peak=130e9, source="measured on this machine, float32")
-    words = "a step is 7.76 GFLOP; the peak is 130 GFLOP/s (measured on this machine, float32)"
+    words = "FLOPs per step 7.76 GFLOP; peak 130 GFLOP/s (measured on this machine, float32)"
     assert format_event(work, RunState()) == words
-    assert format_event(replace(work, peak=None, reason="no table"), RunState()) == "a step is 7.76 GFLOP; no table"
+    assert (
+        format_event(replace(work, peak=None, reason="no table"), RunState()) == "FLOPs per step 7.76 GFLOP; no table"
+    )
     lost = replace(work, flops=None, peak=None, reason="the model has a loop")
-    assert format_event(lost, RunState()) == "the operations of a step are not counted: the model has a loop"
+    assert format_event(lost, RunState()) == "FLOPs per step unknown: the model has a loop"
 
 
 def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after_training_went_back() -> None:
