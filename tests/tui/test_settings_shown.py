@@ -89,10 +89,10 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shows(pilot, "Start")
         await pilot.press("t", "ctrl+p", *"keep")
-        await shows(pilot, "Keep this theme")
+        await shows(pilot, "Save theme")
         await pilot.press("enter")
         await until(pilot, lambda: user.load().theme == "accel-light", "the line")
-        await shows(pilot, "Kept the theme")
+        await shows(pilot, "Theme saved")
     assert user.load().frames == 30
 
 
@@ -102,7 +102,7 @@ async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) ->
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await shows(pilot, "Start")
         app.save_theme()
-        await shows(pilot, "The theme was not kept", 'theme = "accel-dark"')
+        await shows(pilot, "Theme not saved", 'theme = "accel-dark"')
 
 
 async def test_pictures_are_in_ascii_where_that_is_settled() -> None:

@@ -24,7 +24,7 @@ SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare_screen, "SUMMARY_SECONDS", 0.1)
-    monkeypatch.setattr(compare_screen, "NEWS_SECONDS", 0.02)
+    monkeypatch.setattr(compare_screen, "REFRESH_SECONDS", 0.02)
 
 
 def trained(plan: Plan, steps: int = 100, *, ended: bool = True) -> FakeEngine:

@@ -58,7 +58,7 @@ def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> Evaluatio
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics_screen, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -88,21 +88,23 @@ async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
 ) -> None:
     engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine, size) as pilot:
-        await shows(pilot, "300 of 309 right (97.1%) after step 30", "name3 taken for name5: 7 of 37 (19%)", " 81%")
+        await shows(
+            pilot, "accuracy 0.9709 (300 of 309) after step 30", "true name3, predicted name5: 7 of 37 (19%)", " 81%"
+        )
         assert re.search(r"\bname3 .*\b30\b +7\b +81%", text_of(pilot))
         await pilot.press("%")
         await until(pilot, lambda: re.search(r"name3 +81% +19%", text_of(pilot)), "shares")
         await pilot.press("f")
         await shows(pilot, "Most confused", "name1 as name0")
         await pilot.press("f", "up", "left")
-        await shows(pilot, "name2 taken for name4: 0 of 30")
+        await shows(pilot, "true name2, predicted name4: 0 of 30")
 
 
 async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine, WIDE) as pilot:
         widget = pilot.app.screen.query_one(ConfusionMatrix)
-        await shows(pilot, "name3 taken for name5")
+        await shows(pilot, "true name3, predicted name5")
         colours = {
             segment.style.bgcolor.triplet
             for segment in widget.render_line(2)
@@ -112,15 +114,15 @@ async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine
         lines = [widget.render_line(line).text for line in range(2, 5)]  # of the first class, the words in the middle
         assert ["30" in line for line in lines] == [False, True, False]
         await pilot.click(ConfusionMatrix, offset=(lines[1].index("30"), 4))
-        await shows(pilot, "name0 taken for name0: 30 of 30 (100%)")
+        await shows(pilot, "true name0, predicted name0: 30 of 30 (100%)")
 
 
 async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(examined(100), 30)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Most confused", "name3 taken for name5", "of 100")
+        await shows(pilot, "Most confused", "true name3, predicted name5", "of 100")
         await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
-        await shows(pilot, "name99 taken for name99: 30 of 30", "-100, columns 92-100 of 100")
+        await shows(pilot, "true name99, predicted name99: 30 of 30", "-100, cols 92-100 of 100")
     assert layout_for(("0",) * 100, 3, 220, 60).cell == 2
     assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
 
@@ -137,7 +139,7 @@ async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(EvaluationReport(0, (), np.zeros((0, 0), np.int64), ()), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("down", "%", "f", "2", "right", "1")
-        await shows(pilot, "Nothing was validated")
+        await shows(pilot, "No validation yet")
 
 
 @pytest.mark.parametrize(("size", "channels"), [(SMALL, 1), (SMALL, 3), (WIDE, 4), (LARGE, 3)])
@@ -145,7 +147,7 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
     engine.writer.write_diagnostics(examined(channels=channels, wrong=40), 30)
     async with looked_into(engine, size) as pilot:
         await pilot.press("2")
-        await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, the most wrong first (40 are wrong)", "✗ name3", "name5 90%")
+        await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, highest loss first (40 errors)", "✗ name3", "name5 90%")
         await pilot.press("end")
         await shows(pilot, "to 64 of 64", "✓ name3")
         await pilot.press("&")
@@ -178,7 +180,7 @@ async def test_without_colours_pictures_and_cells_are_shades_of_characters(
     engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine) as pilot:
         pilot.app.no_color = True
-        await shows(pilot, "name3 taken for name5")
+        await shows(pilot, "true name3, predicted name5")
         await pilot.press("2")
         await shows(pilot, "✗ name3")
         assert "▀" not in text_of(pilot)
@@ -200,8 +202,8 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
     engine.writer.write_diagnostics(LAYERS, 0)
     async with looked_into(engine, size) as pilot:
         await pilot.press("3")
-        await shows(pilot, "flatten  Flatten", "2,000 weights, 500 trained")
-        await shows(pilot, "8.00 MFLOP a step", "25% in no layer")
+        await shows(pilot, "flatten  Flatten", "2,000 parameters, 500 trainable")
+        await shows(pilot, "8.00 MFLOP per step", "25% outside layers")
         lines = {line.split()[0]: line for line in text_of(pilot).splitlines() if line.split()}
         assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
         assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
@@ -224,13 +226,13 @@ async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> 
 
 async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Nothing was validated yet")
+        await shows(pilot, "No validation yet")
         await pilot.press("V")
         await until(
             pilot, lambda: [command.name for command in engine.writer.commands()] == ["validate"], "the command"
         )
         engine.writer.write_diagnostics(examined(), 30)
-        await shows(pilot, "300 of 309 right (97.1%) after step 30")
+        await shows(pilot, "accuracy 0.9709 (300 of 309) after step 30")
 
 
 async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
@@ -241,7 +243,7 @@ async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
         await pilot.press("2")
         await shows(pilot, "the model is not a classifier")
         await pilot.press("3")
-        await shows(pilot, "This run did not list its layers.")
+        await shows(pilot, "This run did not record its layers.")
 
 
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
@@ -252,17 +254,17 @@ async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> N
     )
     async with looked_into(engine) as pilot:
         await pilot.press("2")
-        await shows(pilot, words, "✗ example 0", "said name5")
+        await shows(pilot, words, "✗ example 0", "predicted name5")
 
 
 class StubQuestion:
     """Stands in for the process that validates: it tells how far it is when it is let go on."""
 
-    pending_commands: ClassVar[list[str]] = []
+    asked: ClassVar[list[str]] = []
     goes_on = threading.Event()
 
     def __init__(self, work: str, directory: Path, request: object) -> None:
-        self.pending_commands.append(work)
+        self.asked.append(work)
         self.directory = directory
         self.cancelled = threading.Event()
 
@@ -302,9 +304,9 @@ async def test_an_ended_run_is_validated_in_the_background(
         await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
         await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
         stub_question.goes_on.set()
-        await shows(pilot, "300 of 309 right (97.1%) after step 300")
+        await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
-        assert stub_question.pending_commands == ["--revalidate"]
+        assert stub_question.asked == ["--revalidate"]
         assert pilot.app.screen.check_action("validate", ())
 
 

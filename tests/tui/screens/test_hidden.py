@@ -64,7 +64,7 @@ async def test_charts_under_the_details_draw_nothing(engine: FakeEngine, monkeyp
     async with StubApp(engine.directory).run_test(size=(80, 24)) as pilot:
         await shows(pilot, "step 20/400")
         await pilot.press("i")
-        await hides(pilot, "training 0")
+        await hides(pilot, "step 0")
         with counted(monkeypatch, Chart, "_picture") as calls:
             engine.train(20)
             await shows(pilot, "step 40/400")

@@ -73,7 +73,7 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start")
         await fill(pilot, "name", "sq")
         assert field(pilot, "name").picker.value == "sq"
-        await shows(pilot, "^s Start", "esc Leave", "A name for the run")
+        await shows(pilot, "^s Start", "esc To Start", "A name for the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
 
@@ -317,7 +317,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
             self._make_engine = launch.WarmEngine
 
     async with Bare().run_test(size=SMALL) as pilot:
-        await shows(pilot, "No TensorFlow is installed: pip it", "once TensorFlow is there", "220 total")
+        await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 total")
         await pilot.press("s")
         await until(pilot, lambda: screen_of(pilot).start_problem, "the refusal")
         assert list_runs() == []
@@ -326,7 +326,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
 async def test_the_engine_is_followed_from_import_to_its_end() -> None:
     app = StubApp(ready=False)
     async with app.run_test(size=SMALL) as pilot:
-        await shows(pilot, "engine: importing TensorFlow…", "once TensorFlow is there")
+        await shows(pilot, "engine: importing TensorFlow…", "waiting for TensorFlow")
         app.engines[0].be(EngineState.READY)
         await shows(pilot, "engine: ready (TensorFlow 2.21.0)", "94,634 in 14 layers")
         app.engines[0].be(EngineState.FAILED, "the engine exited: out of memory")
@@ -418,7 +418,7 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Train this plan", "Open the list of choices")
+        await shows(pilot, "Start training", "Open the list of choices")
         await pilot.press("end")
         await shows(pilot, "Change between dark and light", "^p")
         await pilot.press("escape")
@@ -429,7 +429,7 @@ async def test_the_palette_fills_fields_in() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Train this plan", "Leave the program; a run that goes on goes on (q)")
+        await shows(pilot, "Start training", "Quit accel-tui; active runs keep training (q)")
         assert "palette" not in text_of(pilot)
         await pilot.press(*"resnet20")
         await shows(pilot, "model: resnet20")
@@ -442,11 +442,11 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Train this plan", "Change the current theme")
+        await shows(pilot, "Start training", "Change the current theme")
         told = text_of(pilot)
-        assert told.index("Train this plan") < told.index("Change the current theme")
+        assert told.index("Start training") < told.index("Change the current theme")
         await pilot.press(*"the past")
-        await hides(pilot, "Train this plan")
+        await hides(pilot, "Start training")
         await shows(pilot, "List the runs of the past and of now (r)")
         await pilot.press("down", "enter")
         await shows(pilot, "No run")
@@ -454,11 +454,11 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
 
 async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
     async with StubApp().run_test(size=(50, 12)) as pilot:
-        await shows(pilot, "This terminal is 50x12", "at least 60x16")
+        await shows(pilot, "The terminal is 50x12", "at least 60x16")
         await pilot.resize_terminal(*SMALL)
         await shows(pilot, "Start", "220 total")
         await pilot.resize_terminal(80, 10)
-        await shows(pilot, "This terminal is 80x10")
+        await shows(pilot, "The terminal is 80x10")
 
 
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:

@@ -64,7 +64,7 @@ async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(eng
             pilot,
             "finished",
             "Finished after 400 steps and 4 epochs",
-            "validation loss 0.0520, accuracy 0.9861",
+            "validation: loss 0.0520, accuracy 0.9861",
             "100%",
         )
         assert "Pause" not in text_of(pilot)
@@ -110,7 +110,7 @@ async def test_a_run_that_failed_before_its_first_step_shows_its_log_in_place_of
         await pilot.press("i")
         await shows(pilot, "61,706 in 12 layers", "TensorFlow has spoken")
         await pilot.press("i", "l")
-        await shows(pilot, "no step was taken")
+        await shows(pilot, "no steps recorded")
         await until(pilot, lambda: charts.has_focus and not log.is_on_screen, "the charts, which were asked for")
         await pilot.press("slash")
         await until(pilot, lambda: screen_of(pilot).query_one("#log-input").has_focus, "the question")
@@ -124,7 +124,7 @@ async def test_long_lines_of_the_log_are_wrapped_anew_when_the_terminal_grows(en
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
         await pilot.press("l")
-        await shows(pilot, "nothing logged yet")
+        await shows(pilot, "no output yet")
         (engine.directory / "log.txt").write_text("[a] " + "word " * 20 + "end\n")
         view = screen_of(pilot).query_one(LogView)
         await until(pilot, lambda: view.lines.virtual_size.height == 2, "two rows of a line")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, RunReader
-from accel_engine.run.paths import MODEL
+from accel_engine.run.paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import CAPACITY, Curve
@@ -113,7 +113,7 @@ class RunFollower:
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
-                    model = None if info.status.live else self._model()
+                    model = None if info.status.live else trained_model(self._directory)
                     if model != after.model:
                         after = replace(after, model=model)
                     if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
@@ -137,10 +137,6 @@ class RunFollower:
                     self._on_problem(problem)
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
-
-    def _model(self) -> Path | None:
-        path = self._directory / MODEL
-        return path if path.is_file() else None
 
     def _put(self, state: RunState) -> None:
         with self._lock:

@@ -27,7 +27,7 @@ def test_what_a_step_computes_and_what_the_devices_could() -> None:
         "FLOPs per step 7.76 GFLOP",
         "peak no peak is known",
     ]
-    assert said(flops=None, peak=1e12, reason="it loops") == ["FLOPs per step not counted: it loops"]
+    assert said(flops=None, peak=1e12, reason="it loops") == ["FLOPs per step unknown: it loops"]
 
 
 def test_where_a_tpu_is() -> None:

@@ -141,7 +141,7 @@ class ConfusionMatrix(TextPage):
             f"accuracy {figures.metric(right / max(examined.examples, 1))} "
             f"({units.count(right)} of {units.count(examined.examples)}) after step {self.step:,}"
         )
-        yield self.line((words, "title"), ("   rows: true, columns: predicted", "faint"))
+        yield self.line((words, "title"), ("   rows true, columns predicted", "faint"))
         if self.list_only:
             yield from self._list(examined, width, height - 1)
             return
@@ -236,7 +236,7 @@ class ConfusionMatrix(TextPage):
         if shown.rows < classes or shown.columns < classes:
             rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
             columns = f"{self._first[1] + 1}-{self._first[1] + shown.columns}"
-            part = f"   rows {rows}, columns {columns} of {classes:,}"
+            part = f" rows {rows}, cols {columns} of {classes:,}"
         return self.line((said + share, "right" if row == column else "wrong"), (part, "faint"))
 
     def _list(self, examined: EvaluationReport, width: int, height: int) -> Iterator[Strip]:

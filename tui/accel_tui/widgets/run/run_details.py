@@ -145,7 +145,7 @@ def _micro_batches(state: RunState) -> str:
 def _work(work: WorkCounted) -> list[tuple[str, str]]:
     """FLOPs of a step and peak of the devices, or why they are unknown."""
     if work.flops is None:
-        return [("FLOPs per step", f"not counted: {work.reason}")]
+        return [("FLOPs per step", f"unknown: {work.reason}")]
     peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
     return [("FLOPs per step", units.flops(work.flops)), ("peak", peak)]
 

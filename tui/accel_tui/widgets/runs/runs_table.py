@@ -18,7 +18,7 @@ from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
 from accel_tui.runs.columns import SYMBOLS, ordered
-from accel_tui.runs.run_filter import matches, parse
+from accel_tui.runs.run_filter import key_error, matches, parse
 from accel_tui.widgets.runs.runs_layout import RunsLayout
 from accel_tui.widgets.runs.runs_table_keys import RunsTableKeys
 
@@ -324,7 +324,8 @@ class RunsTable(RunsTableKeys):
         line = self.scroll_offset.y + y - 1
         texts = self._lines[line] = self._texts(line)
         if not texts:
-            note = "No matching runs. Escape clears the filter." if line == 0 and self.runs else ""
+            reason = key_error(self.filter) or "No matching runs"
+            note = f"{reason}. Escape clears the filter." if line == 0 and self.runs else ""
             return Strip([Segment(" " * self.lines.lead + note, self._style("note"))])
         plain, mark = self._style("cursor" if line == self._cursor else "row"), self._style("mark")
         status = self._style(SYMBOLS[self.shown[line].status][1])
