@@ -102,7 +102,7 @@ async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) ->
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await shows(pilot, "Start")
         app.save_theme()
-        await shows(pilot, "The theme was not kept", 'theme = "accel-dark"')
+        await shows(pilot, "Theme not saved", 'theme = "accel-dark"')
 
 
 async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
