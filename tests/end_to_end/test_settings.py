@@ -127,5 +127,5 @@ def test_settings_are_taken_by_the_form(open_terminal, tmp_path: Path) -> None:
 def test_a_terminal_that_cannot_be_drawn_on_is_told_what_can(open_terminal) -> None:
     terminal = open_terminal(TERM="dumb")
     assert terminal.wait_closed() == 2
-    assert "the dashboard needs a full terminal, and this is one of TERM='dumb'" in terminal.text
+    assert "the dashboard requires a full-screen terminal; found TERM='dumb'" in terminal.text
     assert "accel-tui train" in terminal.text

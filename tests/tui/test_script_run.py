@@ -102,7 +102,7 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
 
     assert all(screen.check_action(action, ()) for action in ("pause", "stop", "learning_rate", "detach"))
     assert not any(
-        screen.check_action(action, ()) for action in ("checkpoint", "take_up", "inside", "log", "search_log")
+        screen.check_action(action, ()) for action in ("checkpoint", "continue", "diagnostics", "log", "search_log")
     )
     with pytest.raises(RunError, match=r"start that again \(python train.py --fast\)"):
         continue_run(directory, None)
@@ -117,7 +117,7 @@ async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume
         watched = main(["watch", directory.name, "--plain"])
     screen = RunScreen(directory)
     screen.set_reactive(RunScreen.state, state)
-    assert not screen.check_action("take_up", ())
+    assert not screen.check_action("continue", ())
     detail, outcome = SelectedRun(), RunOutcome()
     detail.show_run(summarize(directory))
     told = (str(detail.content), outcome.build(state).plain, capfd.readouterr().err)
