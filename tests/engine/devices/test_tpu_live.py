@@ -138,7 +138,7 @@ def test_values_that_fit_no_chips_are_given_to_none(tmp_path: Path, read: Read, 
     runtime.values |= {DUTY_CYCLE: {0: 40.0, 1: 60.0, 2: 1.0}}
     samples = read()
     assert values(samples, "utilization") == [None] * 4
-    assert set(reasons(samples)) == {"the TPU runtime tells of 3 devices; which chips they are is not known"}
+    assert set(reasons(samples)) == {"the TPU runtime reports 3 devices, which cannot be matched to chips"}
 
 
 def test_no_program_then_one_that_says_nothing_then_one_that_does(
@@ -220,7 +220,7 @@ def test_a_runtime_that_stalls_keeps_no_other_device_waiting(
         return next(sample.readings["utilization"] for sample in batches[-1] if sample.device == device)
 
     wait_until(lambda: batches and len(batches[-1]) == 2, "samples of both")
-    wait_until(lambda: "no answer from" in latest("tpu:0").reason, "the reason")
+    wait_until(lambda: "no response from" in latest("tpu:0").reason, "the reason")
     wait_until(lambda: latest("gpu:0").value == 1, "the other device's reading")
     assert latest("tpu:0").value is None
     runtime.values |= {DUTY_CYCLE: {0: 40.0}}
