@@ -154,7 +154,7 @@ def test_no_program_then_one_that_says_nothing_then_one_that_does(
         assert sample.readings["memory_used"] == Reading.missing("no program uses the chip", "B")
         assert sample.readings["memory_total"].value == 16 * GIB
         hold(tmp_path, 71, "python3", "vfio/0")
-        served = f"python3 (71) serves no readings at localhost:{port}, though it holds the chip"
+        served = f"python3 (71) holds the chip, but serves no metrics at localhost:{port}"
         assert reasons(read()) == [served]
         again = Runtime(duty=[50], used=[1], port=port)
     wait_until(lambda: values(read(), "utilization") == [50], "the program's readings")
@@ -167,7 +167,7 @@ def test_programs_of_others_may_be_hidden(
 ) -> None:
     chips(tmp_path, 1, V4)
     hold(tmp_path, 71, "python3", "accel0")
-    monkeypatch.setattr("accel_engine.devices.tpu_chips._opened", _forbidden)
+    monkeypatch.setattr("accel_engine.devices.tpu_chips._open_files", _forbidden)
     runtime.stop()
     (sample,) = read()
     assert sample.readings["utilization"].reason == f"no program serves TPU metrics at localhost:{runtime.port}"

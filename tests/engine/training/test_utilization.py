@@ -145,7 +145,7 @@ def test_cores_of_a_tpu_are_traced_once_and_share_their_chip(monkeypatch: pytest
 
 def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     lost, told = on(("GPU:0",), ("Some GPU",), monkeypatch)
-    assert told.last["reason"] == "the peak of Some GPU is not in the program's table"
+    assert told.last["reason"] == "the peak of Some GPU is unknown"
     assert lost.reached(2.0) == (200e12, None)
     lost, told = on(("GPU:0",), ("Tesla T4",), monkeypatch, counted=Count(None, "the model has a loop"))
     assert (told.last["flops"], told.last["reason"]) == (None, "the model has a loop")
