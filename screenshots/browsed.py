@@ -1,4 +1,4 @@
-"""Pictures the dashboard in a browser, as Chromium paints it."""
+"""Captures the dashboard in a browser with Chromium."""
 
 import asyncio
 import base64
@@ -12,10 +12,10 @@ from end_to_end.browser import CHROMIUM, Browser
 ENTER = {"key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
 
 
-async def picture_page(path: Path, program: Path) -> None:
-    """Serve the dashboard, open its newest run in the browser, and write what the page shows as PNG."""
+async def capture_page(path: Path, program: Path) -> None:
+    """Serve the dashboard, open its newest run in the browser, and write a PNG of the page."""
     if CHROMIUM is None:
-        print(f"{path.name}: left out, as there is no Chromium")
+        print(f"{path.name}: skipped, Chromium is not installed")
         return
     server = await asyncio.create_subprocess_exec(program, "serve", "--port", "0", stdout=asyncio.subprocess.PIPE)
     try:
@@ -30,7 +30,7 @@ async def picture_page(path: Path, program: Path) -> None:
                 before = len(browser.frames("Received"))
                 await browser.do("Input.dispatchKeyEvent", type="keyDown", **ENTER)
                 await browser.until(lambda: "validation" in browser.frames("Received")[before:])
-                await asyncio.sleep(3.0)  # what is new of a run is painted ten times a second, and the page is too
+                await asyncio.sleep(3.0)  # run and page are updated ten times a second
                 path.write_bytes(base64.b64decode((await browser.do("Page.captureScreenshot"))["data"]))
                 print(path.name)
     finally:

@@ -1,4 +1,4 @@
-"""The cells of what is to be pictured: of the app's screen, or of a terminal that a program writes to."""
+"""Converts the app's screen, or a terminal's, to cells for an SVG."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,25 +12,25 @@ from rich.terminal_theme import TerminalTheme
 from svg import Look, Row
 
 NAMES = ("black", "red", "green", "brown", "blue", "magenta", "cyan", "white")
-"""What pyte calls the colours that a terminal chooses itself; the same with ``bright`` before."""
+"""pyte's names of the 8 standard colours; the bright ones have the prefix ``bright``."""
 
 OWN = ("#2b333b", "#d9626b", "#8fb573", "#d9b65c", "#6b9ad8", "#b98bc9", "#5fb3b3", "#c8d0d8")
 OWN_BRIGHT = ("#78838e", "#ee8890", "#a9cf8d", "#efd07f", "#8db7ee", "#d3a8e0", "#82d0d0", "#ffffff")
-"""The colours of the terminal in the pictures."""
+"""The terminal's palette in screenshots."""
 
 COLOUR, GROUND = "#c8d0d8", "#14171a"
-"""Of what has no colour of its own there."""
+"""The terminal's default foreground and background."""
 
 _TERMINAL = dict(zip((*NAMES, *(f"bright{name}" for name in NAMES)), (*OWN, *OWN_BRIGHT), strict=True))
 
 
 def of_screen(lines: Iterable[Iterable[Segment]]) -> list[Row]:
-    """The cells of lines as Textual paints them."""
+    """Convert Textual's segments."""
     return [[cell for segment in line for cell in _segment_cells(segment)] for line in lines]
 
 
 def of_terminal(lines: Iterable[Sequence[Char]]) -> list[Row]:
-    """The cells of lines as pyte keeps them."""
+    """Convert pyte's characters."""
     return [[(cell.data or " ", _pyte_look(cell)) for cell in line] for line in lines]
 
 
@@ -51,10 +51,10 @@ def _rich_look(style: Style) -> Look:
     return Look(colour, ground, bool(style.bold), bool(style.underline))
 
 
-def _hex(style: Style, otherwise: str, *, foreground: bool) -> str:
+def _hex(style: Style, default: str, *, foreground: bool) -> str:
     colour = style.color if foreground else style.bgcolor
     if colour is None or colour.type is ColorType.DEFAULT:
-        return otherwise
+        return default
     return colour.get_truecolor(_THEME, foreground=foreground).hex
 
 
@@ -65,8 +65,8 @@ def _pyte_look(cell: Char) -> Look:
     return Look(colour, ground, cell.bold, cell.underscore)
 
 
-def _pyte_hex(name: str, otherwise: str) -> str:
-    return otherwise if name == "default" else _TERMINAL.get(name) or f"#{name}"
+def _pyte_hex(name: str, default: str) -> str:
+    return default if name == "default" else _TERMINAL.get(name) or f"#{name}"
 
 
 def _between(one: str, other: str) -> str:

@@ -1,8 +1,8 @@
-"""Makes the pictures of this folder: the real screens, showing real runs that are trained for the purpose.
+"""Makes the screenshots in this folder, with real screens and real runs.
 
 Run it from the project's directory: ``.venv/bin/python screenshots/make.py [NAME...]``. It trains in a temporary
-directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here; names are those of ``SHOTS`` and ``TERMINALS``, and
-``serve``, which is a PNG because Chromium paints it.
+directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here. Names are the keys of ``SHOTS`` and ``TERMINALS``, and
+``serve``, a PNG from Chromium.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from textual.pilot import Pilot
 
 from accel_engine.run import request
 from accel_tui.app import AccelApp
-from browsed import picture_page
+from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
 from svg import Row, draw
-from trained import PATIENCE, Runs, status, train, wait
+from trained import TIMEOUT, Runs, status, train, wait
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -36,13 +36,13 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Shot:
-    """A screen to picture.
+    """A screenshot of the app.
 
     Attributes:
-        opens: The run that it opens on; the form when left out.
-        steps: Names of keys that are pressed, and texts in angle brackets that are waited for.
+        opens: Chooses the run to open; ``None`` opens the form.
+        steps: Keys to press, and texts in angle brackets to wait for.
         sizes: Sizes in the dark theme.
-        light: Sizes in the light one.
+        light: Sizes in the light theme.
     """
 
     opens: Callable[[Runs], Path] | None
@@ -51,7 +51,7 @@ class Shot:
     light: tuple[Size, ...] = ()
 
 
-INSIDE = ("<Finished>", "w")
+DIAGNOSTICS = ("<Finished>", "w")
 
 SHOTS = {
     "plan": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
@@ -73,32 +73,33 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "inside-confusion": Shot(lambda runs: runs.finished, (*INSIDE, "<right>"), (SMALL, MEDIUM), (MEDIUM,)),
-    "inside-pictures": Shot(lambda runs: runs.finished, (*INSIDE, "2", "<most wrong>"), (MEDIUM,)),
-    "inside-layers": Shot(lambda runs: runs.finished, (*INSIDE, "3", "<FLOP>"), (SMALL,)),
+    "inside-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<right>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "inside-pictures": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<most wrong>"), (MEDIUM,)),
+    "inside-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<FLOP>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Keep this theme>"), (SMALL,)),
 }
-"""What is pictured of the app itself."""
+"""Screenshots of the app."""
 
 EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<No run>"), (SMALL,))}
-"""What is pictured before there is a run."""
+"""Screenshots before there is a run."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """The installed program in a terminal of its own, told to show itself in another way.
+class TerminalShot:
+    """A screenshot of the installed program in a terminal.
 
     Attributes:
-        words: Its command, but for a run.
-        opens: The run to add.
-        settings: The settings file.
-        environment: Variables to set.
-        waits: Words that are there when it can be pictured.
+        arguments: Its arguments, without a run.
+        waits_for: Text to wait for.
+        opens: Chooses the run to append to the arguments.
+        settings: Contents of the settings file.
+        environment: Environment variables to set.
+        size: Columns and lines.
     """
 
-    words: tuple[str, ...]
-    waits: str
+    arguments: tuple[str, ...]
+    waits_for: str
     opens: Callable[[Runs], Path] | None = None
     settings: str = ""
     environment: tuple[tuple[str, str], ...] = ()
@@ -106,55 +107,57 @@ class Told:
 
 
 TERMINALS = {
-    "run-live-ascii": Told(("watch",), "validation", lambda runs: runs.live, 'glyphs = "ascii"'),
-    "run-live-nocolour": Told(("watch",), "validation", lambda runs: runs.live, environment=(("NO_COLOR", "1"),)),
-    "run-live-16colours": Told(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
-    "run-live-contrast": Told(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": Told(("demo", "--seconds", "110"), "The runs are kept", size=(100, 28)),
+    "run-live-ascii": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'glyphs = "ascii"'),
+    "run-live-nocolour": TerminalShot(
+        ("watch",), "validation", lambda runs: runs.live, environment=(("NO_COLOR", "1"),)
+    ),
+    "run-live-16colours": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
+    "run-live-contrast": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
+    "demo": TerminalShot(("demo", "--seconds", "110"), "The runs are kept", size=(100, 28)),
 }
-"""What is pictured of the installed program in a terminal."""
+"""Screenshots of the installed program in a terminal."""
 
 BROWSED = "serve"
-"""What is pictured of it in a browser."""
+"""The screenshot in a browser."""
 
 
 def main() -> None:
-    """Train, then picture what was asked for, or everything."""
+    """Train the runs, then make the named screenshots, or all."""
     everything = [*EMPTY_SHOTS, *SHOTS, *TERMINALS, BROWSED]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="*", help=f"of {', '.join(everything)}; all when none is given")
+    parser.add_argument("name", nargs="*", help=f"one of {', '.join(everything)} (default: all)")
     wanted = parser.parse_args().name or everything
     if unknown := set(wanted).difference(everything):
-        parser.error(f"no picture is called {', '.join(sorted(unknown))}")
-    home = Path(tempfile.gettempdir()) / "accel-tui"  # always the same, because pictures show it
+        parser.error(f"unknown screenshot: {', '.join(sorted(unknown))}")
+    home = Path(tempfile.gettempdir()) / "accel-tui"  # always the same, as screenshots show it
     home.mkdir(mode=0o700)
     os.environ |= {"ACCEL_TUI_HOME": str(home), "ACCEL_TUI_SETTINGS": os.devnull, "COLORTERM": "truecolor"}
     try:
         for name in wanted:
             if name in EMPTY_SHOTS:
-                asyncio.run(picture(name, EMPTY_SHOTS[name], None))
+                asyncio.run(capture(name, EMPTY_SHOTS[name], None))
         runs = train(home)
         for name in wanted:
             if name in SHOTS:
-                asyncio.run(picture(name, SHOTS[name], runs))
+                asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
             if name in TERMINALS and TERMINALS[name].opens:
-                picture_terminal(name, TERMINALS[name], runs, home)
+                capture_terminal(name, TERMINALS[name], runs, home)
         if BROWSED in wanted:
-            asyncio.run(picture_page(HERE / f"{BROWSED}.png", Path(sys.executable).with_name("accel-tui")))
-        request(runs.live, "stop_now")  # what is measured from here on needs the whole machine
+            asyncio.run(capture_page(HERE / f"{BROWSED}.png", Path(sys.executable).with_name("accel-tui")))
+        request(runs.live, "stop_now")  # the demo measures speed, and needs the whole machine
         wait(lambda: not status(runs.live).live, "the live run to end")
         for name in wanted:
             if name in TERMINALS and not TERMINALS[name].opens:
-                picture_terminal(name, TERMINALS[name], runs, home)
+                capture_terminal(name, TERMINALS[name], runs, home)
     finally:
         for process in psutil.Process().children(recursive=True):
             process.kill()
         shutil.rmtree(home)
 
 
-async def picture(name: str, shot: Shot, runs: Runs | None) -> None:
-    """Open the app and picture one screen in its sizes and themes."""
+async def capture(name: str, shot: Shot, runs: Runs | None) -> None:
+    """Open the app, and capture a screen in all sizes and themes."""
     app = AccelApp(open_run=shot.opens(runs) if shot.opens and runs else None)
     app.animation_level = "none"
     first = (*shot.sizes, *shot.light)[0]
@@ -162,7 +165,7 @@ async def picture(name: str, shot: Shot, runs: Runs | None) -> None:
         await pilot.pause(1.0)
         for step in shot.steps:
             if step.startswith("<"):
-                await shown(pilot, step.strip("<>"))
+                await wait_for_text(pilot, step.strip("<>"))
             else:
                 await pilot.press(step)
         for theme, sizes in (("dark", shot.sizes), ("light", shot.light)):
@@ -170,16 +173,16 @@ async def picture(name: str, shot: Shot, runs: Runs | None) -> None:
                 app.theme = "accel-light"
             for size in sizes:
                 await pilot.resize_terminal(*size)
-                await pilot.pause(1.5)  # two samples of the devices, and whatever the new size set off
+                await pilot.pause(1.5)  # for two device samples, and the new layout
                 save(rows_of(app), app.theme_variables["background"], f"{name}-{theme}-{size[0]}x{size[1]}")
 
 
-async def shown(pilot: Pilot[None], words: str) -> None:
-    """Wait until words are on the screen."""
-    deadline = time.monotonic() + PATIENCE
-    while words not in text_of(rows_of(pilot.app)):
+async def wait_for_text(pilot: Pilot[None], text: str) -> None:
+    """Wait until a text is on the screen."""
+    deadline = time.monotonic() + TIMEOUT
+    while text not in text_of(rows_of(pilot.app)):
         if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {words!r} on the screen:\n{text_of(rows_of(pilot.app))}")
+            raise SystemExit(f"timed out waiting for {text!r} on the screen:\n{text_of(rows_of(pilot.app))}")
         await pilot.pause(0.2)
 
 
@@ -193,22 +196,22 @@ def text_of(rows: Sequence[Row]) -> str:
     return "\n".join("".join(character for character, _ in row) for row in rows)
 
 
-def picture_terminal(name: str, told: Told, runs: Runs, home: Path) -> None:
-    """Run the installed program in a terminal, and picture that."""
+def capture_terminal(name: str, shot: TerminalShot, runs: Runs, home: Path) -> None:
+    """Run the installed program in a terminal, and capture it."""
     settings = home / "settings.toml"
-    settings.write_text(told.settings)
-    variables = {"ACCEL_TUI_SETTINGS": str(settings), "LANG": "C.UTF-8", **dict(told.environment)}
-    run = [str(told.opens(runs))] if told.opens else []
-    columns, lines = told.size
+    settings.write_text(shot.settings)
+    variables = {"ACCEL_TUI_SETTINGS": str(settings), "LANG": "C.UTF-8", **dict(shot.environment)}
+    run = [str(shot.opens(runs))] if shot.opens else []
+    columns, lines = shot.size
     program = Path(sys.executable).with_name("accel-tui")
-    with Terminal([program, *told.words, *run], columns=columns, rows=lines, environment=variables) as terminal:
-        terminal.wait_for(told.waits, timeout=PATIENCE)
+    with Terminal([program, *shot.arguments, *run], columns=columns, rows=lines, environment=variables) as terminal:
+        terminal.wait_for(shot.waits_for, timeout=TIMEOUT)
         time.sleep(2.0)  # as above
         save(of_terminal(terminal.cells), GROUND, f"{name}-{columns}x{lines}")
 
 
 def save(rows: Sequence[Row], ground: str, name: str) -> None:
-    """Write a picture."""
+    """Write an SVG."""
     path = HERE / f"{name}.svg"
     path.write_text(draw(rows, ground))
     print(path.name)

@@ -1,7 +1,7 @@
-"""Draws the cells of a terminal as an SVG that looks alike everywhere.
+"""Draws the cells of a terminal as an SVG that looks the same everywhere.
 
-Letters are text in a font of the viewer's. What has to meet its neighbours, or lie on a grid, is drawn: the dots of
-braille, blocks, and the lines of frames; few fonts have all of them in one width.
+Letters are text in one of the viewer's fonts. Braille dots, blocks and box-drawing lines are drawn as shapes, as few
+fonts have all of them in one width.
 """
 
 import itertools
@@ -10,7 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 WIDE, HIGH = 10, 20
-"""Of a cell, in pixels."""
+"""Width and height of a cell in pixels."""
 
 FONT = "font:16.6px 'DejaVu Sans Mono',Menlo,Consolas,monospace"
 
@@ -28,13 +28,13 @@ _LINES = {
     "┼": "udlr", "╭": "rd", "╮": "ld", "╰": "ru", "╯": "lu", "╷": "d", "╵": "u", "╴": "l", "╶": "r",
     "━": "LR", "╸": "L", "╺": "R", "┃": "UD", "╻": "D", "╹": "U",
 }  # fmt: skip
-"""Where lines go from the middle of the cell; heavy ones in capitals."""
+"""Directions of lines from the middle of a cell; capitals are heavy lines."""
 
 _WAYS = {"l": "h-5", "r": "h5", "u": "v-10", "d": "v10"}
 
 
 class Look(NamedTuple):
-    """Of a cell: colours as ``#rrggbb``."""
+    """The style of a cell; colours as ``#rrggbb``."""
 
     colour: str
     ground: str
@@ -43,11 +43,11 @@ class Look(NamedTuple):
 
 
 Row = Sequence[tuple[str, Look]]
-"""A row of cells: the character of each, and how it looks."""
+"""A row of cells: character and style of each."""
 
 
 def draw(rows: Sequence[Row], ground: str) -> str:
-    """Draw the rows on a ground of one colour."""
+    """Draw rows on a background colour."""
     wide, high = max(map(len, rows)) * WIDE, len(rows) * HIGH
     parts = [part for number, row in enumerate(rows) for part in _row(row, number * HIGH, ground)]
     return (

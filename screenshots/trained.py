@@ -1,4 +1,4 @@
-"""The runs that the pictures show, trained for the purpose by the real engine."""
+"""Trains the runs in the screenshots with the real engine."""
 
 import sys
 import time
@@ -13,8 +13,8 @@ from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.paths import LOG
 
-PATIENCE = 180.0
-"""Seconds to wait for anything before giving up."""
+TIMEOUT = 180.0
+"""Timeout of every wait, in seconds."""
 
 MODELS = """
 import time
@@ -29,7 +29,7 @@ def slow():
 
 @dataclass(frozen=True)
 class Runs:
-    """Their directories."""
+    """The directories of the runs."""
 
     finished: Path
     failed: Path
@@ -39,12 +39,12 @@ class Runs:
 
 
 def train(home: Path) -> Runs:
-    """Train them; the last goes on."""
+    """Train the runs; ``building`` and ``live`` keep running."""
     mine = home / "my_model.py"
     mine.write_text(MODELS)
     failed = begin(Plan(model=f"{mine}:broken", name="my-own"))
-    ended(failed)
-    forget_places(failed)
+    wait_for_end(failed)
+    hide_paths(failed)
     compared = tuple(
         begin(Plan(model=model, learning_rate=rate, epochs=30, name=name, gradient_norm="on", xla="off"))
         for model, rate, name in (
@@ -54,10 +54,10 @@ def train(home: Path) -> Runs:
         )
     )
     for directory in compared:
-        ended(directory)
+        wait_for_end(directory)
         set_tags(directory, ["digits"])
     finished = begin(Plan(name="first-try"))
-    ended(finished)
+    wait_for_end(finished)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
     live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
     wait(lambda: validations(live) >= 20, "the live run")
@@ -71,40 +71,40 @@ def begin(plan: Plan) -> Path:
     return directory
 
 
-def ended(directory: Path) -> None:
+def wait_for_end(directory: Path) -> None:
     """Wait until a run has ended."""
     wait(lambda: not status(directory).live, f"the end of {directory}")
 
 
-def forget_places(directory: Path) -> None:
-    """Have a run's log say nothing of where this machine keeps the program and Python."""
+def hide_paths(directory: Path) -> None:
+    """Replace this machine's paths of the program and Python in a run's log."""
     log = directory / LOG
     text = log.read_text()
-    for here, elsewhere in (
+    for path, replacement in (
         (Path(__file__).parents[1], "/usr/src/accel-tui"),
         (sys.prefix, "/usr"),
         (sys.base_prefix, "/usr"),
     ):
-        text = text.replace(str(here), elsewhere)
+        text = text.replace(str(path), replacement)
     log.write_text(text)
 
 
 def status(directory: Path) -> Status:
-    """How a run stands."""
+    """Read a run's status."""
     with closing(RunReader(directory)) as reader:
         return reader.info().status
 
 
 def validations(directory: Path) -> int:
-    """How often a run was validated."""
+    """Count a run's validations."""
     with closing(RunReader(directory)) as reader:
         return sum(event.kind() == "validated" for event in reader.poll().events)
 
 
 def wait(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait for a condition, or exit after :data:`TIMEOUT`."""
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {what}: {[(run.id, run.status) for run in list_runs()]}")
+            raise SystemExit(f"timed out waiting for {what}: {[(run.id, run.status) for run in list_runs()]}")
         time.sleep(0.1)

@@ -36,7 +36,7 @@ def test_gpus_are_read_through_the_driver_s_library(program: Path, driver: Drive
     assert first["readings"]["utilization"] == {"value": 87.0, "unit": "%"}
     assert first["readings"]["processes"]["parts"][0]["id"] == str(os.getpid())
     assert first["readings"]["pcie_received"] == {"value": 2.5e9, "unit": "B/s"}
-    assert second["readings"]["throttling"]["parts"] == [{"name": "thermal slowdown (hardware)"}]
+    assert second["readings"]["throttling"]["parts"] == [{"name": "thermal slowdown"}]
 
 
 def test_a_lost_gpu_is_a_row_with_its_reason_below(program: Path, driver: Driver) -> None:

@@ -1,13 +1,13 @@
-/* A stand-in for NVIDIA's libnvidia-ml.so.1, for tests: GPUs that answer, refuse, stall and vanish as a file says.
+/* A fake of NVIDIA's libnvidia-ml.so.1 for tests, controlled by a script file.
 
-   The file is the one that the environment variable STAND_IN_NVML names, looked at before every answer. Its lines:
+   The environment variable STAND_IN_NVML has its path. It is read before every response. Its lines:
 
-       gpus COUNT                          how many GPUs there are
-       refuse FUNCTION GPU CODE            answer with NVML's error CODE
-       stall FUNCTION GPU                  answer only once the line is gone
-       value KEY GPU NUMBER                what is measured, in NVML's units
+       gpus COUNT                          number of GPUs
+       refuse FUNCTION GPU CODE            return NVML's error CODE
+       stall FUNCTION GPU                  block until the line is removed
+       value KEY GPU NUMBER                a value, in NVML's units
 
-   FUNCTION and GPU may be *, for all of them; the last line that fits is the one that counts. */
+   FUNCTION and GPU may be * for all; the last matching line applies. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void look(void) {
     const char *path = getenv("STAND_IN_NVML");
     struct stat status;
     if (!path || stat(path, &status)) { count = 0; return; }
-    /* Every writing makes a new file; two of them may have one time, of which a clock has few a second. */
+    /* Every write creates a new file; two of them may have the same modification time. */
     if (seen.st_ino == status.st_ino && !memcmp(&seen.st_mtim, &status.st_mtim, sizeof seen.st_mtim)) return;
     FILE *file = fopen(path, "r");
     if (!file) return;
@@ -73,7 +73,7 @@ static int gpus(void) {
     return 0;
 }
 
-/* What to answer before anything else; waits while the file says so. */
+/* The status to return first of all; blocks while the script says so. */
 static int first(const char *function, int gpu) {
     const struct timespec pause = {0, 2000000};
     for (look(); find("stall", function, gpu); look()) nanosleep(&pause, NULL);
@@ -81,7 +81,7 @@ static int first(const char *function, int gpu) {
     return refusal ? (int)refusal->number : SUCCESS;
 }
 
-/* Handles are numbers: a GPU's index and one, or an instance's. */
+/* Handles are numbers: a GPU's index plus one, or an instance's. */
 static int index_of(void *handle) {
     intptr_t number = (intptr_t)handle;
     return (int)(number >= MIG_BASE ? (number - MIG_BASE) / MIG_MOST : number - 1);
@@ -143,7 +143,7 @@ int nvmlDeviceGetUtilizationRates(void *handle, Rates *out) {
     int gpu = index_of(handle);
     ANSWER("nvmlDeviceGetUtilizationRates", gpu);
     WHOLE(handle);
-    /* Round and round within the given span, so that there is something to see. */
+    /* Cycle within the given range, so that the value changes. */
     double span = value("swing", gpu, 0);
     double now = (double)(time(NULL) * 7 % 20) / 20;
     out->gpu = (unsigned)(value("utilization", gpu, 87) - span * now);

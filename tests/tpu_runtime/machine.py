@@ -1,4 +1,4 @@
-"""A stand-in for what the kernel shows of TPU chips and of the programs that hold them."""
+"""Fakes the kernel's files of TPU chips, and of the processes that hold them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from accel_engine.devices.tpu_chips import GOOGLE
 def add(
     root: Path, address: str, device: str, subsystem: str = "0x0000", vendor: str = GOOGLE, group: int | None = None
 ) -> None:
-    """Put a function on the PCI bus, in an IOMMU group if one is given."""
+    """Add a function to the PCI bus, optionally in an IOMMU group."""
     function = root / "sys/bus/pci/devices" / address
     function.mkdir(parents=True)
     (function / "vendor").write_text(f"{vendor}\n")
@@ -21,7 +21,7 @@ def add(
 
 
 def hold(root: Path, process: int, name: str, *nodes: str) -> None:
-    """Start a program that has opened these files."""
+    """Add a process that has device files open."""
     files = root / "proc" / str(process) / "fd"
     files.mkdir(parents=True)
     (files.parent / "comm").write_text(f"{name}\n")

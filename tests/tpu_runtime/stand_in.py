@@ -1,6 +1,6 @@
-"""A stand-in for the runtime of a program that uses TPU chips: a real gRPC server with its metric service.
+"""A fake TPU runtime: a real gRPC server with the runtime's metric service.
 
-It writes its messages with Protocol Buffers' own library, so that our reading of them is held to that.
+It encodes messages with the Protocol Buffers library, to test our own decoder against it.
 """
 
 import socket
@@ -29,14 +29,14 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "AttrValue": {"string_attr": (1, "string"), "int_attr": (3, "int64")},
     "Gauge": {"as_double": (1, "double"), "as_int": (2, "int64")},
 }
-"""The service's messages, as far as anything here writes or reads them."""
+"""The service's messages, as far as they are used here."""
 
 _ONE_OF = {"AttrValue": "attr", "Gauge": "value"}
-"""The messages of which one field is set, though it be 0."""
+"""The oneof of messages in which exactly one field is set, even to 0."""
 
 
 def _messages() -> Mapping[str, Any]:
-    """The classes of the messages."""
+    """Create the message classes."""
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="stand_in.proto", package=PACKAGE, syntax="proto3")
     for message, fields in _MESSAGES.items():
@@ -60,13 +60,13 @@ CLASSES = {name.rpartition(".")[2]: made for name, made in _messages().items()}
 
 
 class Runtime:
-    """Answers until it is told to refuse, to stall or to answer something else.
+    """A metric service whose responses can be changed.
 
     Args:
-        duty: Of each chip, or of each device where the runtime counts them apart, in %.
-        used: Memory in use of each device, in bytes.
-        total: Memory of each device, in bytes.
-        port: Where it listens; any free one when left out.
+        duty: Duty cycle of each chip, or of each device if they are reported separately, in %.
+        used: Used memory of each device, in bytes.
+        total: Total memory of each device, in bytes.
+        port: Its port; any free one by default.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Runtime:
         }
         """By metric, then by the runtime's device id."""
         self.instead: bytes | grpc.StatusCode | None = None
-        """What is given instead of any answer."""
+        """Returned instead of any response."""
         self.questions = 0
-        """How often it was asked for a metric."""
+        """Number of requests."""
         self._flowing = threading.Event()
         self._flowing.set()
         self._threads = ThreadPoolExecutor(max_workers=4)
@@ -93,15 +93,15 @@ class Runtime:
         self._server.start()
 
     def stall(self) -> None:
-        """Answer nothing until :meth:`flow`."""
+        """Block all responses until :meth:`flow`."""
         self._flowing.clear()
 
     def flow(self) -> None:
-        """Answer again."""
+        """Respond again."""
         self._flowing.set()
 
     def stop(self) -> None:
-        """End, as with the program, in the middle of whatever it was about to answer."""
+        """Stop immediately, like a program that exits."""
         stopped = self._server.stop(None)
         self._flowing.set()
         stopped.wait()
@@ -122,7 +122,7 @@ class Runtime:
 
 @contextmanager
 def kept(port: int) -> Iterator[None]:
-    """Have a runtime's port given to nobody else while none listens there."""
+    """Reserve a runtime's port while none listens there."""
     with socket.socket() as held:
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             held.setsockopt(socket.SOL_SOCKET, option, 1)
@@ -131,7 +131,7 @@ def kept(port: int) -> Iterator[None]:
 
 
 def response(name: str, values: Mapping[int, float]) -> bytes:
-    """A ``MetricResponse`` as the runtime writes it, with whole numbers as such."""
+    """Encode a ``MetricResponse`` as the runtime does, with integers as ``as_int``."""
     whole = CLASSES["MetricResponse"]()
     whole.metric.name, whole.metric.description = name, "for tests"
     for device, value in values.items():

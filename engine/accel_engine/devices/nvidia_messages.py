@@ -22,8 +22,8 @@ _REASONS = {
 """Messages by the suffix of NVML's error constants."""
 
 _THROTTLE_REASONS = (
-    (0x40, "thermal slowdown (hardware)"),
-    (0x20, "thermal slowdown (software)"),
+    (0x40, "thermal slowdown"),
+    (0x20, "software thermal slowdown"),
     (0x80, "power brake slowdown"),
     (0x04, "power limit"),
     (0x200, "board limit"),

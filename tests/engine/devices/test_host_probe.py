@@ -52,7 +52,7 @@ def test_use_is_known_from_the_second_sample_on(wait_until: Callable[..., None])
     probe = HostProbe()
     (first,) = probe.sample()
     assert first.readings["utilization"].value is None
-    assert "second reading" in first.readings["utilization"].reason
+    assert "second sample" in first.readings["utilization"].reason
 
     def use() -> float | None:
         return probe.sample()[0].readings["utilization"].value
@@ -114,7 +114,7 @@ def test_a_system_that_counts_no_time_gives_a_reason(monkeypatch: pytest.MonkeyP
     probe.sample()
     reading = probe.sample()[0].readings["utilization"]
     assert reading.value is None
-    assert "counted no time" in reading.reason
+    assert "counted no CPU time" in reading.reason
 
 
 def test_a_core_that_appears_begins_the_measuring_anew(monkeypatch: pytest.MonkeyPatch) -> None:

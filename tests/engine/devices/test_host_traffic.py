@@ -72,5 +72,5 @@ def test_what_the_system_does_not_show_has_a_reason(
     machine.disk = None
     monkeypatch.setattr(psutil, "net_io_counters", refuse)
     readings = machine.traffic(tmp_path).read()
-    assert readings["disk_read"].reason == "the system shows no disk"
+    assert readings["disk_read"].reason == "the system reports no disk"
     assert "not for you" in readings["network_sent"].reason

@@ -198,7 +198,7 @@ def test_an_old_driver_gives_memory_the_old_way(opened: Start) -> None:
         (pynvml.NVML_ERROR_NOT_SUPPORTED, "does not report"),
         (pynvml.NVML_ERROR_NO_PERMISSION, "administrator"),
         (pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, "too old"),
-        (pynvml.NVML_ERROR_UNKNOWN, "without saying why"),
+        (pynvml.NVML_ERROR_UNKNOWN, "unknown error of the NVIDIA driver"),
         (pynvml.NVML_ERROR_IRQ_ISSUE, "Interrupt Request Issue"),
     ],
 )
@@ -246,7 +246,7 @@ def test_handles_are_asked_for_once(opened: Start) -> None:
         (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "no NVIDIA driver"),
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "not loaded"),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "restart the machine"),
-        (pynvml.NVML_ERROR_UNKNOWN, "without saying why"),
+        (pynvml.NVML_ERROR_UNKNOWN, "unknown error of the NVIDIA driver"),
     ],
 )
 def test_a_driver_that_does_not_start_is_an_absence(opened: Start, code: int, reason: str) -> None:
@@ -275,7 +275,7 @@ def test_a_sleeping_gpu_is_left_asleep(opened: Start, tmp_path: Path) -> None:
     binding.calls.clear()
     (sample,) = probe.sample()
     assert binding.calls == []
-    assert all("asleep" in reading.reason for reading in sample.readings.values())
+    assert all("suspended" in reading.reason for reading in sample.readings.values())
     status.write_text("active\n")
     (sample,) = probe.sample()
     assert sample.readings["utilization"].value == 87

@@ -53,9 +53,9 @@ def test_a_sibling_of_a_known_gpu_is_another_device(name: str) -> None:
 
 
 def test_a_part_of_a_gpu_and_an_arithmetic_without_units_say_so() -> None:
-    assert "part of a GPU" in peak("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "float32").reason
-    assert peak("Tesla T4", "bfloat16").reason == "no peak of Tesla T4 is known for bfloat16"
-    assert peak("", "float32").reason == "the peak of this device is not in the program's table"
+    assert "MIG instance" in peak("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "float32").reason
+    assert peak("Tesla T4", "bfloat16").reason == "the bfloat16 peak of Tesla T4 is unknown"
+    assert peak("", "float32").reason == "the peak of this device is unknown"
 
 
 @pytest.mark.parametrize("generation", GENERATIONS.values(), ids=lambda each: each.name)

@@ -174,7 +174,7 @@ def test_a_probe_that_cannot_look_is_an_absence(make: Make) -> None:
 def test_a_probe_that_stalls_costs_only_itself(make: Make, batches: Batches, wait_until: WaitUntil) -> None:
     stalled, fine = StallingProbe("gpu"), FakeProbe("cpu")
     make(fine, stalled).start()
-    wait_until(lambda: (reading := batches.latest("gpu:0")) and "no answer" in reading.reason, "the reason")
+    wait_until(lambda: (reading := batches.latest("gpu:0")) and "no response" in reading.reason, "the reason")
     seen = fine.count
     wait_until(lambda: fine.count > seen + 3, "the other probe to go on")
     assert stalled.count == 0

@@ -138,7 +138,7 @@ def test_values_that_fit_no_chips_are_given_to_none(tmp_path: Path, read: Read, 
     runtime.values |= {DUTY_CYCLE: {0: 40.0, 1: 60.0, 2: 1.0}}
     samples = read()
     assert values(samples, "utilization") == [None] * 4
-    assert set(reasons(samples)) == {"the TPU runtime tells of 3 devices; which chips they are is not known"}
+    assert set(reasons(samples)) == {"the TPU runtime reports 3 devices, which cannot be matched to chips"}
 
 
 def test_no_program_then_one_that_says_nothing_then_one_that_does(
@@ -154,7 +154,7 @@ def test_no_program_then_one_that_says_nothing_then_one_that_does(
         assert sample.readings["memory_used"] == Reading.missing("no program uses the chip", "B")
         assert sample.readings["memory_total"].value == 16 * GIB
         hold(tmp_path, 71, "python3", "vfio/0")
-        served = f"python3 (71) serves no readings at localhost:{port}, though it holds the chip"
+        served = f"python3 (71) holds the chip, but serves no metrics at localhost:{port}"
         assert reasons(read()) == [served]
         again = Runtime(duty=[50], used=[1], port=port)
     wait_until(lambda: values(read(), "utilization") == [50], "the program's readings")
@@ -167,7 +167,7 @@ def test_programs_of_others_may_be_hidden(
 ) -> None:
     chips(tmp_path, 1, V4)
     hold(tmp_path, 71, "python3", "accel0")
-    monkeypatch.setattr("accel_engine.devices.tpu_chips._opened", _forbidden)
+    monkeypatch.setattr("accel_engine.devices.tpu_chips._open_files", _forbidden)
     runtime.stop()
     (sample,) = read()
     assert sample.readings["utilization"].reason == f"no program serves TPU metrics at localhost:{runtime.port}"
@@ -220,7 +220,7 @@ def test_a_runtime_that_stalls_keeps_no_other_device_waiting(
         return next(sample.readings["utilization"] for sample in batches[-1] if sample.device == device)
 
     wait_until(lambda: batches and len(batches[-1]) == 2, "samples of both")
-    wait_until(lambda: "no answer from" in latest("tpu:0").reason, "the reason")
+    wait_until(lambda: "no response from" in latest("tpu:0").reason, "the reason")
     wait_until(lambda: latest("gpu:0").value == 1, "the other device's reading")
     assert latest("tpu:0").value is None
     runtime.values |= {DUTY_CYCLE: {0: 40.0}}

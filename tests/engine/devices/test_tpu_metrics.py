@@ -97,21 +97,21 @@ def test_before_a_program_runs_there_are_no_values(ask: Ask, runtime: Runtime) -
 def test_a_metric_that_the_runtime_does_not_know_costs_only_itself(ask: Ask, runtime: Runtime) -> None:
     del runtime.values[DUTY_CYCLE]
     answers = ask(runtime.port).read()
-    assert answers[DUTY_CYCLE].reason == f"the TPU runtime does not know {DUTY_CYCLE}"
+    assert answers[DUTY_CYCLE].reason == f"the TPU runtime does not support {DUTY_CYCLE}"
     assert answers[MEMORY_USED].values == (9 * GIB, 0)
 
 
 def test_a_refusal_is_told_as_it_was_said(ask: Ask, runtime: Runtime) -> None:
     runtime.instead = grpc.StatusCode.PERMISSION_DENIED
     answer = ask(runtime.port).read()[DUTY_CYCLE]
-    assert answer.reason == f"the TPU runtime at localhost:{runtime.port} says PERMISSION_DENIED: as it was told"
+    assert answer.reason == f"error of the TPU runtime at localhost:{runtime.port}: PERMISSION_DENIED: as it was told"
 
 
 def test_another_grpc_service_is_no_runtime(ask: Ask, runtime: Runtime) -> None:
     runtime.instead = grpc.StatusCode.UNIMPLEMENTED
     answer = ask(runtime.port).read()[DUTY_CYCLE]
     assert answer.served
-    assert "is no TPU runtime; set TPU_RUNTIME_METRICS_PORTS" in answer.reason
+    assert f"another service listens at localhost:{runtime.port}; set TPU_RUNTIME_METRICS_PORTS" in answer.reason
 
 
 def test_a_server_that_does_not_speak_grpc_is_no_runtime(ask: Ask) -> None:
@@ -130,7 +130,7 @@ def test_a_server_that_does_not_speak_grpc_is_no_runtime(ask: Ask) -> None:
         server.start()
         answer = ask(port).read()[DUTY_CYCLE]
         server.join()
-    assert answer.reason.startswith(f"what listens at localhost:{port} is no TPU runtime")
+    assert answer.reason.startswith(f"another service listens at localhost:{port}")
 
 
 @pytest.mark.parametrize(
@@ -141,16 +141,16 @@ def test_a_server_that_does_not_speak_grpc_is_no_runtime(ask: Ask) -> None:
         (b"\xff" * 30, "does not end"),
         (b"\x0a\x7f", "middle of a field"),
         (b"\x02\x00", "no number"),
-        (b"\x0a\x02\x1a\x00", "lacks its device"),
-        (response(DUTY_CYCLE, {0: float("nan")}), "nan cannot be"),
-        (response(MEMORY_USED, {0: -1}), "-1 cannot be"),
+        (b"\x0a\x02\x1a\x00", "without a device"),
+        (response(DUTY_CYCLE, {0: float("nan")}), "invalid value nan"),
+        (response(MEMORY_USED, {0: -1}), "invalid value -1"),
     ],
 )
 def test_garbage_is_no_reading(ask: Ask, runtime: Runtime, garbage: bytes, reason: str) -> None:
     runtime.instead = garbage
     answer = ask(runtime.port).read()[DUTY_CYCLE]
     assert answer.values == ()
-    assert answer.reason.startswith(f"the answer of localhost:{runtime.port} cannot be read: ")
+    assert answer.reason.startswith(f"cannot read the response of localhost:{runtime.port}: ")
     assert reason in answer.reason
 
 

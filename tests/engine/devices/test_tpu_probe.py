@@ -109,7 +109,7 @@ def test_what_is_not_usable_says_why(tmp_path: Path, silent_port: int) -> None:
     samples = probe.sample()
     probe.close()
     assert [sample.device for sample in samples] == ["tpu:0", "tpu:1"]
-    for sample, reason in zip(samples, ("accel0 is not there", "IOMMU"), strict=True):
+    for sample, reason in zip(samples, ("accel0 does not exist", "IOMMU"), strict=True):
         assert sample.readings["utilization"].value is None
         assert reason in sample.readings["utilization"].reason
         assert reason in sample.readings["memory_used"].reason

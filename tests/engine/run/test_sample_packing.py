@@ -30,7 +30,7 @@ def test_samples_come_back_as_they_were() -> None:
             "memory_used": Reading(61.5 * GIB, "B"),
             "power": Reading.missing("not supported", "W"),
             "processes": Reading.counted((CountedItem("python", "4242", memory=61 * GIB), CountedItem("?", "7"))),
-            "throttling": Reading.counted((CountedItem("thermal slowdown (hardware)"),)),
+            "throttling": Reading.counted((CountedItem("thermal slowdown"),)),
             "instances": Reading.counted(()),
         },
     )

@@ -143,7 +143,7 @@ def test_tpu_cores_are_traced_once_and_share_their_chip(monkeypatch: pytest.Monk
 
 def test_unknown_values_have_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     lost, told = on(("GPU:0",), ("Some GPU",), monkeypatch)
-    assert told.last["reason"] == "the peak of Some GPU is not in the program's table"
+    assert told.last["reason"] == "the peak of Some GPU is unknown"
     assert lost.achieved(2.0) == (200e12, None)
     lost, told = on(("GPU:0",), ("Tesla T4",), monkeypatch, counted=FlopCount(None, "the model has a loop"))
     assert (told.last["flops"], told.last["reason"]) == (None, "the model has a loop")

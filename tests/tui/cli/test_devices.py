@@ -139,7 +139,7 @@ def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command
 
 def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     parts = {
-        "throttling": (CountedItem("thermal slowdown (hardware)"), CountedItem("power limit")),
+        "throttling": (CountedItem("thermal slowdown"), CountedItem("power limit")),
         "instances": (CountedItem("MIG 3g.40gb", "MIG-1", 3 * GIB, 40 * GIB),),
         "processes": (CountedItem("python", "4242", 61 * GIB), CountedItem("?", "7")),
     }
@@ -164,7 +164,7 @@ def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     assert "FAN" not in result.out
     assert "swap: 0.0 / 8.0 GiB   disk: 1.0M/s read" in result.lines
     for line in (
-        "gpu:0: throttled: too hot, power limit",
+        "gpu:0: throttled: thermal slowdown, power limit",
         "gpu:0: 2 corrected memory errors",
         "gpu:0: MIG 3g.40gb, 3.0G / 40.0G, MIG-1",
         "process 4242 python: gpu:0 61.0G",
@@ -177,7 +177,7 @@ def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     assert wire["throttling"] == {
         "value": 2.0,
         "unit": "",
-        "parts": [{"name": "thermal slowdown (hardware)"}, {"name": "power limit"}],
+        "parts": [{"name": "thermal slowdown"}, {"name": "power limit"}],
     }
     assert wire["processes"]["parts"][0] == {"name": "python", "id": "4242", "memory": 61 * GIB}
 
@@ -196,14 +196,14 @@ def test_a_device_that_is_slow_to_answer_is_waited_for_a_little(run_command, mon
 def test_a_program_on_many_devices_is_one_line(run_command, monkeypatch):
     readings = {
         "utilization": Reading(50.0, "%"),
-        "throttling": Reading.counted((CountedItem("thermal slowdown (hardware)"),)),
+        "throttling": Reading.counted((CountedItem("thermal slowdown"),)),
         "processes": Reading.counted((CountedItem("python", "4242", 61 * GIB),)),
     }
     read = tuple(Sample(0.0, f"gpu:{index}", readings) for index in range(3))
     monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])
     told = run_command("devices").lines
     assert "process 4242 python: gpu:0 61.0G, gpu:1 61.0G, gpu:2 61.0G" in told
-    assert "gpu:0, gpu:1, gpu:2: throttled: too hot" in told
+    assert "gpu:0, gpu:1, gpu:2: throttled: thermal slowdown" in told
 
 
 def test_what_does_not_fit_a_watched_terminal_is_counted(monkeypatch):

@@ -10,7 +10,7 @@ from accel_tui.runs.columns import COLUMNS, TITLES, SortOrder, fitting, ordered,
 
 def run(name: str, status: Status = Status.FINISHED, created: float = 0.0, **more: Any) -> RunSummary:
     plan = {"model": more.pop("model", "cnn"), "batch_size": more.pop("batch", 32)}
-    info = RunInfo(name, Path(name), None, plan, created, "h", 1, status, more.pop("labels", Annotations()))
+    info = RunInfo(name, Path(name), None, plan, created, "h", 1, status, more.pop("annotations", Annotations()))
     return RunSummary(name, Path(name), info, **more)
 
 

@@ -7,12 +7,12 @@ from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.runs.run_filter import Term, key_error, matches, parse
 
 
-def run(status: Status | None = Status.FINISHED, labels: Annotations | None = None, **plan: Any) -> RunSummary:
+def run(status: Status | None = Status.FINISHED, annotations: Annotations | None = None, **plan: Any) -> RunSummary:
     values = {"model": "resnet20", "data": "cifar10", "strategy": "mirrored", "batch_size": 64, **plan}
     place = Path("k7m2-best-try")
     if status is None:
         return RunSummary(place.name, place, None, problem="damaged")
-    info = RunInfo(place.name, place, None, values, 0.0, "node7", 1, status, labels or Annotations())
+    info = RunInfo(place.name, place, None, values, 0.0, "node7", 1, status, annotations or Annotations())
     return RunSummary(place.name, place, info)
 
 

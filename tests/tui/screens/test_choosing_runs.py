@@ -41,13 +41,13 @@ def made() -> Callable[..., Path]:
     """Make a run that ended, newer than those before it."""
     ages = iter(range(1000, 0, -10))
 
-    def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, labels: Annotations | None = None) -> Path:
+    def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, annotations: Annotations | None = None) -> Path:
         engine = FakeEngine(plan)
         engine.begin().build().train(50)
         if outcome:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
             engine.close()
-        write_annotations(engine.directory, lambda _: labels or Annotations())
+        write_annotations(engine.directory, lambda _: annotations or Annotations())
         connection = connect(engine.directory)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
         connection.close()

@@ -113,8 +113,11 @@ def slowed(*words: str) -> dict[str, Reading]:
 def test_what_slows_a_device_is_said_in_words_and_only_then() -> None:
     inventory = Inventory((GPU,))
     assert "slowed" not in plain(inventory, meters_of(inventory), 120)[0]
-    assert "throttled: too hot" in plain(inventory, meters_of(inventory, slowed("too hot", "power limit")), 120)[0]
-    assert "▼ too hot" in plain(inventory, meters_of(inventory, slowed("too hot")), 80)[0]
+    assert (
+        "throttled: thermal slowdown"
+        in plain(inventory, meters_of(inventory, slowed("thermal slowdown", "power limit")), 120)[0]
+    )
+    assert "▼ thermal slow…" in plain(inventory, meters_of(inventory, slowed("thermal slowdown")), 80)[0]
     assert "throttled: power limit" in plain(inventory, meters_of(inventory, slowed("power limit")), 120)[0]
 
 
@@ -180,7 +183,7 @@ def test_a_device_in_a_cell_says_why_nothing_is_known_of_it_and_when_it_is_hot()
     meters = meters_of(inventory)
     lost = {name: Reading.missing("the GPU is lost", reading.unit) for name, reading in FULL.items()}
     meters["gpu:1"] = Meter(sample("gpu:1", lost), ())
-    meters["gpu:2"] = Meter(sample("gpu:2", slowed("thermal slowdown (hardware)")), ())
+    meters["gpu:2"] = Meter(sample("gpu:2", slowed("thermal slowdown")), ())
     meters["gpu:3"] = Meter(sample("gpu:3", slowed("power limit")), ())
     _, first, second = (row.plain for row in lines(inventory, meters, 78, 3))
     assert "gpu:1  the GPU is lost" in first
