@@ -82,7 +82,7 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("--data digts", "did you mean digits?"),
         ("--strategy mirored", "did you mean mirrored?"),
         ("--strategy mirrored", "two devices of the same kind, or --virtual-cpus 2"),
-        ("--devices gpu:7", "gpu:7 is not here"),
+        ("--devices gpu:7", "no device gpu:7"),
         ("--epochs 0", "'--epochs': '0' must be a whole number at least 1"),
         ("--epochs many", "'--epochs': 'many' must be a whole number"),
         ("--learning-rate nan", "must be a number above 0"),

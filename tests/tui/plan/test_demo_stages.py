@@ -8,7 +8,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import Chunk
 from accel_tui.plan.demo_stages import DemoResult, DemoStage, acts, agreement, bars, rate
 
-CPU = Device("cpu:0", "cpu", "AMD EPYC", replicas_per_device=4)
+CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4") for index in range(4))
 TPU = Device("tpu:0", "tpu", "TPU v5e")
 
@@ -17,7 +17,7 @@ TPU = Device("tpu:0", "tpu", "TPU v5e")
     ("devices", "titles"),
     [
         ((CPU,), ["one thread", "all 4 cores", "XLA", "bfloat16", "CPU in two, mirrored"]),
-        ((Device("cpu:0", "cpu", "A small one", replicas_per_device=1),), ["CPU", "XLA", "bfloat16"]),
+        ((Device("cpu:0", "cpu", "A small one", cores=1),), ["CPU", "XLA", "bfloat16"]),
         ((CPU, GPUS[0]), ["CPU", "one GPU", "one GPU, XLA", "one GPU, mixed precision"]),
         (
             (CPU, *GPUS),

@@ -10,7 +10,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Placement
 from accel_tui.plan import form
 
-CPU = Device("cpu:0", "cpu", "AMD EPYC", replicas_per_device=4)
+CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = (Device("gpu:0", "gpu", "NVIDIA L4"), Device("gpu:1", "gpu", "NVIDIA L4"))
 
 

@@ -115,7 +115,7 @@ def test_the_cores_of_a_chip_share_the_batch_and_compute_with_bfloat16() -> None
     assert facts["batch"] == "32 on each of 2 cores of tpu:0"
     assert facts["precision"] == "mixed_bfloat16"
     assert form.remark("precision", filled) == "mixed_bfloat16"
-    assert "a batch size of 256, 128 a core" in plan_preview.warnings(filled, COUNTED)[0]
+    assert "a batch size of 256 (128 per core)" in plan_preview.warnings(filled, COUNTED)[0]
 
 
 def test_what_only_a_tpu_elsewhere_knows_is_not_made_up() -> None:

@@ -7,7 +7,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_tui.plan import form
 from accel_tui.plan.relevance import relevant, sensible
 
-CPU = (Device("cpu:0", "cpu", "AMD EPYC", replicas_per_device=4),)
+CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
 GPUS = (*GPU, Device("gpu:1", "gpu", "NVIDIA L4"))
 TPU = (*CPU, Device("tpu:0", "tpu", "TPU v5e"))
