@@ -100,9 +100,8 @@ class EngineSupervisor:
             training.join(POLL_SECONDS)
         ended = self._ended or self._make_end(Outcome.FAILED, "training ended without a result")
         outcome = self._write_end(self._explain_lost_peers(ended))
-        if (
-            self._cluster and self._cluster.coordinated
-        ):  # TensorFlow's server never stops, and retries lost workers for long
+        # TensorFlow's server never stops, and retries lost workers for long.
+        if self._cluster and self._cluster.coordinated:
             self._exit(1 if outcome is Outcome.FAILED else 0)
         if self._workers:
             self._workers.end()

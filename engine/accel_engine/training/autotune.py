@@ -78,18 +78,14 @@ class AutoTuner:
         self._reporter = reporter
         self.mode = ExecutionMode(assembly.plan.xla == "on" or assembly.on_tpu, assembly.plan.micro_batches or 1)
         self._alternative = alternative_mode(assembly, self.mode) or self.mode
-        self._cache_key = _cache_key(
-            assembly, hardware, self._alternative
-        )  # now, as the user's file may be deleted later
+        # Now, as the user's file may be deleted later.
+        self._cache_key = _cache_key(assembly, hardware, self._alternative)
         has_alternative = self._alternative != self.mode
         self._cached = _cached(self._cache_key) if has_alternative else None
         self._pending = has_alternative and self._cached is None
-        if (
-            (known := self._cached)
-            and known.alternative_is_faster
-            and (not self._alternative.xla or self._is_long(known.default))
-        ):
-            self.mode = self._alternative  # XLA only where compiling is worthwhile
+        rates, compiles = self._cached, self._alternative.xla
+        if rates and rates.alternative_is_faster and (not compiles or self._is_long(rates.default)):
+            self.mode = self._alternative
 
     def report_cached(self) -> None:
         """Emit the rates of an earlier run's trial, if there are any."""

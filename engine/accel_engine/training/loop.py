@@ -139,10 +139,10 @@ class Loop:
         """Run steps for about so many seconds and return steps per second, without the first chunk, a warm-up."""
         count, spent, warm = 0, 0.0, False
         while spent < seconds:
-            for measured in self.run(order):
+            for chunk in self.run(order):
                 if warm:
-                    count += measured.count
-                    spent += measured.seconds
+                    count += chunk.count
+                    spent += chunk.seconds
                 warm = True
                 if spent >= seconds:
                     break

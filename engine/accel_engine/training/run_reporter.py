@@ -14,7 +14,7 @@ class RunReporter:
         step: The checkpoint's step that training continues from; 0 for none.
 
     Attributes:
-        run: As given.
+        run: Writes the run.
         step: Completed steps.
         epochs: Completed epochs.
         phase: Current phase.
