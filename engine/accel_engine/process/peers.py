@@ -122,9 +122,8 @@ class PeerMonitor:
         unresponsive_seconds: float = UNRESPONSIVE_SECONDS,
     ) -> None:
         self._peers = cluster.peers
-        self._replaceable = {
-            other.name for other in cluster.processes if cluster.coordinated and other.role == "worker"
-        }
+        workers = (process for process in cluster.processes if process.role == "worker")
+        self._replaceable = {worker.name for worker in workers if cluster.coordinated}
         self._on_change = on_change
         self._on_loss = on_loss
         self._join_seconds = _join_seconds() if join_seconds is None else join_seconds

@@ -224,12 +224,8 @@ class EngineSupervisor:
 
     def _explain_lost_peers(self, ended: RunEnded) -> RunEnded:
         """Name the lost process if training failed because of it; TensorFlow's error does not."""
-        if (
-            self._peer_monitor
-            and self._trainer
-            and self._trainer.lost_connection
-            and (problem := self._peer_monitor.wait_for_problem())
-        ):
+        monitor, lost = self._peer_monitor, self._trainer is not None and self._trainer.lost_connection
+        if monitor and lost and (problem := monitor.wait_for_problem()):
             return replace(ended, reason=problem, hint=LOST_HINT)
         return ended
 

@@ -75,7 +75,7 @@ class Trainer:
     _loop: Loop
     _autotuner: AutoTuner
     _validation: Validation | None
-    _utilization_meter: UtilizationMeter | None = None
+    _meter: UtilizationMeter | None = None
     _sync: WorkerSync | None = None
 
     allocated_memory: AllocatedMemory | None = None
@@ -120,15 +120,14 @@ class Trainer:
             return self.ended(Outcome.STOPPED, str(stop))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             traceback.print_exc()
-            self.lost_connection = strategies.find(self._plan.strategy).processes and isinstance(
-                error, CONNECTION_ERRORS
-            )
+            distributed = strategies.find(self._plan.strategy).processes
+            self.lost_connection = distributed and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run, with its current metrics."""
-        achieved, mfu = self._utilization_meter.achieved(self._rate) if self._utilization_meter else (None, None)
+        achieved, mfu = self._meter.achieved(self._rate) if self._meter else (None, None)
         return RunEnded(
             time=clock.now(),
             outcome=outcome,
@@ -217,8 +216,8 @@ class Trainer:
                 # At the end of an epoch, EpochEnded comes before any command.
                 if done < steps and self._loop.is_idle:
                     self._command_handler.handle()
-                if self._utilization_meter:
-                    self._utilization_meter.update_peak(self._timed_seconds, self._rate)
+                if self._meter:
+                    self._meter.update_peak(self._timed_seconds, self._rate)
                 if self._autotuner.is_due(self._timed_seconds, self._rate):
                     self._loop = self._autotuner.run_trial(self._loop, order)
                     break  # continue with the loop chosen
@@ -235,8 +234,8 @@ class Trainer:
             self._loop = Loop(assembly, mode, sync_count=self._broadcast)
         graph = self._loop.trace(self._order(0, self._segment_around(0)))
         self._report_name_remarks()
-        self._utilization_meter = UtilizationMeter(assembly, self._reporter, self._hardware)
-        flops = self._utilization_meter.count_flops(graph)
+        self._meter = UtilizationMeter(assembly, self._reporter, self._hardware)
+        flops = self._meter.count_flops(graph)
         self._run.keep(layer_table.tabulate(assembly.model, flops), self._reporter.step)
         self._autotuner.report_cached()
 
@@ -290,15 +289,12 @@ class Trainer:
         if diverged.any() and not self._diverged:
             self._diverged = True
             step = first + int(np.argmax(diverged))
-            self._reporter.emit(
-                Warned, message=f"the loss of step {step} is NaN or infinite: try a lower learning rate"
-            )
+            message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
+            self._reporter.emit(Warned, message=message)
 
     def _segment_around(self, step: int) -> range:
-        step_counts = self._assembly.step_counts
-        return epoch_segment(
-            step, len(self._assembly.dataset.train), step_counts.steps_per_epoch, step_counts.global_batch
-        )
+        counts = self._assembly.step_counts
+        return epoch_segment(step, len(self._assembly.dataset.train), counts.steps_per_epoch, counts.global_batch)
 
     def _order(self, epoch: int, steps: range) -> npt.NDArray[np.int32]:
         assembly = self._assembly
