@@ -77,7 +77,7 @@ def press(terminal: Terminal, viewer: Viewer, key: str, sign: Callable[[str], ob
 
 def measure_keys(arguments: argparse.Namespace) -> Iterator[str]:
     """Goal: in every phase, the screen responds to 99 % of keys within 50 ms."""
-    yield "| while | key | keys | p50, ms | p99, ms | max, ms | KiB an answer |"
+    yield "| while | key | keys | p50, ms | p99, ms | max, ms | KiB per key |"
     yield "|---|---|---|---|---|---|---|"
     yield _row("idle, the form", "down`, `up", _idle(arguments.keys))
     answers: dict[Phase, list[Answer]] = defaultdict(list)

@@ -98,7 +98,7 @@ def main() -> None:
     from accel_engine.process import environment
 
     environment.prepare()
-    print("| work | steps | ms a step | share of time in kernels | the largest, of all kernels' time |")
+    print("| work | steps | ms per step | share of time in kernels | the largest, of all kernels' time |")
     print("|---|---|---|---|---|")
     for name in arguments.work or WORKS:
         print(profile(name, WORKS[name], arguments.seconds, arguments.xla, arguments.micro_batches), flush=True)

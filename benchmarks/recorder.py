@@ -94,7 +94,7 @@ def main() -> None:
 
     load = f"load {os.getloadavg()[0]:.1f}"
     print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {load}, {time.strftime('%Y-%m-%d')}")
-    print("| model | steps/s | ours, us a step | `wandb.log`, us a step |")
+    print("| model | steps/s | ours, µs per step | `wandb.log`, µs per step |")
     print("|---|---|---|---|")
     for name, units in LAYERS.items():
         ours, theirs = [], []

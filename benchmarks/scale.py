@@ -54,7 +54,7 @@ def write(home: Path, steps: int, chunk: int) -> Written:
 
 def writing(runs: Sequence[Written], chunk: int) -> Iterator[str]:
     """Goal: the cost per chunk does not depend on the run's length; compares the first and last tenth of each run."""
-    yield "| steps | chunks | steps/s | CPU a chunk, first, µs | last, µs | RSS, first, MB | last, MB | file, B/step |"
+    yield "| steps | chunks | steps/s | CPU/chunk, first, µs | last, µs | RSS, first, MB | last, MB | file, B/step |"
     yield "|---|---|---|---|---|---|---|---|"
     for one in runs:
         yield (
@@ -115,7 +115,7 @@ def settle(viewer: Viewer) -> float:
 
 def moving(homes: Sequence[tuple[Path, Written]]) -> Iterator[str]:
     """Goal: 50 ms from a key to the frame that responds to it."""
-    yield "| steps | key | pressed | first frame, median, ms | max, ms | exact, median, ms | max, ms | CPU a key, ms |"
+    yield "| steps | key | pressed | first frame, median, ms | max, ms | exact, median, ms | max, ms | CPU/key, ms |"
     yield "|---|---|---|---|---|---|---|---|"
     for home, one in homes:
         command = [ACCEL_TUI, "watch", home / "runs" / one.run]

@@ -32,20 +32,15 @@ def _family(
 
 
 APPLICATIONS: tuple[ModelEntry, ...] = (
-    *_family("Depthwise separable convolutions, for mobile devices", {"MobileNet": 3.2}),
-    *_family("Inverted residuals with linear bottlenecks, for mobile devices", {"MobileNetV2": 2.3}),
-    *_family(
-        "Architecture search for mobile devices, squeeze-and-excite",
-        {"MobileNetV3Small": 1.5, "MobileNetV3Large": 4.2},
-    ),
+    *_family("Depthwise separable convolutions, for mobile", {"MobileNet": 3.2}),
+    *_family("Inverted residuals with linear bottlenecks, for mobile", {"MobileNetV2": 2.3}),
+    *_family("Architecture search for mobile", {"MobileNetV3Small": 1.5, "MobileNetV3Large": 4.2}),
     *_family("Residual bottlenecks", {"ResNet50": 23.6, "ResNet101": 42.7, "ResNet152": 58.4}),
     *_family(
-        "Residual bottlenecks with pre-activation",
-        {"ResNet50V2": 23.6, "ResNet101V2": 42.6, "ResNet152V2": 58.3},
+        "Residual bottlenecks with pre-activation", {"ResNet50V2": 23.6, "ResNet101V2": 42.6, "ResNet152V2": 58.3}
     ),
     *_family(
-        "Every layer is connected to all layers before it",
-        {"DenseNet121": 7.0, "DenseNet169": 12.7, "DenseNet201": 18.3},
+        "Each layer takes the outputs of all before it", {"DenseNet121": 7.0, "DenseNet169": 12.7, "DenseNet201": 18.3}
     ),
     *_family(
         "Depth, width and size scaled together",

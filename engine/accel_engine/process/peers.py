@@ -122,12 +122,13 @@ class PeerMonitor:
         unresponsive_seconds: float = UNRESPONSIVE_SECONDS,
     ) -> None:
         self._peers = cluster.peers
-        self._replaceable = {part.name for part in cluster.processes if cluster.coordinated and part.role == "worker"}
+        workers = (process for process in cluster.processes if process.role == "worker")
+        self._replaceable = {worker.name for worker in workers if cluster.coordinated}
         self._on_change = on_change
         self._on_loss = on_loss
         self._join_seconds = _join_seconds() if join_seconds is None else join_seconds
-        usual = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
-        self._lost_seconds = usual if lost_seconds is None else lost_seconds
+        default = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
+        self._lost_seconds = default if lost_seconds is None else lost_seconds
         self._unresponsive_seconds = unresponsive_seconds
         self._last_reply: dict[str, float] = {}
         self._joined: set[str] = set()

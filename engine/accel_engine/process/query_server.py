@@ -19,13 +19,7 @@ QueryFunction: TypeAlias = Callable[[Path, dict[str, Any], SendReply], dict[str,
 
 
 def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImport) -> int:
-    """Answer the request on standard input; returns the exit status.
-
-    Args:
-        query: Computes the answer.
-        directory: The run's directory.
-        tensorflow: Imported on demand.
-    """
+    """Answer the request on standard input with a query on a run's directory; returns the exit status."""
     requests, replies = claim_pipes()
 
     def send(reply: dict[str, Any]) -> None:

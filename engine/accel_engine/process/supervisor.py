@@ -100,9 +100,8 @@ class EngineSupervisor:
             training.join(POLL_SECONDS)
         ended = self._ended or self._make_end(Outcome.FAILED, "training ended without a result")
         outcome = self._write_end(self._explain_lost_peers(ended))
-        if (
-            self._cluster and self._cluster.coordinated
-        ):  # TensorFlow's server never stops, and retries lost workers for long
+        # TensorFlow's server never stops, and retries lost workers for long.
+        if self._cluster and self._cluster.coordinated:
             self._exit(1 if outcome is Outcome.FAILED else 0)
         if self._workers:
             self._workers.end()
@@ -225,12 +224,8 @@ class EngineSupervisor:
 
     def _explain_lost_peers(self, ended: RunEnded) -> RunEnded:
         """Name the lost process if training failed because of it; TensorFlow's error does not."""
-        if (
-            self._peer_monitor
-            and self._trainer
-            and self._trainer.lost_connection
-            and (problem := self._peer_monitor.wait_for_problem())
-        ):
+        monitor, lost = self._peer_monitor, self._trainer is not None and self._trainer.lost_connection
+        if monitor and lost and (problem := monitor.wait_for_problem()):
             return replace(ended, reason=problem, hint=LOST_HINT)
         return ended
 

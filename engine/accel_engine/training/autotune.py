@@ -78,18 +78,14 @@ class AutoTuner:
         self._reporter = reporter
         self.mode = ExecutionMode(assembly.plan.xla == "on" or assembly.on_tpu, assembly.plan.micro_batches or 1)
         self._alternative = alternative_mode(assembly, self.mode) or self.mode
-        self._cache_key = _cache_key(
-            assembly, hardware, self._alternative
-        )  # now, as the user's file may be deleted later
+        # Now, as the user's file may be deleted later.
+        self._cache_key = _cache_key(assembly, hardware, self._alternative)
         has_alternative = self._alternative != self.mode
         self._cached = _cached(self._cache_key) if has_alternative else None
         self._pending = has_alternative and self._cached is None
-        if (
-            (known := self._cached)
-            and known.alternative_is_faster
-            and (not self._alternative.xla or self._is_long(known.default))
-        ):
-            self.mode = self._alternative  # XLA only where compiling is worthwhile
+        rates, compiles = self._cached, self._alternative.xla
+        if rates and rates.alternative_is_faster and (not compiles or self._is_long(rates.default)):
+            self.mode = self._alternative
 
     def report_cached(self) -> None:
         """Emit the rates of an earlier run's trial, if there are any."""
@@ -109,9 +105,8 @@ class AutoTuner:
     def run_trial(self, default: Loop, order: npt.NDArray[np.int32]) -> Loop:
         """Run the trial, save and emit its rates, and return the faster loop; see :func:`compare_modes`."""
         self._pending = False
-        self._reporter.enter_phase(
-            Phase.TRACING, "the step with XLA" if self._alternative.xla else "the step in micro-batches"
-        )
+        detail = "the step with XLA" if self._alternative.xla else "the step in micro-batches"
+        self._reporter.enter_phase(Phase.TRACING, detail)
         faster, rates = compare_modes(self._assembly, default, self._alternative, order)
         self.mode = faster.mode
         save(_FILE, self._cache_key, asdict(rates))
@@ -128,17 +123,13 @@ class AutoTuner:
         return self._assembly.plan.epochs * self._assembly.step_counts.steps_per_epoch - self._reporter.step
 
     def _report(self, rates: Rates, *, remembered: bool) -> None:
-        step, mode = self._reporter.step, self.mode
-        if self._alternative.xla:
+        step, mode, tried = self._reporter.step, self.mode, self._alternative
+        if tried.xla:
             found = {"xla": mode.xla, "plain": rates.default, "compiled": rates.alternative}
             self._reporter.emit(XlaTried, step=step, remembered=remembered, **found)
         else:
-            found = {
-                "micro_batches": mode.micro_batches,
-                "tried": self._alternative.micro_batches,
-                "whole": rates.default,
-                "split": rates.alternative,
-            }
+            found = {"micro_batches": mode.micro_batches, "tried": tried.micro_batches}
+            found |= {"whole": rates.default, "split": rates.alternative}
             self._reporter.emit(MicroBatchesTried, step=step, remembered=remembered, **found)
 
 

@@ -71,25 +71,24 @@ class CoordinatedLoop(Loop):
             order: Row numbers, int32 ``[steps, 1, batch]``.
             first: The step to start with.
         """
-        scheduled, last = first, 0.0
-        while scheduled < len(order) or self._pending:
-            while (
-                scheduled < len(order)
-                and len(self._pending) < CHUNKS_AHEAD
-                and (self.is_idle or not self._has_commands())
-            ):
-                rows = order[scheduled : scheduled + self._size.steps]
+        position, last = first, 0.0
+        while position < len(order) or self._pending:
+            while position < len(order) and self._may_schedule:
+                rows = order[position : position + self._size.steps]
                 self._dispatch_chunk(rows)
-                scheduled += len(rows)
+                position += len(rows)
             chunk = self._pending.popleft()
             values = np.concatenate([self._workers.fetch(result) for result in chunk.results])
             # It began when it was scheduled, or when the chunk before it ended.
             began, last = max(last, chunk.scheduled_at), time.perf_counter()
             seconds = last - began
             self._size.update(chunk.count, seconds)
-            yield ChunkResult(
-                chunk.count, clock.now() - seconds, seconds, dict(zip(self._names, values.T, strict=True))
-            )
+            series = dict(zip(self._names, values.T, strict=True))
+            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, series)
+
+    @property
+    def _may_schedule(self) -> bool:
+        return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._has_commands())
 
     def _dispatch_chunk(self, order: npt.NDArray[np.int32]) -> None:
         function, parts = self._traced(order), np.array_split(order, min(self._count, len(order)))

@@ -69,10 +69,10 @@ class EvaluationReportBuilder:
             counts = cells.reshape(classes, classes).astype(np.int64)
         # Wrong predictions first, those with the lowest probability of the true class (the highest loss) before others.
         worst = np.lexsort((-confidence, true_probability, predicted == labels))[:SAVED_SAMPLES]
-        pictures = None
+        images = None
         if self._input_spec.is_image:
             x = split.x[worst] if isinstance(split.x, np.ndarray) else split.x.take(worst)
-            pictures = preview(x, self._input_spec)
+            images = preview(x, self._input_spec)
         else:
             reasons.append(f"no images: {not_images_reason(self._input_spec.shape)}")
         samples = tuple(
@@ -81,7 +81,7 @@ class EvaluationReportBuilder:
             )
             for row in worst
         )
-        return EvaluationReport(len(split), names, counts, samples, pictures, "; ".join(reasons))
+        return EvaluationReport(len(split), names, counts, samples, images, "; ".join(reasons))
 
 
 def unavailable_reason(assembly: Assembly) -> str:

@@ -139,10 +139,10 @@ class Loop:
         """Run steps for about so many seconds and return steps per second, without the first chunk, a warm-up."""
         count, spent, warm = 0, 0.0, False
         while spent < seconds:
-            for measured in self.run(order):
+            for chunk in self.run(order):
                 if warm:
-                    count += measured.count
-                    spent += measured.seconds
+                    count += chunk.count
+                    spent += chunk.seconds
                 warm = True
                 if spent >= seconds:
                     break
@@ -168,10 +168,8 @@ class Loop:
 
         empty = tf.TensorArray(tf.float32, size=count)
         # mark_layers comes last, so that it also marks the replaced kernels.
-        with (
-            cpu_layers.use_fast_kernels(self._assembly, xla=self.mode.xla),
-            layer_table.mark_layers(self._assembly.model),
-        ):
+        assembly = self._assembly
+        with cpu_layers.use_fast_kernels(assembly, xla=self.mode.xla), layer_table.mark_layers(assembly.model):
             _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), empty))
         series = measured.stack()
         if self._constant_rate_of is None:
@@ -213,13 +211,9 @@ def _step(assembly: Assembly, micro_batches: int) -> Step:
 
     compute_all: GradientFunction = compute_gradients
     if micro_batches > 1:
-        parallel_iterations = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
+        parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
         compute_all = accumulate_gradients(
-            compute_gradients,
-            model.trainable_variables,
-            len(names),
-            micro_batches,
-            parallel_iterations=parallel_iterations,
+            compute_gradients, model.trainable_variables, len(names), micro_batches, parallel_iterations=parallel
         )
 
     def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -14,7 +14,7 @@ class RunReporter:
         step: The checkpoint's step that training continues from; 0 for none.
 
     Attributes:
-        run: As given.
+        run: Writes the run.
         step: Completed steps.
         epochs: Completed epochs.
         phase: Current phase.
@@ -37,10 +37,5 @@ class RunReporter:
         self.emit(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
 
     def emit(self, kind: type[Event], **values: object) -> None:
-        """Write an event with the current time.
-
-        Args:
-            kind: The event's class.
-            values: Its fields without ``time``.
-        """
+        """Write an event with these fields and the current time."""
         self.run.event(kind.parse({"time": clock.now(), **values}))

@@ -75,7 +75,7 @@ class Trainer:
     _loop: Loop
     _autotuner: AutoTuner
     _validation: Validation | None
-    _utilization_meter: UtilizationMeter | None = None
+    _meter: UtilizationMeter | None = None
     _sync: WorkerSync | None = None
 
     allocated_memory: AllocatedMemory | None = None
@@ -120,15 +120,14 @@ class Trainer:
             return self.ended(Outcome.STOPPED, str(stop))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             traceback.print_exc()
-            self.lost_connection = strategies.find(self._plan.strategy).processes and isinstance(
-                error, CONNECTION_ERRORS
-            )
+            distributed = strategies.find(self._plan.strategy).processes
+            self.lost_connection = distributed and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run, with its current metrics."""
-        reached, share = self._utilization_meter.achieved(self._rate) if self._utilization_meter else (None, None)
+        achieved, mfu = self._meter.achieved(self._rate) if self._meter else (None, None)
         return RunEnded(
             time=clock.now(),
             outcome=outcome,
@@ -139,8 +138,8 @@ class Trainer:
             metrics=self._metrics,
             reason=reason,
             hint=hint,
-            flops_per_second=reached,
-            mfu=share,
+            flops_per_second=achieved,
+            mfu=mfu,
         )
 
     def _prepare(self) -> None:
@@ -206,19 +205,19 @@ class Trainer:
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        chunk_range, steps = range(0), self._assembly.step_counts.steps_per_epoch
+        segment, steps = range(0), self._assembly.step_counts.steps_per_epoch
         while done < steps:
-            if done not in chunk_range:
-                chunk_range = self._steps_around(done)
-                order = self._order(self._reporter.epochs, chunk_range)
-            for measured in self._loop.run(order, done - chunk_range.start):
-                self._record(measured)
-                done += measured.count
+            if done not in segment:
+                segment = self._segment_around(done)
+                order = self._order(self._reporter.epochs, segment)
+            for chunk in self._loop.run(order, done - segment.start):
+                self._record(chunk)
+                done += chunk.count
                 # At the end of an epoch, EpochEnded comes before any command.
                 if done < steps and self._loop.is_idle:
                     self._command_handler.handle()
-                if self._utilization_meter:
-                    self._utilization_meter.update_peak(self._timed_seconds, self._rate)
+                if self._meter:
+                    self._meter.update_peak(self._timed_seconds, self._rate)
                 if self._autotuner.is_due(self._timed_seconds, self._rate):
                     self._loop = self._autotuner.run_trial(self._loop, order)
                     break  # continue with the loop chosen
@@ -233,12 +232,11 @@ class Trainer:
             self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending)
         else:
             self._loop = Loop(assembly, mode, sync_count=self._broadcast)
-        graph = self._loop.trace(self._order(0, self._steps_around(0)))
+        graph = self._loop.trace(self._order(0, self._segment_around(0)))
         self._report_name_remarks()
-        self._utilization_meter = UtilizationMeter(assembly, self._reporter, self._hardware)
-        self._run.write_diagnostics(
-            layer_table.tabulate(assembly.model, self._utilization_meter.count_flops(graph)), self._reporter.step
-        )
+        self._meter = UtilizationMeter(assembly, self._reporter, self._hardware)
+        flops = self._meter.count_flops(graph)
+        self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
         self._autotuner.report_cached()
 
     @property
@@ -278,28 +276,25 @@ class Trainer:
         for remark in self._assembly.names.take_notes():
             self._reporter.emit(Warned, message=remark)
 
-    def _record(self, measured: ChunkResult) -> None:
+    def _record(self, chunk: ChunkResult) -> None:
         first = self._reporter.step
-        self._reporter.step += measured.count
-        self._run.chunk(first, measured.started, measured.started + measured.seconds, measured.series)
-        self._means.add(measured.series, measured.seconds)
+        self._reporter.step += chunk.count
+        self._run.chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
+        self._means.add(chunk.series, chunk.seconds)
         if self._warm:
-            self._timed_steps += measured.count
-            self._timed_seconds += measured.seconds
+            self._timed_steps += chunk.count
+            self._timed_seconds += chunk.seconds
         self._warm = True
-        diverged = ~np.isfinite(measured.series["loss"])
+        diverged = ~np.isfinite(chunk.series["loss"])
         if diverged.any() and not self._diverged:
             self._diverged = True
             step = first + int(np.argmax(diverged))
-            self._reporter.emit(
-                Warned, message=f"the loss of step {step} is NaN or infinite: try a lower learning rate"
-            )
+            message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
+            self._reporter.emit(Warned, message=message)
 
-    def _steps_around(self, step: int) -> range:
-        step_counts = self._assembly.step_counts
-        return epoch_segment(
-            step, len(self._assembly.dataset.train), step_counts.steps_per_epoch, step_counts.global_batch
-        )
+    def _segment_around(self, step: int) -> range:
+        counts = self._assembly.step_counts
+        return epoch_segment(step, len(self._assembly.dataset.train), counts.steps_per_epoch, counts.global_batch)
 
     def _order(self, epoch: int, steps: range) -> npt.NDArray[np.int32]:
         assembly = self._assembly

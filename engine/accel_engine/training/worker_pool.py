@@ -20,10 +20,7 @@ class WorkerPool:
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 
     def schedule(self, function: Any, *arguments: Any) -> Any:
-        """Schedule a graph on any worker; another one runs it again if that worker is lost.
-
-        Returns:
-            The argument of :meth:`fetch`.
+        """Schedule a graph on any worker, or on another if it is lost; returns the argument of :meth:`fetch`.
 
         Raises:
             DataError: A worker cannot read its examples.
