@@ -43,7 +43,7 @@ def made() -> Callable[..., Path]:
 
     def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, labels: Annotations | None = None) -> Path:
         engine = FakeEngine(plan)
-        engine.begin().build().train(50)
+        engine.begin().build().train(50).save()
         if outcome:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
             engine.close()
@@ -96,14 +96,14 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
-        await shows(pilot, "▼begun")
+        await shows(pilot, "▼created")
         await pilot.press("S")
-        await shows(pilot, "▲begun")
+        await shows(pilot, "▲created")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.press(">")
         await shows(pilot, "status▲")
         await pilot.press("<")
-        await shows(pilot, "▼begun")
+        await shows(pilot, "▼created")
         at = text_of(pilot).splitlines()[2].index("model")
         await pilot.click(RunsTable, offset=Offset(at + 1, 0))
         assert table(pilot).order == SortOrder("model")

@@ -41,7 +41,7 @@ async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
     await shows(pilot, "Start")
     pilot.app.show_comparison(directories)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
-    await shows(pilot, "plans")
+    await shows(pilot, "plan ")
 
 
 def charts(pilot: Pilot[None]) -> list[Chart]:

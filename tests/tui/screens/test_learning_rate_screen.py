@@ -23,7 +23,7 @@ def test_what_is_no_rate(text: str) -> None:
 
 
 def test_a_change_of_what_is_not_known() -> None:
-    with pytest.raises(UsageError, match="not known"):
+    with pytest.raises(UsageError, match="unknown"):
         parse_rate("x0.5", None)
 
 
