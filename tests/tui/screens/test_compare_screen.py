@@ -41,7 +41,7 @@ async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
     await shows(pilot, "Start")
     pilot.app.show_comparison(directories)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
-    await shows(pilot, "plans")
+    await shows(pilot, "plan ")
 
 
 def charts(pilot: Pilot[None]) -> list[Chart]:
@@ -53,7 +53,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
     one, other = trained(Plan(name="first")), trained(Plan(model="mlp", name="second"), 300)
     async with StubApp().run_test(size=size) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
-        await shows(pilot, "━a first", "━b second", "model", "fields are at their defaults in all", "loss ━━ a")
+        await shows(pilot, "━a first", "━b second", "model", "fields at default", "loss ━━ a")
         loss = charts(pilot)[0]
         await until(pilot, lambda: [series.curve.count for series in loss.series] == [100, 300], "the curves")
         assert [series.name for series in loss.series] == ["a", "b"]

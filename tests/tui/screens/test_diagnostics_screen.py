@@ -151,7 +151,7 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
         await pilot.press("end")
         await shows(pilot, "to 64 of 64", "✓ name3")
         await pilot.press("&")
-        await shows(pilot, "1 to ", "of 40, all that is wrong")
+        await shows(pilot, "1 to ", "of 40, only errors")
         await pilot.press("right")
         await hides(pilot, "name5 90%")
         await pilot.press("left", "minus", "minus", "minus")
@@ -299,7 +299,7 @@ async def test_an_ended_run_is_validated_in_the_background(
 ) -> None:
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Press V to have the last checkpoint's model validated")
+        await shows(pilot, "Press V to validate the last checkpoint")
         await pilot.press("V")
         await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
         await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile

@@ -51,7 +51,7 @@ async def test_hidden_details_put_nothing_into_words_and_are_right_when_they_com
 ) -> None:
     async with StubApp(engine.directory).run_test(size=(80, 24)) as pilot:
         await shows(pilot, "step 20/400")
-        with counted(monkeypatch, RunDetails, "words") as calls:
+        with counted(monkeypatch, RunDetails, "build") as calls:
             engine.train(20)
             await shows(pilot, "step 40/400")
             assert calls == []
@@ -86,7 +86,7 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
         assert isinstance(screen, RunScreen)
         app.show_runs()
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
-        with counted(monkeypatch, RunText, "words") as words, counted(monkeypatch, Chart, "_picture") as pictures:
+        with counted(monkeypatch, RunText, "build") as words, counted(monkeypatch, Chart, "_picture") as pictures:
             for _ in range(5):
                 before = screen._follower._latest
                 engine.train(20)

@@ -236,7 +236,7 @@ async def test_a_chart_fills_the_screen_by_key_and_by_double_click(
         await pilot.double_click(loss, (x_of(loss, 0.5), 3))
         await until(pilot, lambda: loss.size.height >= 20, "all the room")
         assert charts_of(pilot).cursor is None or not charts_of(pilot).cursor.is_pinned  # type: ignore[union-attr]
-        await pilot.click(ChartBar, (text_of(pilot).splitlines()[1].index("full screen") - 1, 0))
+        await pilot.click(ChartBar, (text_of(pilot).splitlines()[1].index("full") - 1, 0))
         await shows(pilot, "accuracy ━━")
         assert isinstance(pilot.app.screen, RunScreen)
 

@@ -71,7 +71,7 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
 
 @pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop now")])
 async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
-    obedient.train(20)
+    obedient.train(20).save()
     async with opened(obedient.directory) as pilot:
         await shows(pilot, "training")
         await pilot.press(keys[0])

@@ -210,7 +210,7 @@ class CompareCharts(ChartKeys):
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
             Item(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
             Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            Item("full screen", "full_screen", "f", on=self.is_full_screen, spare=True),
+            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
             *self.option_items,
         )
 

@@ -248,7 +248,7 @@ class RunCharts(ChartKeys, RunView):
             *([Item(shown, spare=True)] if (shown := step_window.describe(self.window, self.state.step)) else []),
             Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            Item("full screen", "full_screen", "f", on=self.is_full_screen, spare=True),
+            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
             *self.option_items,
         )
 

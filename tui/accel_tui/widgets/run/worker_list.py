@@ -111,7 +111,7 @@ def _paragraph(worker: Worker) -> Content:
     if where:
         lines.append(Content.styled(f"  {where}", "$text-muted"))
     if state is None:
-        lines.append(Content.styled(f"  on its machine: accel-tui watch {worker.run}", "$text-muted"))
+        lines.append(Content.styled(f"  on its machine:\n  accel-tui watch {worker.run}", "$text-muted"))
     elif use := _engine(state):
         lines.append(Content.assemble(("  engine ", "$text-muted"), use))
     return Content("\n").join(lines)
