@@ -81,7 +81,7 @@ SHOTS = {
 }
 """Screenshots of the app."""
 
-EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<no runs>"), (SMALL,))}
+EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<No runs yet>"), (SMALL,))}
 """Screenshots before there is a run."""
 
 
@@ -113,7 +113,7 @@ TERMINALS = {
     ),
     "run-live-16colours": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
     "run-live-contrast": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": TerminalShot(("demo", "--seconds", "110"), "The runs are kept", size=(100, 28)),
+    "demo": TerminalShot(("demo", "--seconds", "110"), "The runs are tagged", size=(100, 28)),
 }
 """Screenshots of the installed program in a terminal."""
 
