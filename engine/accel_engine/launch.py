@@ -209,7 +209,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         RunError: The run cannot be written.
     """
     from accel_engine.run.creation import assign_process
-    from accel_engine.run.paths import LOG  # see above
+    from accel_engine.run.run_paths import LOG  # see above
 
     try:
         log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -13,7 +13,7 @@ from typing import Any
 from accel_engine.errors import RunError
 from accel_engine.launch import spawn
 from accel_engine.run import RunReader
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide accelerators, which may be in use by training."""

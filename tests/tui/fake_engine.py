@@ -36,7 +36,7 @@ from accel_engine.events import (
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
 from accel_engine.run.creation import set_meta
-from accel_engine.run.paths import CHECKPOINTS
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.schema import connect
 
 GIB = 1 << 30

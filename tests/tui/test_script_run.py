@@ -15,7 +15,7 @@ from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.run import RunReader, RunWriter, Update
 from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize
-from accel_engine.run.paths import LOCK
+from accel_engine.run.run_paths import LOCK
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
 from accel_tui.plan.starting import continue_run

@@ -29,7 +29,7 @@ from accel_tui.sampling import MakeSampler
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
-from accel_tui.settings.paths import settings_path
+from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
 from accel_tui.terminal.notifications import Notifier
 from accel_tui.terminal.safe_unmount import SafeUnmountApp

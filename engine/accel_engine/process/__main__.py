@@ -20,7 +20,7 @@ from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm import WarmServer
-from accel_engine.run.paths import LOG
+from accel_engine.run.run_paths import LOG
 
 
 def main() -> int:

@@ -27,7 +27,7 @@ from accel_engine.process.readiness import ReadinessListener
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.ending import end
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.tensorboard.live import LiveLog
 from accel_engine.training.command_mailbox import CommandMailbox, from_signal

@@ -15,7 +15,7 @@ from pathlib import Path
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
-from accel_engine.run.paths import latest_checkpoint, runs_directory
+from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import RunError
-from accel_engine.run.paths import WORKERS, make_private, runs_directory
+from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from accel_engine.errors import RunError
-from accel_engine.run.paths import CHECKPOINTS
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.assembly import Assembly, rate_factor
 
 MAX_TO_KEEP = 3

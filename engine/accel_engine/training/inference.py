@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.diagnostics import InputSpec, read
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.training.evaluation_report import input_spec_of, not_images_reason
 from accel_engine.training.restored_model import RestoredModel, restore_model
 from accel_engine.training.run_scaling import scale_of_data

@@ -15,7 +15,7 @@ from accel_engine.models.build import build
 from accel_engine.models.traits import output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import InputSpec, read
-from accel_engine.run.paths import CHECKPOINTS
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.label_encoding import choose_loss, encoding_for
 from accel_engine.training.layer_table import changed_layer
 from accel_engine.training.loop import scaled

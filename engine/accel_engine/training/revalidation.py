@@ -17,7 +17,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
 from accel_engine.run.diagnostics import EvaluationReport
 from accel_engine.run.lock import WriterLock
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import RunInfo
 from accel_engine.training.evaluation_report import CUSTOM_STEP_REASON, EvaluationReportBuilder, input_spec_of
 from accel_engine.training.restored_model import restore_model

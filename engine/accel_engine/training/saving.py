@@ -5,7 +5,7 @@ import time
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.models.user_code import reason
-from accel_engine.run.paths import MODEL
+from accel_engine.run.run_paths import MODEL
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.run_reporter import RunReporter

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from accel_engine.errors import RunError
-from accel_engine.run.paths import home, make_private
+from accel_engine.run.run_paths import home, make_private
 
 
 def load(name: str, key: str) -> Any:

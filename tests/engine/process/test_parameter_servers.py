@@ -24,7 +24,7 @@ from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.worker_runs import worker_runs_of
 from engine.process.record import last, read
 

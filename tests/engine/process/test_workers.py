@@ -16,7 +16,7 @@ from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from engine.process.record import last, read
 
 ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")

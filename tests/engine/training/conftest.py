@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.commands import Command
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.training import device_visibility, loop
 from accel_engine.training.command_mailbox import CommandMailbox
 from accel_engine.training.trainer import Trainer

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.devices.reading import Device, Inventory
 from accel_engine.events import RunEnded, WorkCounted
 from accel_engine.plan import Plan
-from accel_engine.run.paths import home
+from accel_engine.run.run_paths import home
 from accel_engine.training import cpu_peak, device_visibility, utilization
 from accel_engine.training.flops import FlopCount
 from accel_engine.training.utilization import UtilizationMeter

@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_engine.run.paths import WORKERS
+from accel_engine.run.run_paths import WORKERS
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.run.hardware import inventory_of, meters_of
 from accel_tui.run.worker_follower import WorkerFollower, workers_of

@@ -69,7 +69,7 @@ def _strategies() -> Mapping[str, object]:
 
 def _runs() -> Candidates:
     """The ids of runs, newest first; the directories are listed but not read, which would be slow."""
-    from accel_engine.run.paths import runs_directory
+    from accel_engine.run.run_paths import runs_directory
 
     def age(directory: Path) -> float:
         try:
@@ -87,7 +87,7 @@ def _runs() -> Candidates:
 def _named(typed: str) -> Candidates:
     """The names that start with ``typed``, or the ids where a shell would split the name into words."""
     from accel_engine.run.listing import summarize
-    from accel_engine.run.paths import runs_directory
+    from accel_engine.run.run_paths import runs_directory
 
     newest = [run for run, description in _runs() if not description][:MOST_NAMED]
     for info in (summarize(runs_directory() / run).info for run in newest):

@@ -75,7 +75,7 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
 
     from accel_tui.app import AccelApp
     from accel_tui.settings.keymap import theme_errors
-    from accel_tui.terminal.driver import DisconnectSafeDriver, SavedFrameDriver
+    from accel_tui.terminal.terminal_driver import DisconnectSafeDriver, SavedFrameDriver
 
     if errors := theme_errors(settings):
         raise SettingsError(errors)
@@ -102,7 +102,7 @@ def _report_exit(status: int, output: str) -> int:
     if status == 0 or os.environ.get("ACCEL_TUI_DEBUG"):
         sys.stderr.write(printable(output))
         return status
-    from accel_engine.run.paths import home  # slow to import
+    from accel_engine.run.run_paths import home  # slow to import
 
     message = "the dashboard crashed; active runs keep training"
     with contextlib.suppress(OSError, AccelError):

@@ -21,7 +21,7 @@ from accel_engine.events import (
     WorkersMet,
     XlaTried,
 )
-from accel_engine.run.paths import trained_model
+from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.metrics import ranges

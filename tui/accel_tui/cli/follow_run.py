@@ -5,7 +5,7 @@ from typing import Protocol
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
-from accel_engine.run.paths import LOG, latest_checkpoint
+from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
 

@@ -13,7 +13,7 @@ from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
-from accel_tui.settings import paths
+from accel_tui.settings import settings_paths
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
 
@@ -58,7 +58,7 @@ def settings(context: click.Context) -> None:
 @settings.command("path")
 def path_() -> None:
     """Print the path of the settings file."""
-    write(paths.settings_path())
+    write(settings_paths.settings_path())
 
 
 @settings.command()
@@ -81,7 +81,7 @@ def init() -> None:
     """Create a settings file with all defaults, as comments."""
     from accel_tui.settings import keymap
 
-    path = paths.settings_path()
+    path = settings_paths.settings_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -138,7 +138,7 @@ def _load_checked() -> Settings:
     """
     from accel_tui.settings import keymap  # imports all screens
 
-    loaded, errors = user.read(paths.settings_path())
+    loaded, errors = user.read(settings_paths.settings_path())
     if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded)]:
         raise SettingsError(errors)
     return loaded

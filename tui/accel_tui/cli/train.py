@@ -18,7 +18,7 @@ from accel_engine.field_spec import AUTO, FieldSpec
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.run import RunReader, Status, create, find
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.worker_runs import run_to_continue
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow

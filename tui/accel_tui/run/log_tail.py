@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from accel_engine.run.paths import LOG
+from accel_engine.run.run_paths import LOG
 from accel_engine.run.worker_runs import worker_runs_of
 from accel_engine.text import printable_line
 

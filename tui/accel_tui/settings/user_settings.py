@@ -14,8 +14,8 @@ from accel_engine.field_spec import FieldSpec
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
 from accel_engine.registry import suggestion
-from accel_tui.settings.paths import SETTINGS as SETTINGS_VARIABLE
-from accel_tui.settings.paths import settings_path
+from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
+from accel_tui.settings.settings_paths import settings_path
 
 COLOURS = ("auto", "none", "16", "256", "all")
 """Settings for the number of colours."""

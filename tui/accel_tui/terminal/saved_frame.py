@@ -13,7 +13,7 @@ import termios
 import tty
 
 from accel_engine import __version__
-from accel_tui.settings.paths import SETTINGS, first_frame_path, settings_path
+from accel_tui.settings.settings_paths import SETTINGS, first_frame_path, settings_path
 
 ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
 """Switches to the alternate screen."""
