@@ -2,6 +2,7 @@
 
 import json
 import signal
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -119,3 +120,19 @@ def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: P
     answered = [line for line in foreground.lines if line["event"] == "command_answered"]
     assert [line["command"] for line in answered] == ["pause", "learning_rate", "resume", "checkpoint", "stop"]
     assert all(line["obeyed"] for line in answered)
+
+
+def test_the_trained_model_is_where_the_last_line_says_and_classifies_images(program: Path, tmp_path: Path) -> None:
+    command = [program, *TRAIN[:-1], "--epochs", "1"]
+    trained = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert trained.returncode == 0, trained.stderr
+    model = (trained.stdout + trained.stderr).rpartition("trained model: ")[2].strip()
+    assert Path(model).name == "model.keras"
+    assert Path(model).is_file()
+    image = tmp_path / "black.bmp"
+    header = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 54 + 192, 0, 0, 54, 40, 8, 8, 1, 24, 0, 192, 0, 0, 0, 0)
+    image.write_bytes(header + bytes(192))
+    command = [program, "predict", "last", str(image), "--top", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("%") == 2

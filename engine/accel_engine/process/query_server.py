@@ -43,7 +43,7 @@ def predict(directory: Path, request: dict[str, Any], send: SendReply) -> dict[s
     del send  # no progress
     from accel_engine.training.inference import predict
 
-    return predict(directory, [Path(image) for image in request["images"]], request["most"])
+    return predict(directory, [Path(image) for image in request["images"]], request["top"])
 
 
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
