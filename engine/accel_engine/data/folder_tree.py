@@ -120,9 +120,9 @@ def read_splits(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
 def _read_split(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], SplitFiles]:
     """The images below a folder with a folder per class; ``known`` are the only classes allowed."""
     folders = _folders(root)
-    layout = "expected a folder of images per class"
+    layout = "expected one subfolder of images per class"
     if not folders:
-        raise DataError(f"{root} has no folders; {layout}")
+        raise DataError(f"{root} has no subfolders; {layout}")
     names = tuple(known) or tuple(path.name for path in folders)
     if len(names) < 2:
         raise DataError(f"{root} has only one folder, {names[0]}; classification needs at least two classes")

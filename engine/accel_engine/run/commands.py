@@ -69,7 +69,7 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
     try:
         status = read_info(connection, directory).status
         if not status.live:
-            raise RunError(f"run {directory.name} is {status}: no engine is running")
+            raise RunError(f"run {directory.name} is {status}: only a live run takes commands")
         cursor = connection.execute(
             "INSERT INTO command (time, who, name, argument) VALUES (?, ?, ?, ?)",
             (time.time(), current_user(), name, argument),

@@ -191,12 +191,12 @@ def test_size_that_is_none(pets: Path) -> None:
 
 
 def test_folders_that_are_no_dataset_are_explained(tmp_path: Path) -> None:
-    layout = "expected a folder of images per class"
+    layout = "expected one subfolder of images per class"
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert message(empty) == f"{empty} has no folders; {layout}"
+    assert message(empty) == f"{empty} has no subfolders; {layout}"
     write(tmp_path / "flat" / "a.png", image())
-    assert message(tmp_path / "flat") == f"{tmp_path / 'flat'} has no folders; {layout}"
+    assert message(tmp_path / "flat") == f"{tmp_path / 'flat'} has no subfolders; {layout}"
     write(tmp_path / "single" / "cat" / "a.png", image())
     assert "has only one folder, cat; classification needs" in message(tmp_path / "single")
     (tmp_path / "single" / "dog").mkdir()

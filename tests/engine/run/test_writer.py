@@ -178,7 +178,7 @@ def test_unknown_command_is_refused(directory: Path) -> None:
 
 
 def test_ended_run_cannot_be_asked_anything(ended: Path) -> None:
-    with pytest.raises(RunError, match="finished: no engine is running"):
+    with pytest.raises(RunError, match="finished: only a live run takes commands"):
         request(ended, "stop")
 
 

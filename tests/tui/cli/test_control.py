@@ -87,7 +87,7 @@ def test_an_ended_run_has_nobody_to_ask(run_command, new_run, words):
     new_run().train()
     result = run_command(words)
     assert result.status == 1
-    assert "is finished: no engine is running" in result.err
+    assert "is finished: only a live run takes commands" in result.err
 
 
 def test_resuming_an_ended_run_points_to_continue(run_command, new_run):

@@ -12,6 +12,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find, request
 from accel_engine.run.commands import read_answer
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_tui.cli.output import write
 
 PATIENCE = 10.0
@@ -56,10 +57,12 @@ def resume(run: str, wait: bool) -> int:
     directory = find(run)
     status = _status(directory)
     if not status.live:
-        raise RunError(
-            f"run {directory.name} is {status}, not paused: use accel-tui continue {directory.name} "
-            "to continue from its last checkpoint"
+        advice = (
+            f"use accel-tui continue {directory.name} to continue from its last checkpoint"
+            if latest_checkpoint(directory)
+            else "it has no checkpoint to continue from"
         )
+        raise RunError(f"run {directory.name} is {status}, not paused: {advice}")
     return _send(directory, "resume", wait=wait)
 
 

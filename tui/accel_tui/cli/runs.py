@@ -31,8 +31,8 @@ HEADER = ("RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "ACC", "VAL A
 NAME_WIDTH = 18
 """Columns for the name on a terminal of 80 columns; a wider one gives it the rest."""
 
-FORMER_COLUMNS = {"begun": "created", "took": "duration"}
-"""Names of columns in earlier versions."""
+COLUMN_ALIASES = {"begun": "created", "took": "duration", "acc": "accuracy"}
+"""Other names of columns: those of earlier versions, and the headings."""
 
 COLUMNS = {title.replace(" ", "-"): title for title in TITLES}
 """The titles of the dashboard's columns by their names for --sort."""
@@ -42,7 +42,7 @@ SORT_HELP = f"Sort by a column: {', '.join(COLUMNS)}.  [default: created]"
 
 def _column(_context: click.Context, _option: click.Parameter, name: str) -> str:
     """The title of a column, also by its former name."""
-    column = FORMER_COLUMNS.get(name, name)
+    column = COLUMN_ALIASES.get(name, name)
     if column not in COLUMNS:
         raise click.BadParameter(f"no column {name!r}; {suggestion(name, COLUMNS)}")
     return COLUMNS[column]

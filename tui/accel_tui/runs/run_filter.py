@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.registry import suggestion
-from accel_engine.run import RunSummary
+from accel_engine.run import RunSummary, Status
 from accel_tui.runs.columns import plan_value
 
 _TERM = re.compile(r'(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
@@ -44,9 +44,12 @@ def parse(text: str) -> tuple[Term, ...]:
 
 
 def key_error(text: str) -> str:
-    """Return an error message with the nearest keys if a filter has an unknown key, else an empty text."""
+    """Return an error message if a filter has an unknown key or status, with the known ones; or an empty text."""
     for match in _TERM.finditer(text):
         key, quoted, plain = match.groups()
+        status = (plain if quoted is None else quoted).lower()
+        if _resolve(key or "") == "status" and not any(known.startswith(status) for known in _STATUSES):
+            return f"no status {status!r}; known: {', '.join(_STATUSES)}"
         # A dataset such as synthetic:8x8 and an address such as http://host are texts.
         if not key or _is_key(_resolve(key)) or key.lower() in _PREFIXES or (plain or "").startswith("//"):
             continue
@@ -105,6 +108,8 @@ _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
 
 _PREFIX_MATCHED = frozenset({"status", "strategy", "tag"})
 """The keys whose texts must start with the term: they are single words."""
+
+_STATUSES = (*map(str, Status), "unreadable")
 
 _PREFIXES = frozenset({"synthetic", "cpu", "gpu", "tpu"})
 """Texts with a colon that are no keys: datasets and devices."""
