@@ -2,6 +2,7 @@ import threading
 
 import pytest
 
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_tui.cli import control
 
 
@@ -95,7 +96,10 @@ def test_resuming_an_ended_run_points_to_continue(run_command, new_run):
     engine.train()
     result = run_command("resume last")
     assert result.status == 1
-    assert f"accel-tui continue {engine.directory.name}" in result.err
+    assert "no checkpoint to continue from" in result.err
+    (engine.directory / CHECKPOINTS).mkdir()
+    (engine.directory / CHECKPOINTS / "step-22.index").touch()
+    assert f"accel-tui continue {engine.directory.name}" in run_command("resume last").err
 
 
 @pytest.mark.parametrize(
