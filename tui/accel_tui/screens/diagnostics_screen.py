@@ -45,9 +45,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     AUTO_FOCUS = "ConfusionMatrix"
     BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "1", "tab('confusion')", show=False, id="diagnostics.confusion-matrix", tooltip="Show the confusion matrix"
-        ),
+        Binding("1", "tab('confusion')", show=False, id="diagnostics.confusion", tooltip="Show the confusion matrix"),
         Binding(
             "2",
             "tab('pictures')",

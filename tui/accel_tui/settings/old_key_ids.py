@@ -16,7 +16,7 @@ OLD_KEY_IDS: Mapping[str, str] = MappingProxyType(
         "confusion.shares": "confusion.percent",
         "gallery.before": "gallery.previous",
         "inside.back": "diagnostics.back",
-        "inside.confusion": "diagnostics.confusion-matrix",
+        "inside.confusion": "diagnostics.confusion",
         "inside.layers": "diagnostics.layers",
         "inside.pictures": "diagnostics.samples",
         "inside.quit": "diagnostics.quit",
