@@ -104,7 +104,7 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
     assert not any(
         screen.check_action(action, ()) for action in ("checkpoint", "continue", "diagnostics", "log", "search_log")
     )
-    with pytest.raises(RunError, match=r"start that again \(python train.py --fast\)"):
+    with pytest.raises(RunError, match=r"only the script can continue it: run python train.py --fast"):
         continue_run(directory, None)
 
 

@@ -68,7 +68,7 @@ async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 1
         await pilot.press("f9")
-        await shows(pilot, "f9 h  Explain the keys of this screen")
+        await shows(pilot, "f9 h  Show the keys of this screen")
 
 
 async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:
@@ -88,7 +88,7 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     app = SettledApp(user.load())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shows(pilot, "Start")
-        await pilot.press("t", "ctrl+p", *"keep")
+        await pilot.press("t", "ctrl+p", *"save")
         await shows(pilot, "Save theme")
         await pilot.press("enter")
         await until(pilot, lambda: user.load().theme == "accel-light", "the line")
@@ -131,4 +131,21 @@ async def test_keys_are_said_beside_what_they_do_as_they_are_settled() -> None:
         app.show_run(engine.directory)
         await shows(pilot, "f8 cursor", "L log")
         assert custom_keys(app.screen.query_one(LogView)) == {"search": "^f"}
+    engine.close()
+
+
+async def test_one_setting_moves_pause_and_resume() -> None:
+    engine = FakeEngine().begin().build().train(30)
+    app = SettledApp(Settings(keys={"run.pause": "f8,f9"}))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        app.show_run(engine.directory)
+        await shows(pilot, "f8 Pause")
+        await pilot.press("p", "f9")
+        await until(pilot, lambda: engine.obey() == ["pause"], "the pause")
+        await shows(pilot, "f8 Resume")
+        await pilot.press("f8")
+        await until(pilot, lambda: engine.obey() == ["resume"], "the command to resume")
+        await pilot.press("question_mark")
+        await shows(pilot, "f8 f9  Pause or resume training")
     engine.close()

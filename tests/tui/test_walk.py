@@ -173,12 +173,12 @@ async def test_a_click_on_a_key_in_help_does_what_it_does(engine: FakeEngine) ->
 
 async def test_help_shows_keys_as_they_are_set_and_what_they_are_called_in_settings() -> None:
     app = StubApp()
-    app.settings = Settings(keys={"plan.copy": "ctrl+x"})
+    app.settings = Settings(keys={"new-run.copy": "ctrl+x"})
     app.set_keymap(dict(app.settings.keys))
     async with app.run_test(size=(120, 60)) as pilot:
         await shows(pilot, "Start")
         await pilot.press("question_mark")
-        await shows(pilot, "plan.copy")
-        line = next(line for line in text_of(pilot).splitlines() if "plan.copy" in line)
+        await shows(pilot, "new-run.copy")
+        line = next(line for line in text_of(pilot).splitlines() if "new-run.copy" in line)
         assert "^x" in line
         assert "F5" not in line

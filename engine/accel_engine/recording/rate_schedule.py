@@ -93,7 +93,7 @@ def _vectorized(schedule: Callable[[Any], Any], dtype: str) -> Callable[[Any], A
         return function
     tensorflow = sys.modules["tensorflow"]  # Keras has imported it
     if tensorflow.config.functions_run_eagerly():
-        raise RuntimeError("in eager mode, TensorFlow would vectorize at each call, and change that mode meanwhile")
+        raise RuntimeError("in eager mode, TensorFlow would vectorize on each call, and change the mode while it does")
     # Compiled once for arrays of any length: vectorizing takes a quarter of a second.
     compiled: Callable[[Any], Any] = tensorflow.function(
         function, input_signature=[tensorflow.TensorSpec([None], dtype)]

@@ -253,7 +253,7 @@ def completed(typed: str) -> list[Any]:
 
 
 def test_nothing_is_completed_that_a_terminal_obeys(run: FakeEngine) -> None:
-    (run.directory.parent / "0\x1b[2J").mkdir()
+    (run.directory.parent / "0\x1b[2J").mkdir()  # no id of a run starts with a digit
     for typed in ("", "0", "H"):
         for item in completed(typed):
             assert not obeyed(f"{item.value}{item.help}")

@@ -111,8 +111,8 @@ def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
 @pytest.mark.parametrize(
     ("hosts", "said"),
     [
-        (("a", "b", "b"), "workers: 3 on a, b; gradients summed by ring"),
-        (tuple("abcdefgh"), "workers: 8 on 8 machines; gradients summed by ring"),
+        (("a", "b", "b"), "workers: 3 on a, b; all-reduce: ring"),
+        (tuple("abcdefgh"), "workers: 8 on 8 machines; all-reduce: ring"),
     ],
 )
 def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_run, hosts, said):

@@ -40,7 +40,7 @@ def open_dashboard(run: Path | None = None) -> int:
         The exit status.
 
     Raises:
-        UsageError: This is no terminal, or the terminal cannot show the dashboard.
+        UsageError: This is not a terminal, or it cannot show the dashboard.
     """
     if not has_terminal():
         found = f"TERM={os.environ.get('TERM', '')!r}" if _is_on_terminal() else "no terminal"

@@ -50,7 +50,7 @@ def format_event(event: Event, state: RunState) -> str:
         case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a parameter server, which trains nothing itself
             return event.detail
         case WorkersMet():
-            return f"workers: {worker_locations(event)}; gradients summed by {reduction_name(event)}"
+            return f"workers: {worker_locations(event)}; all-reduce: {reduction_name(event)}"
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy

@@ -59,7 +59,7 @@ class RunFollower:
         """Follow the run until :meth:`stop`; blocks.
 
         Args:
-            is_wanted: Whether to go on; called at each poll.
+            is_wanted: Whether to continue; called at each poll.
         """
         try:
             reader = RunReader(

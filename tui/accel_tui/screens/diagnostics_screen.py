@@ -45,24 +45,24 @@ class DiagnosticsScreen(DirtyRegionScreen):
     AUTO_FOCUS = "ConfusionMatrix"
     BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show the confusion matrix"),
+        Binding("1", "tab('confusion')", show=False, id="diagnostics.confusion", tooltip="Show the confusion matrix"),
         Binding(
             "2",
             "tab('pictures')",
             show=False,
-            id="inside.pictures",
+            id="diagnostics.samples",
             tooltip="Show validation samples, highest loss first",
         ),
-        Binding("3", "tab('layers')", show=False, id="inside.layers", tooltip="Show the layers of the model"),
+        Binding("3", "tab('layers')", show=False, id="diagnostics.layers", tooltip="Show the layers of the model"),
         Binding(
             "V",
             "validate",
             "Validate",
-            id="inside.validate",
+            id="diagnostics.validate",
             tooltip="Validate now; an ended run from its last checkpoint, in the background",
         ),
-        Binding("escape,w", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
-        Binding("q", "quit", "Quit", id="inside.quit", tooltip="Quit accel-tui; asks first while the run is live"),
+        Binding("escape,w", "app.pop_screen", "Back", id="diagnostics.back", tooltip="Go back to the run"),
+        Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     inside: reactive[Diagnostics | None] = reactive(None, repaint=False, init=False)

@@ -48,9 +48,9 @@ class EditRunScreen(ModalScreen[Change | None]):
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="labels.back", tooltip="Close without changes"),
-        Binding("down", "app.focus_next", show=False, id="labels.next", tooltip="Next field"),
-        Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Previous field"),
+        Binding("escape", "dismiss(None)", "Cancel", id="edit-run.back", tooltip="Close without changes"),
+        Binding("down", "app.focus_next", show=False, id="edit-run.next", tooltip="Next field"),
+        Binding("up", "app.focus_previous", show=False, id="edit-run.previous", tooltip="Previous field"),
     ]
 
     def __init__(self, question: RunsToEdit) -> None:

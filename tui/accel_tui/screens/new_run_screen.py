@@ -51,21 +51,26 @@ class NewRunScreen(PlanPreviewScreen):
     COMMANDS: ClassVar = {PlanCommands}
     BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s,ctrl+s", "start", "Start", id="plan.start", tooltip="Start training"),
-        Binding("r,ctrl+r", "app.show_runs", "Runs", id="plan.runs", tooltip="List all runs"),
-        Binding("c,f5", "copy", "Copy", id="plan.copy", tooltip="Copy the equivalent command line"),
+        Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
+        Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
+        Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(
-            "d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Reset all fields to their defaults"
+            "d,f6",
+            "defaults",
+            "Defaults",
+            id="new-run.defaults",
+            show=False,
+            tooltip="Reset all fields to their defaults",
         ),
-        Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Next field"),
-        Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Previous field"),
-        Binding("pagedown", "scroll(1)", id="plan.page-down", show=False, tooltip="Scroll down"),
-        Binding("pageup", "scroll(-1)", id="plan.page-up", show=False, tooltip="Scroll up"),
+        Binding("down", "app.focus_next", id="new-run.down", show=False, tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="new-run.up", show=False, tooltip="Previous field"),
+        Binding("pagedown", "scroll(1)", id="new-run.page-down", show=False, tooltip="Scroll down"),
+        Binding("pageup", "scroll(-1)", id="new-run.page-up", show=False, tooltip="Scroll up"),
         Binding(
             "escape",
             "leave",
             "To Start",
-            id="plan.leave",
+            id="new-run.leave",
             tooltip="Leave the field and go to Start, where letters are keys",
         ),
     ]

@@ -42,9 +42,9 @@ class QuestionScreen(ModalScreen[str | None]):
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="ask.back", tooltip="Close without changes"),
-        Binding("left,up", "app.focus_previous", show=False, id="ask.previous", tooltip="Previous answer"),
-        Binding("right,down", "app.focus_next", show=False, id="ask.next", tooltip="Next answer"),
+        Binding("escape", "dismiss(None)", "Cancel", id="question.back", tooltip="Close without changes"),
+        Binding("left,up", "app.focus_previous", show=False, id="question.previous", tooltip="Previous answer"),
+        Binding("right,down", "app.focus_next", show=False, id="question.next", tooltip="Next answer"),
     ]
 
     def __init__(self, question: str, detail: str, answers: Sequence[Answer]) -> None:

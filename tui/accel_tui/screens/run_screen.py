@@ -62,16 +62,18 @@ class RunScreen(RunControlScreen):
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause training"),
-        Binding("p,space", "resume", "Resume", id="run.go-on", tooltip="Resume training after a pause"),
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training"),
+        Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training"),
         Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
         Binding("r", "learning_rate", "LR", id="run.learning-rate", tooltip="Change the learning rate"),
         Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Save a checkpoint now"),
-        Binding("R", "continue", "Continue", id="run.resume", tooltip="Continue from the last checkpoint"),
+        Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
-        Binding("w", "diagnostics", "Diagnostics", id="run.inside", tooltip="Show confusion matrix, samples, layers"),
+        Binding(
+            "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
+        ),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
         Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),

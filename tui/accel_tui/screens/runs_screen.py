@@ -66,19 +66,19 @@ class RunsScreen(Screen[None]):
         Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
         Binding("c", "compare", "Compare", id="runs.compare", tooltip="Compare the selected runs"),
         Binding(
-            "e", "edit", "Edit", id="runs.label", tooltip="Edit name, note and tags; or the tags of all selected runs"
+            "e", "edit", "Edit", id="runs.edit", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
-        Binding("n", "duplicate", "Duplicate", id="runs.plan", tooltip="Make a new run from the plan of this one"),
-        Binding("R", "continue", "Continue", id="runs.resume", tooltip="Continue from the run's last checkpoint"),
+        Binding("n", "duplicate", "Duplicate", id="runs.duplicate", tooltip="Make a new run from the plan of this one"),
+        Binding("R", "continue", "Continue", id="runs.continue", tooltip="Continue from the run's last checkpoint"),
         Binding(
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
         # For a key that is pressed before the table is mounted.
-        Binding("enter", "open", id="runs.open_early", show=False, tooltip="Open the newest run"),
+        Binding("enter", "open", id="runs.open-newest", show=False, tooltip="Open the newest run"),
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
         ),
-        Binding("p", "app.show_plan", "New run", id="runs.to-plan", tooltip="Go to the New run form"),
+        Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),
     ]
 
     app: "AccelApp"

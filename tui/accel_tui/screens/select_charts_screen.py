@@ -29,9 +29,9 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
     CSS_PATH = "select_charts_screen.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "toggle_chart", "Toggle", id="charts-choice.tick", tooltip="Show or hide this chart"),
-        Binding("escape,a,q", "done", "Done", id="charts-choice.done", tooltip="Show the selected charts"),
-        Binding("d", "default", "Default", id="charts-choice.default", tooltip="Show as many charts as fit"),
+        Binding("space,enter", "toggle_chart", "Toggle", id="select-charts.toggle", tooltip="Show or hide this chart"),
+        Binding("escape,a,q", "done", "Done", id="select-charts.done", tooltip="Show the selected charts"),
+        Binding("d", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
     ]
 
     _list = getters.query_one(OptionList)

@@ -21,7 +21,7 @@ from accel_tui.settings.user_settings import Settings
 AUTO = "auto"
 """Selects a theme by the colours of the terminal."""
 
-SHARED_SCREENS = (frozenset({"run", "charts", "log"}), frozenset({"plan", "picker"}))
+SHARED_SCREENS = (frozenset({"run", "charts", "log"}), frozenset({"new-run", "picker"}))
 """Groups of binding ids whose keys are active on the same screen."""
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
@@ -68,7 +68,10 @@ def keys() -> dict[str, KeyBinding]:
             if isinstance(binding, Binding) and binding.id:
                 pressed = tuple(_textual_name(key) for key in binding.key.split(","))
                 description = binding.tooltip or binding.description or binding.action
-                found[binding.id] = KeyBinding(binding.id, pressed, description, issubclass(owner, ModalScreen))
+                # Of bindings that share an id, the first describes it.
+                found.setdefault(
+                    binding.id, KeyBinding(binding.id, pressed, description, issubclass(owner, ModalScreen))
+                )
     return dict(sorted(found.items()))
 
 

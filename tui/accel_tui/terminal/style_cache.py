@@ -115,7 +115,7 @@ class StyleCache(Stylesheet):
     def adopt(self, ahead: Stylesheet) -> None:
         """Add rules that were parsed ahead; rules added later, with their widgets, would clear the cache."""
         if ahead._variables == self._variables:  # the theme may have changed meanwhile
-            for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is no mapping)
+            for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is not a mapping)
                 self._parse_cache[text] = ahead._parse_cache[text]
         self.source |= {
             where: rules for where, rules in ahead.source.items() if where not in self.source

@@ -97,10 +97,10 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             "full_screen",
             "Full screen",
             show=False,
-            id="charts.fill",
+            id="charts.full-screen",
             tooltip="Show the selected chart full screen, or all charts; so does a double click",
         ),
-        Binding("a", "choose", "Charts", show=False, id="charts.choose", tooltip="Select which charts are shown"),
+        Binding("a", "choose", "Charts", show=False, id="charts.select", tooltip="Select which charts are shown"),
         Binding("escape", "back", "Back", id="charts.back", tooltip="Leave full screen, then remove the cursor"),
     ]
 

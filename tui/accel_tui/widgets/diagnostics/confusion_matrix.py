@@ -51,7 +51,7 @@ class ConfusionMatrix(TextPage):
             "percent_sign",
             "shares",
             "Percent",
-            id="confusion.shares",
+            id="confusion.percent",
             tooltip="Show percent of the true class, or counts",
         ),
         Binding("f", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"),

@@ -42,7 +42,7 @@ class SampleGallery(TextPage):
     BINDING_GROUP_TITLE = "Samples"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Next page"),
-        Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.before", tooltip="Previous page"),
+        Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.previous", tooltip="Previous page"),
         Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="First page"),
         Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Last page"),
         Binding(

@@ -63,11 +63,11 @@ class LogLines(ScrollView, can_focus=True):
             "pageup",
             "page_up",
             "Page up",
-            id="log.page_up",
+            id="log.page-up",
             show=False,
             tooltip="Page up; at the top, load older lines",
         ),
-        Binding("pagedown", "page_down", "Page down", id="log.page_down", show=False, tooltip="Page down"),
+        Binding("pagedown", "page_down", "Page down", id="log.page-down", show=False, tooltip="Page down"),
         Binding(
             "home",
             "scroll_home",

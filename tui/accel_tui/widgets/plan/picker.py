@@ -68,8 +68,8 @@ class Picker(Widget):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="Next choice, or next field"),
         Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="Previous choice, or previous field"),
-        Binding("pagedown", "move(8)", id="picker.page_down", show=False, tooltip="Eight choices down"),
-        Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices up"),
+        Binding("pagedown", "move(8)", id="picker.page-down", show=False, tooltip="Eight choices down"),
+        Binding("pageup", "move(-8)", id="picker.page-up", show=False, tooltip="Eight choices up"),
         Binding(
             "enter",
             "open_or_accept",
@@ -80,7 +80,7 @@ class Picker(Widget):
         Binding(
             "tab",
             "accept_and_advance",
-            id="picker.take",
+            id="picker.accept",
             show=False,
             tooltip="Accept the choice and go to the next field",
         ),

@@ -73,23 +73,23 @@ class RunsTable(RunsTableKeys):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", id="runs.open", tooltip="Open the run, or compare the selected runs"),
         Binding(
-            "space", "select", "Select", id="runs.mark", tooltip="Select the run, or deselect it; so does ctrl+click"
+            "space", "select", "Select", id="runs.select", tooltip="Select the run, or deselect it; so does ctrl+click"
         ),
         Binding(
-            "shift+down", "select_next(1)", id="runs.mark-down", show=False, tooltip="Select this run and the next"
+            "shift+down", "select_next(1)", id="runs.select-down", show=False, tooltip="Select this run and the next"
         ),
         Binding(
-            "shift+up", "select_next(-1)", id="runs.mark-up", show=False, tooltip="Select this run and the previous"
+            "shift+up", "select_next(-1)", id="runs.select-up", show=False, tooltip="Select this run and the previous"
         ),
         Binding(
             "greater_than_sign",
             "sort(1)",
             "Sort",
-            id="runs.order",
+            id="runs.sort",
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding(
-            "less_than_sign", "sort(-1)", show=False, id="runs.order-before", tooltip="Sort by the previous column"
+            "less_than_sign", "sort(-1)", show=False, id="runs.sort-previous", tooltip="Sort by the previous column"
         ),
     ]
 

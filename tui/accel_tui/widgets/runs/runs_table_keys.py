@@ -14,7 +14,7 @@ class RunsTableKeys(ScrollView, can_focus=True):
     """A list of runs with a cursor and a sort order; subclasses draw it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("S", "reverse", "Reverse", show=False, id="runs.turn", tooltip="Reverse the sort order"),
+        Binding("S", "reverse", "Reverse", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
         Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="Next run"),
         Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="Previous run"),
         Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="Page down"),
