@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine import launch, run
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import (
     CommandAnswered,
     DevicesFound,

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 
 from accel_engine import run
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter

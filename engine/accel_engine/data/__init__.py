@@ -93,13 +93,13 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
         DataError: The file or folder cannot be used.
         PlanError: ``image_size`` is given for data other than a folder of images.
     """
-    from accel_engine.data import folder_tree, npz  # not above: listing datasets should not import NumPy
+    from accel_engine.data import image_folder_scan, npz  # not above: listing datasets should not import NumPy
 
     _check_size(entry, image_size)
     if entry.reader == "npz":
         return npz.survey(entry)
     if entry.reader == "folder":
-        return folder_tree.survey(entry, image_size)
+        return image_folder_scan.survey(entry, image_size)
     return entry
 
 

@@ -5,7 +5,7 @@ The rules are from NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variab
 
 from collections.abc import Sequence
 
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 
 
 def visible_gpus(shown: str | None, gpus: Sequence[Device]) -> tuple[str, ...]:

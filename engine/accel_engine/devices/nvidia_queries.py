@@ -7,8 +7,8 @@ from typing import Any
 
 import psutil
 
+from accel_engine.devices.device_types import CountedItem
 from accel_engine.devices.nvidia_messages import throttle_reasons
-from accel_engine.devices.reading import CountedItem
 
 SLOW_INTERVAL = 5.0
 """Seconds between queries of slowly changing values."""

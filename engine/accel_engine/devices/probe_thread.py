@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from accel_engine import clock
-from accel_engine.devices.reading import Inventory, Probe, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import Inventory, Probe, Reading, Sample, UnavailableKind
 
 _Result = TypeVar("_Result")
 

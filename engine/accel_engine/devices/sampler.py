@@ -5,8 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from accel_engine.devices.device_types import Inventory, Probe, Sample
 from accel_engine.devices.probe_thread import ProbeThread
-from accel_engine.devices.reading import Inventory, Probe, Sample
 
 INVENTORY_TIMEOUT = 15.0
 """Seconds to wait for the probes to find their devices; waking eight GPUs takes several."""

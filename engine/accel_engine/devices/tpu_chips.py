@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.devices.pci_address import normalise
-from accel_engine.devices.reading import CountedItem, Device
+from accel_engine.devices.device_types import CountedItem, Device
+from accel_engine.devices.pci_address import normalize_bus_id
 
 GOOGLE = "0x1ae0"
 """Google's PCI vendor id."""
@@ -151,7 +151,7 @@ def _chip(root: Path, index: int, generation: Generation, functions: list[Path])
         name=generation.name,
         memory=generation.gibibytes * 2**30,
         cores=generation.cores,
-        address=normalise(functions[0].name),
+        address=normalize_bus_id(functions[0].name),
     )
     nodes = _vfio_nodes(root, functions) if generation.vfio else (root / f"dev/accel{index}",)
     return Chip(device, nodes, generation.devices)

@@ -32,7 +32,7 @@ METRICS = (DUTY_CYCLE, MEMORY_USED, MEMORY_TOTAL)
 READ_TIMEOUT = 0.3
 """Seconds to wait for all services together; less than half of the sampler's interval."""
 
-MAX_PAUSE = 60.0
+MAX_BACKOFF = 60.0
 """Maximum seconds before a service that did not respond is queried again."""
 
 TOTAL_INTERVAL = 30.0
@@ -140,7 +140,7 @@ class _Service:
             try:
                 self.metrics[name] = self._query(name, remaining)
             except TimeoutError:
-                self.pause = min(max(1.0, 2 * self.pause), MAX_PAUSE)
+                self.pause = min(max(1.0, 2 * self.pause), MAX_BACKOFF)
                 self._paused_until = clock() + self.pause
                 missing = MetricValues(reason=f"no response from the TPU runtime at {self._address}")
                 self.metrics = {name: metric if metric.values else missing for name, metric in self.metrics.items()}
@@ -162,7 +162,7 @@ class _Service:
             TimeoutError: There was no response in time.
         """
         try:
-            values = decode(self._call(text_field(1, name), timeout=timeout))
+            values = decode_metric_response(self._call(text_field(1, name), timeout=timeout))
         except MalformedError as error:
             return MetricValues(reason=f"cannot read the response of {self._address}: {error}")
         except self._grpc.RpcError as error:
@@ -201,7 +201,7 @@ def _grpc_silenced() -> Iterator[None]:
         os.unsetenv(_VERBOSITY)
 
 
-def decode(response: bytes) -> dict[int, float]:
+def decode_metric_response(response: bytes) -> dict[int, float]:
     """Decode a ``MetricResponse``.
 
     Returns:

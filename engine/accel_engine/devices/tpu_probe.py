@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accel_engine import clock
-from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.tpu_chips import Chip, Holders, find_chips, find_holders
 from accel_engine.devices.tpu_metrics import (
     DUTY_CYCLE,

@@ -5,8 +5,8 @@ import queue
 import threading
 from dataclasses import dataclass
 
+from accel_engine.devices.device_types import Device
 from accel_engine.devices.nvidia_probe import NvidiaProbe
-from accel_engine.devices.reading import Device
 
 DRIVER_TIMEOUT = 20.0
 """Timeout in seconds: waking eight GPUs takes several."""

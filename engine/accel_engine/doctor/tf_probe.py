@@ -118,6 +118,6 @@ def _last_error(log: str) -> str:
     return line[fatal.end() :] if fatal else line
 
 
-def is_beside(file: str, directory: Path) -> bool:
+def shadows(file: str, directory: Path) -> bool:
     """Whether a file is a module of, or in a package in, a directory."""
     return bool(file) and directory in (Path(file).parent, Path(file).parent.parent)

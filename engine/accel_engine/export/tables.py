@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_wire
+from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_json_object
 from accel_engine.run.bulk_reader import BulkReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
@@ -125,7 +125,7 @@ def texts(values: npt.NDArray[np.floating]) -> npt.NDArray[np.str_]:
 
 
 def _details(event: Event) -> str:
-    return json.dumps({name: value for name, value in to_wire(event).items() if name not in ("event", "time")})
+    return json.dumps({name: value for name, value in to_json_object(event).items() if name not in ("event", "time")})
 
 
 def _steps_per_epoch(source: BulkReader) -> int:

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from accel_engine.errors import UsageError
-from accel_engine.events import to_wire
+from accel_engine.events import to_json_object
 from accel_engine.export.tables import TABLES, Column, description, texts, validations
 from accel_engine.run.bulk_reader import BulkReader
 from accel_engine.run.sample_packing import SampleUnpacker
@@ -51,8 +51,8 @@ def write_json(source: BulkReader, stream: TextIO) -> int:
         Number of steps.
     """
     lead = json.dumps(description(source))[:-1]
-    stream.write(f'{lead},\n"validation": {json.dumps([to_wire(point) for point in validations(source)])}')
-    _write_items(stream, "events", (json.dumps(to_wire(event)) for _, event in source.events()))
+    stream.write(f'{lead},\n"validation": {json.dumps([to_json_object(point) for point in validations(source)])}')
+    _write_items(stream, "events", (json.dumps(to_json_object(event)) for _, event in source.events()))
     stream.write(',\n"steps": {')
     steps = TABLES["steps"](source)
     count = 0
@@ -94,7 +94,7 @@ def write_parquet(source: BulkReader, table: str, path: Path) -> int:
             "(or pip install pyarrow)"
         ) from error
     found = TABLES[table](source)
-    about = {**description(source), "validation": [to_wire(point) for point in validations(source)]}
+    about = {**description(source), "validation": [to_json_object(point) for point in validations(source)]}
     types = {name: arrow.type_for_alias("string" if kind == "str" else kind) for name, kind in found.columns.items()}
     schema = arrow.schema(list(types.items()), metadata={METADATA: json.dumps(about).encode()})
     rows = 0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import clock, strategies
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
@@ -30,7 +30,7 @@ from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.tensorboard.live import LiveLog
-from accel_engine.training.command_mailbox import CommandMailbox, from_signal
+from accel_engine.training.command_mailbox import CommandMailbox, command_from_signal
 from accel_engine.training.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class EngineSupervisor:
             commands = [command for command in self._writer.commands() if command.id > self._last_command]
         self._last_command = max((command.id for command in commands), default=self._last_command)
         while self._signals:
-            commands.append(from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested))
+            commands.append(command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested))
         for command in commands:
             self._stop_requested = self._stop_requested or command.name in ("stop", "stop_now")
             if command.name == "stop_now" and self._exit_at is None:

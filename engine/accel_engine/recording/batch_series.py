@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.recording.logs import columns, numbers
-from accel_engine.recording.metric_state import OWN, MetricState, Source, has_own_step
+from accel_engine.recording.metric_state import BATCH_VALUE, MetricState, Source, has_custom_train_step
 from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, Values, batch_weights, recover_values
 from accel_engine.run.series_names import SeriesNames
 
@@ -55,7 +55,7 @@ class BatchSeries:
     def batch(self, model: Any) -> int | None:
         """Size of the first batch; ``None`` if the loss does not tell it: a custom train step may count batches."""
         weight = self._weights.get("loss", 0.0) / self.execution
-        minimum = 1 if has_own_step(model) else 0
+        minimum = 1 if has_custom_train_step(model) else 0
         return int(weight) if weight > minimum and weight.is_integer() else None
 
     def has(self, steps: int | None) -> bool:
@@ -124,8 +124,8 @@ class BatchSeries:
     def _measured(self, name: str, logged: Values, source: Source, weights: Values | None) -> tuple[str, Values]:
         """The prefix of a series' name, and its values, one per call."""
         single = MEAN if self.execution > 1 else ""
-        prefix = self._prefixes.setdefault(name, RUNNING if source != OWN and weights is None else single)
-        if (source == OWN) != (prefix == RUNNING):
+        prefix = self._prefixes.setdefault(name, RUNNING if source != BATCH_VALUE and weights is None else single)
+        if (source == BATCH_VALUE) != (prefix == RUNNING):
             return prefix, logged
         if weights is not None:
             before = self._before.get(name) if self._taken else RunningMean()

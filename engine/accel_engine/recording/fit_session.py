@@ -28,11 +28,11 @@ from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.error_guard import value_or_none, warn
 from accel_engine.recording.fit_calls import outcome_of
 from accel_engine.recording.fit_command_handler import FitCommandHandler
-from accel_engine.recording.learning_rates import LearningRates, Rates
+from accel_engine.recording.learning_rates import LearningRates, StepRates
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.script import ScriptWatch
-from accel_engine.recording.write_queue import Steps
+from accel_engine.recording.write_queue import PendingSteps
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.command_mailbox import CommandMailbox
@@ -260,23 +260,23 @@ class FitSession:
         self.step += taken
         return True
 
-    def _queue_steps(self, now: float, taken: int, series: dict[str, Rates]) -> None:
+    def _queue_steps(self, now: float, taken: int, series: dict[str, StepRates]) -> None:
         """Queue steps; the first, which includes tracing, as a chunk of its own."""
         first = 0
         if self._traced:
             (began, ended), self._traced = self._traced, None
             first = min(self.batches.execution, taken)
-            self._recorder.put(Steps(began, ended, first, _slice(series, 0, first)))
+            self._recorder.put(PendingSteps(began, ended, first, _slice(series, 0, first)))
         elif not self._built:
             first = taken
-            self._recorder.put(Steps(self._since, now, taken, series))
+            self._recorder.put(PendingSteps(self._since, now, taken, series))
             self._enter_phase(Phase.TRAINING)
         if taken > first:
-            self._recorder.put(Steps(self._since, now, taken - first, _slice(series, first, taken)))
+            self._recorder.put(PendingSteps(self._since, now, taken - first, _slice(series, first, taken)))
             self._timed_steps += taken - first
             self._timed_seconds += now - self._since
 
-    def _report_rate(self, now: float, rates: Mapping[str, Rates]) -> None:
+    def _report_rate(self, now: float, rates: Mapping[str, StepRates]) -> None:
         """Report a rate that is not a schedule's if it has changed since the previous epoch."""
         due, self._rate_due = self._rate_due, False
         values = rates.get(LEARNING_RATE)
@@ -333,8 +333,8 @@ class FitSession:
         )
 
 
-def _slice(series: Mapping[str, Rates], first: int, last: int) -> dict[str, Rates]:
-    def slice_of(values: Rates) -> Rates:
+def _slice(series: Mapping[str, StepRates], first: int, last: int) -> dict[str, StepRates]:
+    def slice_of(values: StepRates) -> StepRates:
         return values[first:last] if isinstance(values, np.ndarray) else lambda: values()[first:last]
 
     return {name: slice_of(values) for name, values in series.items()}

@@ -15,9 +15,9 @@ import numpy as np
 from accel_engine import clock
 from accel_engine.devices import Sampler
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
-from accel_engine.recording.error_guard import describe, warn
+from accel_engine.recording.error_guard import format_error, warn
 from accel_engine.recording.running_means import Values
-from accel_engine.recording.write_queue import CommandReply, Item, Steps, WriteQueue
+from accel_engine.recording.write_queue import PendingAnswer, PendingSteps, QueueItem, WriteQueue
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.status import HEARTBEAT_SECONDS
@@ -106,7 +106,7 @@ class RecorderThread:
             warn(f"could not start the run within {BEGIN_SECONDS:g} s, training continues; the disk may be busy")
         self.check()
 
-    def put(self, item: Item) -> None:
+    def put(self, item: QueueItem) -> None:
         """Queue an item for writing; ignored after the run's end or a failed write."""
         if not self.writing:
             return
@@ -180,7 +180,7 @@ class RecorderThread:
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             self._failure = error
         except BaseException as error:  # noqa: BLE001 (a user's schedule, computed here, may exit)
-            self._failure = RuntimeError(describe(error))
+            self._failure = RuntimeError(format_error(error))
         finally:
             self._left = None  # release the model
             self.writing = False
@@ -205,9 +205,9 @@ class RecorderThread:
             except queue.Empty:
                 continue
             match item:
-                case Steps():
+                case PendingSteps():
                     self._write_steps(writer, item)
-                case CommandReply(command, event):
+                case PendingAnswer(command, event):
                     writer.answer(command, obeyed=event.obeyed, answer=event.answer)
                     writer.event(event)
                 case RunEnded():
@@ -225,7 +225,7 @@ class RecorderThread:
                 case samples:
                     writer.samples(samples)
 
-    def _write_steps(self, writer: RunWriter, steps: Steps) -> None:
+    def _write_steps(self, writer: RunWriter, steps: PendingSteps) -> None:
         for first in range(0, steps.dropped, DROPPED_CHUNK_STEPS):  # only their number is known
             count = min(steps.dropped - first, DROPPED_CHUNK_STEPS)
             started = self._last_step_time or steps.started
@@ -241,7 +241,9 @@ class RecorderThread:
                 series[name] = values() if callable(values) else values
             except Exception as error:  # noqa: BLE001 (a user's schedule may raise anything)
                 self._failed_series.add(name)
-                message = f"{name} is missing from step {self.steps} on, as it cannot be computed: {describe(error)}"
+                message = (
+                    f"{name} is missing from step {self.steps} on, as it cannot be computed: {format_error(error)}"
+                )
                 writer.event(Warned(time=clock.now(), message=message))
         self._first_series = next(iter(series))
         writer.chunk(self.steps, steps.started, steps.ended, series)
@@ -251,7 +253,7 @@ class RecorderThread:
     def _end_early(self, writer: RunWriter, error: Exception) -> None:
         """Record in the run why recording stopped, if it can still be written."""
         now = clock.now()
-        reason = f"recording failed, training continued: {describe(error)}"
+        reason = f"recording failed, training continued: {format_error(error)}"
         ended = RunEnded(
             time=now,
             outcome=Outcome.FAILED,

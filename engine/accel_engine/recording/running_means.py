@@ -19,7 +19,7 @@ about ``k * 2**-23`` of the mean: 1e-4 after a thousand batches, and 1% here.
 """
 
 
-LARGEST_ERROR = 0.1
+MAX_ERROR = 0.1
 """Maximum rounding error, relative to a batch's value or to the usual value, whichever is larger."""
 
 _ROUNDING = 2.0**-23  # of a float32 total, which is rounded at each addition and at the division
@@ -79,5 +79,5 @@ def recover_values(before: RunningMean, means: Values, weights: Values, usual: f
     certain = sizes[np.isfinite(sizes) & (sizes > error)]
     if len(certain):
         usual = min(usual or np.inf, float(np.median(certain)))
-    values[error > LARGEST_ERROR * np.maximum(sizes, usual)] = np.nan
+    values[error > MAX_ERROR * np.maximum(sizes, usual)] = np.nan
     return values, usual

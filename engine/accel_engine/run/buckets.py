@@ -18,7 +18,7 @@ def empty(count: int) -> Buckets:
     return buckets
 
 
-def fold(values: npt.NDArray[np.floating], width: int) -> Buckets:
+def downsample(values: npt.NDArray[np.floating], width: int) -> Buckets:
     """Put values into buckets of ``width`` values; the last bucket may have fewer."""
     starts = np.arange(0, len(values), width)
     finite = np.isfinite(values)

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import KINDS, Event, RunStarted, from_json
+from accel_engine.events import KINDS, Event, RunStarted, from_stored
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
-from accel_engine.run.steps import RATE, TIME, read_steps
+from accel_engine.run.steps import THROUGHPUT, TIME, read_steps
 
 BATCH_STEPS = 1 << 16
 """Maximum steps of a batch."""
@@ -101,7 +101,7 @@ class BulkReader:
             recorded = np.isfinite(values[TIME])
             series = {name: column[recorded] for name, column in values.items()}
             times = series.pop(TIME)
-            yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(RATE), series)
+            yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(THROUGHPUT), series)
 
     def chunk_ends(self, chunk: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """End time of each chunk after ``chunk``, and the number of steps taken by then; ``[chunks]`` each."""
@@ -120,7 +120,7 @@ class BulkReader:
                 f"SELECT id, kind, time, body FROM event WHERE id > ? AND kind IN ({placeholders}) ORDER BY id",
                 (after, *names),
             ):
-                yield number, from_json(kind, time, body)
+                yield number, from_stored(kind, time, body)
 
     def samples(self, unpacker: SampleUnpacker, after: int = 0) -> Iterator[tuple[int, list[Sample]]]:
         """Read samples in batches, each with the id of its last sample.

@@ -164,7 +164,7 @@ def row_name(item: DiagnosticsItem) -> str:
     return _ROW_NAMES[type(item)]
 
 
-def pack(item: DiagnosticsItem) -> tuple[str, bytes]:
+def serialize(item: DiagnosticsItem) -> tuple[str, bytes]:
     """Pack an item as a JSON head and a body."""
     if not isinstance(item, EvaluationReport):
         return json.dumps(asdict(item)), b""

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
+from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored
 from accel_engine.registry import suggestion
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
@@ -199,7 +199,7 @@ def _latest_metrics(connection: sqlite3.Connection) -> tuple[dict[str, float], s
         "WHERE kind IN ('epoch_ended', 'validated', 'run_ended') GROUP BY kind) ORDER BY id"
     )
     for kind, at, body in rows:
-        event = from_json(kind, at, body)
+        event = from_stored(kind, at, body)
         match event:
             case Validated(metrics=means):
                 metrics |= {f"validation_{name}": value for name, value in means.items()}

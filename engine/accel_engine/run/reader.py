@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
-from accel_engine.events import KINDS, Event, from_rows
+from accel_engine.events import KINDS, Event, from_stored_rows
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import FIXED_CHUNK_COLUMNS, connect
 from accel_engine.run.status import RunInfo, read_info
@@ -217,7 +217,7 @@ class RunReader:
 
 
 def _events_of(rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:
-    return tuple(from_rows([row[1:] for row in rows if row[1] in KINDS]))
+    return tuple(from_stored_rows([row[1:] for row in rows if row[1] in KINDS]))
 
 
 @contextmanager

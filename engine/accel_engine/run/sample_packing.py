@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from typing import Any
 
-from accel_engine.devices.reading import CountedItem, Reading, Sample
+from accel_engine.devices.device_types import CountedItem, Reading, Sample
 
 FULL_SECONDS = 30.0
 """Interval between rows with every reading of a device."""

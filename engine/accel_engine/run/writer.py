@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine import clock
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, to_json
+from accel_engine.events import Event, RunStarted, to_stored
 from accel_engine.run.commands import Command
 from accel_engine.run.creation import reject_commands, set_meta
 from accel_engine.run.lock import WriterLock
@@ -171,7 +171,7 @@ class RunWriter:
         """Write diagnostics as of ``step``, replacing those of the same kind."""
         from accel_engine.run import diagnostics  # see above
 
-        row = (diagnostics.row_name(item), clock.now(), step, *diagnostics.pack(item))
+        row = (diagnostics.row_name(item), clock.now(), step, *diagnostics.serialize(item))
         with self._lock:
             self._connection.execute(INSIDE)
             self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)
@@ -251,7 +251,7 @@ class RunWriter:
 
     def _insert(self, event: Event) -> None:
         self._connection.execute(
-            "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (event.time, event.kind(), to_json(event))
+            "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (event.time, event.kind(), to_stored(event))
         )
 
     def _delete_steps(self, step: int) -> None:

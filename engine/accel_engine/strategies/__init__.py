@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine import installation
 from accel_engine.cluster_spec import ClusterSpec
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.registry import suggestion

@@ -17,7 +17,7 @@ from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.estimate import StepCounts, count_steps, tpu_advice
 from accel_engine.models.build import build
 from accel_engine.models.model_entry import ModelEntry
-from accel_engine.models.traits import output_units, overrides_train_step, returns_logits
+from accel_engine.models.traits import has_custom_train_step, output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.schema import LEARNING_RATE
@@ -171,7 +171,7 @@ def assemble(
         notes += _check_layers(model, plan, trained)
         scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
         notes += filter(None, [scaling.note])
-        own_train_step = overrides_train_step(model)
+        own_train_step = has_custom_train_step(model)
         if own_train_step and plan.gradient_norm == "on":
             raise PlanError(
                 "gradient_norm",
@@ -264,7 +264,7 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
             raise PlanError(
                 "learning_rate", plan.learning_rate, f"the model's optimizer does not accept it: {error}"
             ) from error
-    if model.loss is None and not overrides_train_step(model):
+    if model.loss is None and not has_custom_train_step(model):
         raise ModelError(f"model {plan.model} is compiled without a loss")
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")

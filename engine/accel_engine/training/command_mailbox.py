@@ -71,7 +71,7 @@ class CommandMailbox:
         return self.take() or self._commands.get()
 
 
-def from_signal(number: int, time: float, *, again: bool) -> Command:
+def command_from_signal(number: int, time: float, *, again: bool) -> Command:
     """The command for a signal: the first stops gracefully, ``again`` stops immediately."""
     name = "stop_now" if again else "stop"
     return Command(0, time, f"{signal.Signals(number).name} to {current_user()}", name)

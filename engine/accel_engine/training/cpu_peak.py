@@ -17,8 +17,8 @@ SECONDS = 0.3
 
 _FILE = "cpu_peak.json"
 _SIDES = (512, 1024, 2048, 4096)
-_MINIMUM_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
-_MINIMUM_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
+_MIN_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
+_MIN_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
 
 
 def cached_peak(name: str) -> float | None:
@@ -54,9 +54,9 @@ def measure_peak(name: str) -> tuple[float, bool]:
         share = max(share, (time.process_time() - busy) / seconds / processors())
         best = max(best, 2 * matrix.shape[0] ** 3 / seconds)
         spent += seconds
-        if seconds < _MINIMUM_SECONDS and (side := next(sides, None)):
+        if seconds < _MIN_SECONDS and (side := next(sides, None)):
             matrix = _matrix(side)
-    reliable = share >= _MINIMUM_CPU_SHARE
+    reliable = share >= _MIN_CPU_SHARE
     if reliable:
         save(_FILE, _key(name), best)
     return best, reliable

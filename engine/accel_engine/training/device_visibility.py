@@ -11,7 +11,7 @@ from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
 from accel_engine.devices.cuda_visible_devices import visible_gpus
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan

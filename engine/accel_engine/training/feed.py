@@ -19,7 +19,7 @@ CACHE_SHARE = 0.25
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""
 
-MAXIMUM_ROWS = 1 << 20
+MAX_ROWS = 1 << 20
 """Row numbers that are generated at a time, unless one pass over the data has more."""
 
 
@@ -156,7 +156,7 @@ def epoch_segment(step: int, examples: int, steps: int, batch: int) -> range:
         batch: The global batch.
     """
     per_pass = examples // batch
-    length = per_pass * max(1, MAXIMUM_ROWS // (per_pass * batch))
+    length = per_pass * max(1, MAX_ROWS // (per_pass * batch))
     first = step // length * length
     return range(first, min(first + length, steps))
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import data
-from accel_engine.data.folder import decode, resized
+from accel_engine.data.image_folder import decode, resized
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
@@ -20,7 +20,7 @@ from accel_engine.training.restored_model import RestoredModel, restore_model
 from accel_engine.training.run_scaling import scale_of_data
 
 
-def predict(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
+def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
     """Load the model and predict the classes of each image.
 
     Args:

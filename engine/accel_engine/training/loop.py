@@ -30,7 +30,7 @@ CHUNK_SECONDS = 0.05
 SHARED_CHUNK_SECONDS = 4 * CHUNK_SECONDS
 """The same with other workers, which synchronize before every chunk."""
 
-MAXIMUM_STEPS = 4096
+MAX_STEPS = 4096
 """The most steps of a chunk."""
 
 
@@ -75,7 +75,7 @@ class ChunkSize:
     def update(self, count: int, seconds: float) -> None:
         """Adapt to the duration of a chunk; grows at most fourfold, so that one quick chunk has little effect."""
         wanted = int(self._target / max(seconds / count, 1e-9))
-        self.steps = max(self._minimum, min(wanted, 4 * self.steps, MAXIMUM_STEPS))
+        self.steps = max(self._minimum, min(wanted, 4 * self.steps, MAX_STEPS))
 
 
 class Loop:

@@ -21,7 +21,7 @@ from accel_engine.training.loop import graph_of, mean_loss, scaled
 from accel_engine.training.worker_data import WorkerDataFeed
 from accel_engine.training.worker_pool import WorkerPool
 
-LARGEST_BATCH = 256
+MAX_BATCH = 256
 """The largest per-replica batch, unless training uses a larger one."""
 
 GROWTH = 4
@@ -50,7 +50,7 @@ class Validation:
         self._assembly = assembly
         self._examples = len(split.y)
         self._size = max(
-            assembly.step_counts.per_replica_batch, min(LARGEST_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
+            assembly.step_counts.per_replica_batch, min(MAX_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
         )
         # A TPU would compile for each batch shape, which takes longer than computing padding.
         self._pads_batches = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)

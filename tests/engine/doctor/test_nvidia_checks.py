@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.doctor import Verdict
 from accel_engine.doctor import nvidia_driver as asking
 from accel_engine.doctor.nvidia_checks import check_driver, check_libraries, check_memory, check_visible_gpus

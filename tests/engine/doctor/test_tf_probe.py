@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.doctor.tf_probe import is_beside, probe_tensorflow
+from accel_engine.doctor.tf_probe import probe_tensorflow, shadows
 
 
 def script(text: str) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pyt
     tensorflow = probe_tensorflow()
     assert tensorflow.file == str(tmp_path / "tensorflow.py")
     assert "has no attribute" in tensorflow.problem
-    assert is_beside(tensorflow.file, Path.cwd())
+    assert shadows(tensorflow.file, Path.cwd())
 
 
 @pytest.mark.parametrize(

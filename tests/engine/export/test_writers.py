@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
 from accel_engine.events import RunStarted, Validated
 from accel_engine.export.tables import TABLES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
@@ -13,7 +13,7 @@ from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS, current_user, read_answer
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import DATABASE, connect
-from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.steps import THROUGHPUT, TIME
 
 
 def test_nothing_new_is_an_empty_update(reader: RunReader) -> None:
@@ -189,5 +189,5 @@ def test_a_column_that_no_engine_could_have_made_is_no_series(directory: Path, w
         )
     with closing(RunReader(directory)) as reader:
         assert {name for chunk in reader.poll().chunks for name in chunk.series} == {"loss"}
-        assert reader.step_range(0, 3 << 12, 1 << 10).series.keys() == {"loss", RATE, TIME}
-        assert reader.step_range(0, 3 << 12, 1).series.keys() == {"loss", RATE, TIME}
+        assert reader.step_range(0, 3 << 12, 1 << 10).series.keys() == {"loss", THROUGHPUT, TIME}
+        assert reader.step_range(0, 3 << 12, 1).series.keys() == {"loss", THROUGHPUT, TIME}

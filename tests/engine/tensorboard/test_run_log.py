@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from accel_engine import launch
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunReader, create

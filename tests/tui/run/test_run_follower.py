@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
 from accel_engine.run import RunReader, Status, request
 from accel_engine.run.schema import SCHEMA_VERSION, connect
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run import run_follower
 from accel_tui.run.device_meter import HISTORY
 from accel_tui.run.fold_events import fold
@@ -196,7 +196,7 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
         wait_until(lambda: watched.latest().details)
         loss = watched.latest().details["loss"]
         assert (loss.first, loss.count, loss.means.tolist()) == (100_000, 100_050, list(range(100_000, 100_050)))
-        assert watched.latest().details[RATE].count == 100_050
+        assert watched.latest().details[THROUGHPUT].count == 100_050
 
         watched.follower.load_details(VisibleSteps(199_990, 200_090, 1, frozenset({"loss"})))
         wait_until(lambda: watched.latest().details["loss"].count == 200_000)

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.screens import compare_screen
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -108,7 +108,7 @@ async def test_rates_and_metrics_of_validations_are_compared_whichever_program_w
     newer.say(Validated, epoch=1, step=2, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
     async with StubApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, older.directory, newer.directory)
-        names = ["loss", "accuracy", "f1_score", RATE, "learning_rate"]
+        names = ["loss", "accuracy", "f1_score", THROUGHPUT, "learning_rate"]
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names == names, "all series")
         await shows(pilot, "f1 score ● b 0.75", "learning rate ━━ a 0.001  ━━ b 0.25")
         await pilot.press("m", "o", "y")

@@ -8,10 +8,10 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
@@ -123,10 +123,10 @@ async def test_of_a_part_only_those_series_are_read_that_are_shown(engine: FakeE
         await shows(pilot, "step 26,000")
         await pilot.press(*["plus"] * 6)
         await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss", "accuracy"}, "both")
-        await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", RATE}, "what was read")
+        await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", THROUGHPUT}, "what was read")
         await pilot.press("f")
         await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss"}, "one")
-        await until(pilot, lambda: charts.state.details.keys() == {"loss", RATE}, "what was read")
+        await until(pilot, lambda: charts.state.details.keys() == {"loss", THROUGHPUT}, "what was read")
         await pilot.press("0")
         await until(pilot, lambda: not charts.state.details, "nothing")
 

@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.screens.run_screen import RunScreen

@@ -6,7 +6,7 @@ The form hides irrelevant fields; they have their default in the plan.
 from collections.abc import Callable, Mapping, Sequence
 
 from accel_engine import data, models, strategies
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
 

@@ -72,7 +72,7 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     Raises:
         DataError: The folder does not have a folder of images per class.
     """
-    tree = read_splits(entry, image_size)
+    tree = scan_image_folder(entry, image_size)
     examples = len(tree.train.files)
     if tree.validation is not None:
         validation = len(tree.validation.files)
@@ -88,7 +88,7 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     )
 
 
-def read_splits(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
+def scan_image_folder(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
     """Find the images of a folder and their classes.
 
     Args:

@@ -19,7 +19,7 @@ MEASURED_SOURCE = "measured on this machine, float32"
 """The source of a CPU's peak."""
 
 
-class UtilizationMeter:
+class MfuMeter:
     """Measures the MFU of one run and emits ``WorkCounted``.
 
     Args:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folder_tree import SplitFiles, read_splits
+from accel_engine.data.image_folder_scan import SplitFiles, scan_image_folder
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError
 
@@ -105,7 +105,7 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     Raises:
         DataError: The folder does not have a folder of images per class, or an image cannot be read.
     """
-    tree = read_splits(entry, image_size)
+    tree = scan_image_folder(entry, image_size)
 
     def split(part: SplitFiles) -> Split:
         lazy = ImageFiles(part.files, tree.shape)
