@@ -103,8 +103,8 @@ def tpu_advice(counts: StepCounts, examples: int) -> str:
         else ""
     )
     if share % TPU_BATCH_MULTIPLE:
-        whole = -(-share // TPU_BATCH_MULTIPLE) * TPU_BATCH_MULTIPLE * replicas
-        fits = f"a batch size of {whole} is as fast" if whole <= examples else ""
+        padded_batch = -(-share // TPU_BATCH_MULTIPLE) * TPU_BATCH_MULTIPLE * replicas
+        fits = f"a batch size of {padded_batch} is as fast" if padded_batch <= examples else ""
         advice = ", ".join(part for part in (fits, best) if part)
         padded = f"a TPU core pads {share} examples to a multiple of {TPU_BATCH_MULTIPLE}"
         return f"{padded}: {advice}" if advice else padded

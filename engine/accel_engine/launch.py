@@ -171,7 +171,7 @@ class WarmEngine:
             reply = json.loads(line)
             if "versions" in reply:
                 self.versions = reply["versions"]
-                if self.state is EngineState.IMPORTING:  # it may have received a run meanwhile
+                if self.state is EngineState.IMPORTING:  # it may have received a run in the meantime
                     self._set(EngineState.READY)
             else:
                 with self._changed:

@@ -72,17 +72,17 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     Raises:
         DataError: The folder does not have a folder of images per class.
     """
-    tree = scan_image_folder(entry, image_size)
-    examples = len(tree.train.files)
-    if tree.validation is not None:
-        validation = len(tree.validation.files)
+    folder = scan_image_folder(entry, image_size)
+    examples = len(folder.train.files)
+    if folder.validation is not None:
+        validation = len(folder.validation.files)
     else:
         validation = validation_count(examples)
         examples -= validation
     return replace(
         entry,
-        shape=tree.shape,
-        classes=len(tree.class_names),
+        shape=folder.shape,
+        classes=len(folder.class_names),
         examples=examples,
         validation_examples=validation,
     )

@@ -8,7 +8,7 @@ __all__ = ["Device", "Inventory", "Reading", "Sample", "Sampler", "UnavailableKi
 
 
 def detect() -> Inventory:
-    """Find the devices of this machine once; this may take some 100 ms."""
+    """Find the devices of this machine once; this may take about 100 ms."""
     sampler = Sampler(on_samples=lambda _: None)
     try:
         return sampler.inventory

@@ -21,7 +21,7 @@ SAMPLE_TIMEOUT = 0.3
 
 
 class NvidiaProbe:
-    """Finds NVIDIA GPUs and reads each in a thread of its own, so that one that hangs does not block the others.
+    """Finds NVIDIA GPUs and reads each in a separate thread, so that one that hangs does not block the others.
 
     GPUs have NVML's indexes, in the order of their PCI bus ids, regardless of ``CUDA_VISIBLE_DEVICES``. The library is
     loaded on first use.

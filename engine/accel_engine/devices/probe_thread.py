@@ -1,4 +1,4 @@
-"""Runs a probe in a thread of its own, so that a hanging driver or failing probe affects no other."""
+"""Runs a probe in a separate thread, so that a hanging driver or failing probe does not affect the others."""
 
 import queue
 import threading

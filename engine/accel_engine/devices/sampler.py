@@ -1,4 +1,4 @@
-"""Samples all devices at an interval, each probe in a thread of its own."""
+"""Samples all devices at an interval, each probe in a separate thread."""
 
 import math
 import threading
@@ -50,7 +50,7 @@ class Sampler:
 
     @property
     def inventory(self) -> Inventory:
-        """The devices; the first access waits until they are found, usually some 100 ms.
+        """The devices; the first access waits until they are found, usually about 100 ms.
 
         A kind whose driver does not respond within :data:`INVENTORY_TIMEOUT` is unavailable until it does.
         """

@@ -138,7 +138,7 @@ def check_libraries(machine: Machine) -> Finding:
 
 def _without_gpu(driver: Driver) -> Finding:
     """The finding if the driver finds no GPU."""
-    if driver.late:
+    if driver.timed_out:
         return warned("unknown", driver.problem, "see nvidia.driver")
     return passed(NOT_NEEDED)
 
@@ -169,7 +169,7 @@ def check_visible_gpus(machine: Machine) -> Finding:
     tensorflow = machine.tensorflow()
     if len(tensorflow.gpus) >= len(gpus):
         return passed(f"TensorFlow finds {_count(len(tensorflow.gpus))}, as the driver does")
-    if not tensorflow.gpus and (tensorflow.problem or tensorflow.late):
+    if not tensorflow.gpus and (tensorflow.problem or tensorflow.timed_out):
         return warned("unknown", "TensorFlow cannot be imported", "see tensorflow.import")
     return diagnose_unseen_gpu(machine, f"TensorFlow finds {len(tensorflow.gpus)} of {_count(len(gpus))}")
 

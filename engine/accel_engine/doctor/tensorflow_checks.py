@@ -84,11 +84,11 @@ def check_packages(machine: Machine) -> Finding:
 
 
 def check_import(machine: Machine) -> Finding:
-    """Check whether TensorFlow can be imported, in a process of its own."""
+    """Check whether TensorFlow can be imported, in a separate process."""
     if not installed_packages(machine):
         return warned("skipped", "TensorFlow is not installed", "see tensorflow.packages")
     tensorflow = machine.tensorflow()
-    if tensorflow.late:
+    if tensorflow.timed_out:
         return _timed_out(machine, tensorflow)
     if tensorflow.signal:
         return _killed_by_signal(machine, tensorflow)

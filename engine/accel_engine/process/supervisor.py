@@ -124,7 +124,7 @@ class EngineSupervisor:
 
     def _start_run(self) -> None:
         with closing(RunReader(self._directory)) as reader:
-            self._values = reader.info().values
+            self._values = reader.info().plan_values
         started = RunStarted(
             time=clock.now(),
             run=self._directory.name,
@@ -152,7 +152,7 @@ class EngineSupervisor:
 
     def _write_samples(self, samples: tuple[Sample, ...]) -> None:
         allocated_memory = self._trainer.allocated_memory if self._trainer else None
-        self._writer.samples(allocated_memory.add_to(samples) if allocated_memory else samples)
+        self._writer.write_samples(allocated_memory.add_to(samples) if allocated_memory else samples)
 
     def _write_heartbeat(self) -> None:
         # The trainer reports a locked database or a full disk.
@@ -167,7 +167,7 @@ class EngineSupervisor:
         try:
             plan = Plan.from_mapping(self._values)
             if not self._tensorflow.imported:
-                self._writer.event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
+                self._writer.write_event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
             self._start_cluster(plan)
             self._tensorflow.wait()
             self._trainer = self._create_trainer(plan)
@@ -217,10 +217,10 @@ class EngineSupervisor:
         if not names and self._cluster and self._cluster.serves:
             phase = Phase.TRAINING
             detail = f"{'running steps' if self._cluster.role == 'worker' else 'storing weights'} for the coordinator"
-        self._writer.event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
+        self._writer.write_event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
 
     def _warn(self, message: str) -> None:
-        self._writer.event(Warned(time=clock.now(), message=message))
+        self._writer.write_event(Warned(time=clock.now(), message=message))
 
     def _explain_lost_peers(self, ended: RunEnded) -> RunEnded:
         """Name the lost process if training failed because of it; TensorFlow's error does not."""

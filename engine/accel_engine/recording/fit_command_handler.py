@@ -99,12 +99,12 @@ class FitCommandHandler:
     def _set_learning_rate(self, command: Command, model: Any, step: int) -> None:
         rate = command.argument
         if rate is None or not 0 < rate < math.inf:
-            self._answer(command, step, "the learning rate must be a number above 0", obeyed=False)
+            self._answer(command, step, "the learning rate must be greater than 0", obeyed=False)
             return
         try:
             model.optimizer.learning_rate = rate
         except Exception as error:  # noqa: BLE001 (a user's optimizer may raise anything)
-            self._answer(command, step, f"the optimizer rejected it: {format_error(error)}", obeyed=False)
+            self._answer(command, step, f"the optimizer does not accept it: {format_error(error)}", obeyed=False)
             return
         self.learning_rate = rate
         self._put(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))

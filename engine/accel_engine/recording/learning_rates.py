@@ -157,7 +157,7 @@ def learning_rate_series_name(attribute: str) -> str:
 
 
 def optimizers_in_use(model: Any) -> Mapping[str, Any]:
-    """The optimizers that have taken steps, else those that are built, by the model's attributes.
+    """The optimizers that have taken steps, or those that are built if none has, by the model's attributes.
 
     A model with its own optimizers may have an unused one, too, as ``compile`` creates one by default.
     """

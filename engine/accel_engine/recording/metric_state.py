@@ -44,7 +44,7 @@ class MetricState:
             found[name] = mean if mean and mean.count else None
         unknown = {name: value for name, value in logs.items() if name not in found}
         if unknown:
-            own_step = has_custom_train_step(model)
+            custom_step = has_custom_train_step(model)
             metrics = {
                 metric: _running_mean(metric) for metric in value_or_none(lambda: list(_flat(model.metrics))) or ()
             }
@@ -52,7 +52,7 @@ class MetricState:
             for name, value in unknown.items():
                 named = [metric for metric in used if _is_of(name, series_name(metric.name))]
                 # A custom train step may return a metric by any name.
-                for metric in [*named, *(used if own_step else ())]:
+                for metric in [*named, *(used if custom_step else ())]:
                     mean = metrics[metric]
                     if mean and np.isclose(mean.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
                         found[name] = mean
@@ -61,7 +61,7 @@ class MetricState:
                         break
                 else:
                     found[name] = (
-                        BATCH_VALUE if own_step and not any(_may_report(each, value) for each in used) else None
+                        BATCH_VALUE if custom_step and not any(_may_report(each, value) for each in used) else None
                     )
                     if permanent and found[name] == BATCH_VALUE:
                         self._own.add(name)

@@ -11,7 +11,7 @@ from accel_engine.recording.learning_rates import optimizers_in_use
 
 
 def name(model: Any) -> str:
-    """The model's name, else its class name."""
+    """The model's name, or its class name if it has none."""
     found = value_or_none(lambda: model.name)
     return found if isinstance(found, str) and found else type(model).__name__
 

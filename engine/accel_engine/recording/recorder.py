@@ -73,7 +73,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
             epochs,
             params.get("steps"),
             self._fit,
-            observed=call is not None,
+            is_fit_wrapped=call is not None,
         )
         self._recorded, self._call = self._fit, call
         if call:

@@ -1,4 +1,4 @@
-"""Writes a recorded run in a thread of its own, so that training does not wait for the disk."""
+"""Writes a recorded run in a separate thread, so that training does not wait for the disk."""
 
 import atexit
 import os
@@ -209,7 +209,7 @@ class RecorderThread:
                     self._write_steps(writer, item)
                 case PendingAnswer(command, event):
                     writer.answer(command, obeyed=event.obeyed, answer=event.answer)
-                    writer.event(event)
+                    writer.write_event(event)
                 case RunEnded():
                     sampler.stop()
                     end(writer, replace(item, steps=self.steps))
@@ -217,19 +217,21 @@ class RecorderThread:
                 case Event():
                     if isinstance(item, EpochEnded):
                         self._epoch = item
-                    writer.event(item)
+                    writer.write_event(item)
                 case Exception():
                     raise item
                 case None:
                     self._check_left(certain=True)
                 case samples:
-                    writer.samples(samples)
+                    writer.write_samples(samples)
 
     def _write_steps(self, writer: RunWriter, steps: PendingSteps) -> None:
         for first in range(0, steps.dropped, DROPPED_CHUNK_STEPS):  # only their number is known
             count = min(steps.dropped - first, DROPPED_CHUNK_STEPS)
             started = self._last_step_time or steps.started
-            writer.chunk(self.steps, started, max(started, steps.started), {self._first_series: np.full(count, np.nan)})
+            writer.write_chunk(
+                self.steps, started, max(started, steps.started), {self._first_series: np.full(count, np.nan)}
+            )
             self.steps += count
         if not steps.count:
             return
@@ -244,9 +246,9 @@ class RecorderThread:
                 message = (
                     f"{name} is missing from step {self.steps} on, as it cannot be computed: {format_error(error)}"
                 )
-                writer.event(Warned(time=clock.now(), message=message))
+                writer.write_event(Warned(time=clock.now(), message=message))
         self._first_series = next(iter(series))
-        writer.chunk(self.steps, steps.started, steps.ended, series)
+        writer.write_chunk(self.steps, steps.started, steps.ended, series)
         self.steps += steps.count
         self._last_step_time = steps.ended
 
@@ -264,7 +266,7 @@ class RecorderThread:
             metrics=self._epoch.metrics if self._epoch else {},
             reason=reason,
         )
-        writer.event(Warned(time=now, message=reason))
+        writer.write_event(Warned(time=now, message=reason))
         end(writer, ended)
 
     def _check_left(self, *, certain: bool) -> None:

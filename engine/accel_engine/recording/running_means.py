@@ -38,14 +38,14 @@ class RunningMean:
     count: float = 0.0
 
 
-def batch_weights(count: float, calls: int, weight: float, *, over: bool) -> Values | None:
+def batch_weights(count: float, calls: int, weight: float, *, epoch_ended: bool) -> Values | None:
     """Find the weights of consecutive batches.
 
     Args:
         count: The sum of their weights.
         calls: Number of batches.
         weight: Weight of the epoch's first batch.
-        over: Whether they include the epoch's last batch, which may be smaller.
+        epoch_ended: Whether they include the epoch's last batch, which may be smaller.
 
     Returns:
         One weight per batch; ``None`` if they cannot be determined.
@@ -54,7 +54,7 @@ def batch_weights(count: float, calls: int, weight: float, *, over: bool) -> Val
         return np.array([count]) if count > 0 else None
     each = np.full(calls, weight)
     each[-1] = count - (calls - 1) * weight
-    return each if 0 < each[-1] <= weight and (over or each[-1] == weight) else None
+    return each if 0 < each[-1] <= weight and (epoch_ended or each[-1] == weight) else None
 
 
 def recover_values(before: RunningMean, means: Values, weights: Values, usual: float = 0.0) -> tuple[Values, float]:

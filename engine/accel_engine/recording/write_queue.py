@@ -22,7 +22,7 @@ class PendingSteps:
 
     Attributes:
         started: Seconds since the Unix epoch.
-        ended: Likewise.
+        ended: Seconds since the Unix epoch.
         count: Number of steps.
         series: Values by series name, or functions that compute them.
         dropped: Number of dropped steps right before them.

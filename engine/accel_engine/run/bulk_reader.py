@@ -30,13 +30,13 @@ class StepBatch:
     Attributes:
         steps: Step numbers, counted from 0, int64 ``[n]``.
         times: End times in seconds since the Unix epoch, float64 ``[n]``.
-        rates: Steps per second, float32 ``[n]``; constant within a chunk.
+        steps_per_second: Steps per second, float32 ``[n]``; constant within a chunk.
         series: float32 ``[n]`` by name; NaN where a series was not recorded.
     """
 
     steps: npt.NDArray[np.int64]
     times: npt.NDArray[np.float64]
-    rates: npt.NDArray[np.floating]
+    steps_per_second: npt.NDArray[np.floating]
     series: dict[str, npt.NDArray[np.floating]]
 
 
@@ -46,12 +46,12 @@ class NewSteps:
 
     Attributes:
         first: The first new step; it may replace one that was recorded and discarded before.
-        last: The step after the last new one.
+        stop: The step after the last new one.
         chunk: Id of the newest chunk, for the next call.
     """
 
     first: int
-    last: int
+    stop: int
     chunk: int
 
 

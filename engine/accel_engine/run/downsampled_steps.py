@@ -31,14 +31,14 @@ class StepRange:
 
     Attributes:
         first_step: First step of the first bucket, a multiple of ``width``.
-        last_step: The step after the last one.
+        stop_step: The step after the last one.
         width: Steps per bucket, a power of two; the last bucket may have fewer.
         series: Buckets by series name, and those of :data:`~accel_engine.run.steps.THROUGHPUT` and
             :data:`~accel_engine.run.steps.TIME`; for the latter, only the means are exact.
     """
 
     first_step: int
-    last_step: int
+    stop_step: int
     width: int
     series: Mapping[str, Buckets]
 
@@ -74,7 +74,7 @@ def read(
         first: First step; the result may begin a few steps before it.
         last: The step after the last one, limited to the recorded steps.
         width: Steps per bucket, a power of two.
-        wanted: The series to read, besides RATE and TIME; all by default.
+        wanted: The series to read, besides THROUGHPUT and TIME; all by default.
     """
     row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
     first -= first % width

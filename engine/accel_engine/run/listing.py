@@ -185,7 +185,7 @@ def _engine_seconds(connection: sqlite3.Connection) -> float:
             "FROM event WHERE id >= ? AND id < ?",
             (first, end, first, end),
         ).fetchone()
-        # Not negative, also if the clock was set back meanwhile.
+        # Not negative, also if the clock was set back in the meantime.
         seconds += float(json.loads(measured)["seconds"]) if measured else max(0.0, last - started)
     return seconds
 

@@ -119,7 +119,7 @@ def _is_essential(name: str, field: Any, before: Any) -> bool:
 
 
 def _delta(field: Any, before: Any) -> Any:
-    """The bare value if the unit has not changed, else the whole field."""
+    """The bare value if the unit has not changed, or the whole field."""
     is_plain = isinstance(field, list) and len(field) == 2 and not isinstance(field[0], str)
     return field[0] if is_plain and field[1] == before[1] else field
 

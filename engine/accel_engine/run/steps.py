@@ -27,7 +27,7 @@ def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -
 
     Args:
         started: Start time of each chunk, in seconds since the Unix epoch.
-        ended: End times, likewise.
+        ended: End time of each chunk, in seconds since the Unix epoch.
         before: End time of the chunk before them.
     """
     return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))

@@ -23,7 +23,7 @@ class Chunk:
         first_step: Steps taken in the run before it.
         count: Number of steps.
         started: Seconds since the Unix epoch.
-        ended: Likewise.
+        ended: Seconds since the Unix epoch.
         series: float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``.
     """
 

@@ -120,18 +120,18 @@ class RunWriter:
                 self._connection.execute("DELETE FROM inside WHERE step > ?", (started.first_step,))
                 self._insert(started)
 
-    def event(self, event: Event) -> None:
+    def write_event(self, event: Event) -> None:
         """Add an event."""
         with self._lock:
             self._insert(event)
 
-    def chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
+    def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
         """Add a chunk of steps.
 
         Args:
             first_step: Steps taken in the run before it; steps recorded from there on are deleted.
             started: Seconds since the Unix epoch.
-            ended: Likewise.
+            ended: Seconds since the Unix epoch.
             series: Values of each step by series name; all of one length.
         """
         import numpy as np  # see above
@@ -158,7 +158,7 @@ class RunWriter:
                     downsampled_steps.extend(self._connection, last)
             self._step = last
 
-    def samples(self, samples: Sequence[Sample]) -> None:
+    def write_samples(self, samples: Sequence[Sample]) -> None:
         """Add device samples."""
         with self._lock:
             packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails

@@ -55,9 +55,9 @@ class RunLog:
         if new is not None:
             if new.first < self._step:
                 self._file(TRAIN).restart(new.first)
-            for batch in self._source.steps(new.first, new.last):
+            for batch in self._source.steps(new.first, new.stop):
                 self._add_steps(batch)
-            self._chunk, self._step = new.chunk, new.last
+            self._chunk, self._step = new.chunk, new.stop
         self._add_samples(chunk, taken)
         for file in self._files.values():
             file.flush()
@@ -81,7 +81,7 @@ class RunLog:
             tag = CUSTOM_PREFIX + name if name == THROUGHPUT_TAG else name
             file.add(tag, batch.times, batch.steps, values.astype(np.float32))
         self._add_learning_rates(batch)
-        rates = batch.rates
+        rates = batch.steps_per_second
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
         file.add(THROUGHPUT_TAG, batch.times[changed], batch.steps[changed], rates[changed].astype(np.float32))
 

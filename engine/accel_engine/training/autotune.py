@@ -144,7 +144,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     measurements. These are tried in micro-batches instead, if that changes nothing but the rounding of sums.
     """
     plan = assembly.plan
-    if assembly.own_train_step or not assembly.single_process or assembly.on_tpu:
+    if assembly.has_custom_train_step or not assembly.single_process or assembly.on_tpu:
         return None
     if not assembly.on_cpu:
         stored = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)

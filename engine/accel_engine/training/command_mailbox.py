@@ -61,7 +61,7 @@ class CommandMailbox:
         return self._next is not None or not self._commands.empty()
 
     def wait_for_next(self, seconds: float) -> None:
-        """Block until there is a command, at most so many seconds, without taking it."""
+        """Block until there is a command, at most ``seconds``, without taking it."""
         if self._next is None:
             with suppress(queue.Empty):
                 self._next = self._commands.get(timeout=seconds)

@@ -1,4 +1,4 @@
-"""Measures a CPU's peak FLOPS: the fastest float32 matrix product of TensorFlow.
+"""Measures a CPU's peak FLOP/s: the fastest float32 matrix product of TensorFlow.
 
 Vendors state no such figure. It is measured once per machine, between two chunks, and saved.
 """
@@ -22,7 +22,7 @@ _MIN_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other p
 
 
 def cached_peak(name: str) -> float | None:
-    """Return the peak that was measured earlier, in FLOPS; ``None`` if there is none.
+    """Return the peak that was measured earlier, in FLOP/s; ``None`` if there is none.
 
     Args:
         name: The processor's product name.
@@ -40,7 +40,7 @@ def measure_peak(name: str) -> tuple[float, bool]:
         name: The processor's product name.
 
     Returns:
-        FLOPS, and whether they were saved.
+        FLOP/s, and whether they were saved.
     """
     best, spent = cached_peak(name) or 0.0, 0.0
     share = 0.0

@@ -86,7 +86,7 @@ class EvaluationReportBuilder:
 
 def unavailable_reason(assembly: Assembly) -> str:
     """Why the model's predictions are unknown; empty if they are known."""
-    if assembly.own_train_step:
+    if assembly.has_custom_train_step:
         return CUSTOM_STEP_REASON
     if not assembly.is_classifier:
         return "the model is not a classifier: it does not have an output for each class"

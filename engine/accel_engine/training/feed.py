@@ -130,7 +130,7 @@ class StreamedFeed:
 
 
 def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
-    """Cache the examples on the devices if they fit, else stream them.
+    """Cache the examples on the devices if they fit; stream them otherwise.
 
     Args:
         strategy: The strategy that the loop runs under.

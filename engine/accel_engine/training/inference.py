@@ -36,7 +36,7 @@ def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, 
     """
     step = latest_checkpoint(directory)
     with closing(RunReader(directory)) as reader:
-        plan = Plan.from_mapping(reader.info().values)
+        plan = Plan.from_mapping(reader.info().plan_values)
     input_spec = read(directory).input_spec or _input_spec_of_data(plan)
     if not input_spec.is_image:
         raise DataError(f"run {directory.name} does not take images: its {not_images_reason(input_spec.shape)}")

@@ -38,7 +38,7 @@ class LabelEncoding:
         return labels
 
     def correct(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        """1 for each correct prediction, else 0.
+        """1 for each correct prediction, 0 for the others.
 
         Args:
             labels: Sparse labels, int32 ``[batch]``.
@@ -62,8 +62,8 @@ class LabelEncoding:
         """
         outputs = tf.cast(outputs, tf.float32)
         if self.form == BINARY:
-            one = tf.sigmoid(outputs) if self.logits else outputs
-            return tf.concat([1 - one, one], axis=-1)
+            positive = tf.sigmoid(outputs) if self.logits else outputs
+            return tf.concat([1 - positive, positive], axis=-1)
         scaled = tf.nn.softmax(outputs)
         if self.logits:
             return scaled

@@ -42,7 +42,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         AccelError: The run is active, or its model cannot be validated.
     """
     info = _read_ended_run(directory)
-    step, plan = latest_checkpoint(directory), Plan.from_mapping(info.values)
+    step, plan = latest_checkpoint(directory), Plan.from_mapping(info.plan_values)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     split, recorded = dataset.validation, diagnostics.read(directory).input_spec
     input_spec = input_spec_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
@@ -77,7 +77,7 @@ def _read_ended_run(directory: Path) -> RunInfo:
 
 
 def _save_report(directory: Path, report: EvaluationReport, step: int) -> None:
-    _read_ended_run(directory)  # if the run was continued meanwhile, its own report is newer
+    _read_ended_run(directory)  # if the run was continued in the meantime, its own report is newer
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.write_diagnostics(report, step)

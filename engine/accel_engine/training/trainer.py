@@ -177,7 +177,7 @@ class Trainer:
         self._reporter.step = self._sync.minimum(self._reporter.step)
         self._run.truncate(self._reporter.step)
         reduction = reduction_over_workers(assembly.devices, self._plan)
-        self._run.event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
+        self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 
     def _broadcast(self, number: int) -> int:
         """The chief's number, for all workers to use."""
@@ -279,7 +279,7 @@ class Trainer:
     def _record(self, chunk: ChunkResult) -> None:
         first = self._reporter.step
         self._reporter.step += chunk.count
-        self._run.chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
+        self._run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
         self._means.add(chunk.series, chunk.seconds)
         if self._warm:
             self._timed_steps += chunk.count
@@ -316,9 +316,9 @@ class Trainer:
             strategy=type(assembly.strategy).__name__,
             address=tpu_builder.address_of(self._plan),
         )
-        self._run.event(summarize(assembly))
+        self._run.write_event(summarize(assembly))
         self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
-            self._run.event(rate)
+            self._run.write_event(rate)
         for note in assembly.notes:
             self._reporter.emit(Warned, message=note)

@@ -43,7 +43,7 @@ class Recorder:
             if norm(first):
                 series["norm"] = loss**2
             seconds = float(self.random.uniform(0.01, 0.1))
-            self.writer.chunk(first, self.now, self.now + seconds, series)
+            self.writer.write_chunk(first, self.now, self.now + seconds, series)
             self.steps["loss"] += loss.tolist()
             self.steps["norm"] += series.get("norm", np.full(count, np.nan)).tolist()
             self.steps[THROUGHPUT] += np.full(count, count / seconds, np.float32).tolist()
@@ -59,7 +59,7 @@ class Recorder:
         """Compare a step_range with what was recorded."""
         for name, values in self.steps.items():
             whole = np.array(values, np.float64 if name == TIME else np.float32)
-            wanted = downsample(whole[step_range.first_step : step_range.last_step], step_range.width)
+            wanted = downsample(whole[step_range.first_step : step_range.stop_step], step_range.width)
             if not wanted["finite"].any():
                 assert name not in step_range.series or not step_range.series[name]["finite"].any()
                 continue
@@ -116,7 +116,7 @@ def test_a_stretch_is_that_of_the_steps_themselves(
     assert step_range.width == width
     assert step_range.first_step % width == 0
     assert step_range.first_step <= first
-    assert step_range.last_step == max(step_range.first_step, min(last, 150_000))
+    assert step_range.stop_step == max(step_range.first_step, min(last, 150_000))
     recorder.check(step_range)
 
 
@@ -141,7 +141,7 @@ def test_most_of_a_long_stretch_comes_from_the_summary(recorder: Recorder, reade
 
 def test_a_run_without_steps_is_an_empty_stretch(reader: RunReader) -> None:
     step_range = reader.step_range(0, 1000, 4)
-    assert (step_range.first_step, step_range.last_step, dict(step_range.series)) == (0, 0, {})
+    assert (step_range.first_step, step_range.stop_step, dict(step_range.series)) == (0, 0, {})
 
 
 @pytest.mark.parametrize("step", [0, 1, 4096, 70_000, 131_071, 131_072, 149_000])
@@ -163,12 +163,12 @@ def test_steps_that_are_recorded_again_replace_the_old_ones(recorder: Recorder, 
     recorder.forget(4_500)
     recorder.record(6_000)
     recorder.check(reader.step_range(0, 1 << 40, 64))
-    assert reader.step_range(0, 1 << 40, 1).last_step == 10_500
+    assert reader.step_range(0, 1 << 40, 1).stop_step == 10_500
 
 
 def test_steps_that_nothing_is_known_of_are_gaps(writer: RunWriter, reader: RunReader) -> None:
-    writer.chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
-    writer.chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})
+    writer.write_chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
+    writer.write_chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})
     for width in (1, 64, 1024):
         loss = reader.step_range(0, 50_000, width).series["loss"]
         assert loss["finite"].sum() == 20_000
@@ -234,7 +234,7 @@ def test_opening_reads_the_latest_chunks_and_what_is_before_them_in_buckets(
         assert update.step_range
         assert update.step_range.width == 2048  # of 1024 each, there would be more than 100
         assert len(update.chunks) == RECENT_CHUNKS
-        assert update.step_range.last_step == update.chunks[0].first_step
+        assert update.step_range.stop_step == update.chunks[0].first_step
         recorder.check(update.step_range)
         assert together(update.chunks) == recorder.steps["loss"][update.chunks[0].first_step :]
         recorder.record(1_000, most=50)
@@ -259,7 +259,7 @@ def test_a_failed_summary_loses_no_chunk(
     with monkeypatch.context() as broken:
         broken.setattr(downsampled_steps, "extend", fail)
         with pytest.raises(sqlite3.OperationalError):
-            recorder.writer.chunk(4_000, 1.0, 2.0, {"loss": np.ones(200)})
+            recorder.writer.write_chunk(4_000, 1.0, 2.0, {"loss": np.ones(200)})
     recorder.record(5_000)
     recorder.check(reader.step_range(0, 1 << 40, 64))
 

@@ -120,7 +120,7 @@ class Gym:
         mailbox = CommandMailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
         ended = Trainer(plan, writer, mailbox, MACHINE, first).train()
-        writer.event(ended)
+        writer.write_event(ended)
         writer.close()
         reader = RunReader(directory)
         update = reader.poll()
@@ -136,8 +136,8 @@ class Gym:
         when: dict[Phase, list[tuple[Any, ...]]],
         writer: RunWriter,
     ) -> None:
-        record: Callable[..., None] = writer.chunk
-        say = writer.event
+        record: Callable[..., None] = writer.write_chunk
+        say = writer.write_event
 
         def post(commands: list[tuple[Any, ...]]) -> None:
             for name, *argument in commands:
@@ -153,8 +153,8 @@ class Gym:
             if isinstance(said, PhaseChanged):
                 post(when.pop(said.phase, []))
 
-        writer.chunk = chunk  # type: ignore[method-assign]
-        writer.event = event  # type: ignore[method-assign]
+        writer.write_chunk = chunk  # type: ignore[method-assign]
+        writer.write_event = event  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session")

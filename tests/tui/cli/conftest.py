@@ -62,7 +62,7 @@ class Engine(FakeEngine):
 
     def __init__(self, directory: Path, pid: int | None = None) -> None:
         with closing(RunReader(directory)) as reader:
-            super().__init__(Plan.from_mapping(reader.info().values), directory=directory, pid=pid)
+            super().__init__(Plan.from_mapping(reader.info().plan_values), directory=directory, pid=pid)
         self.steps_per_epoch = STEPS
         self.told = 0.0
 

@@ -242,7 +242,7 @@ def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: 
     engine.begin().build()
     for step in range(4):
         at = 1000.0 + step
-        engine.writer.samples([Sample(at + 0.5, "cpu:0", {"utilization": Reading(10.0 * step, "%")})])
+        engine.writer.write_samples([Sample(at + 0.5, "cpu:0", {"utilization": Reading(10.0 * step, "%")})])
         engine.chunk([1.0], seconds=1.0, at=at)
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 4)
@@ -250,7 +250,7 @@ def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: 
         watched.follower.load_readings(frozenset({"utilization"}))
         wait_until(lambda: watched.latest().readings)
         assert watched.latest().readings["utilization"]["cpu:0"].means.tolist() == [0, 10, 20, 30]
-        engine.writer.samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
+        engine.writer.write_samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
         engine.chunk([1.0], seconds=1.0, at=1004.0)
         wait_until(lambda: watched.latest().readings["utilization"]["cpu:0"].count == 5)
         assert watched.latest().readings["utilization"]["cpu:0"].last == 70

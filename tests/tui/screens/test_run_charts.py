@@ -261,7 +261,7 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         await pilot.press("space", "down", "space", "down", "down", "space", "escape")
         await shows(pilot, "1 of 6 charts", "utilization % ━━ 37", "100 ┤")
         now = time.time()
-        engine.writer.samples([Sample(now + 3.5, "cpu:0", {"utilization": Reading(80.0, "%")})])
+        engine.writer.write_samples([Sample(now + 3.5, "cpu:0", {"utilization": Reading(80.0, "%")})])
         engine.chunk(np.arange(2000, 2010), seconds=1.0, at=now + 3)
         await shows(pilot, "utilization % ━━ 80")
         await pilot.press("a")
@@ -298,7 +298,7 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
         charts_of(pilot).selected = ("learning-rate", "loss")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5, schedule="LinearDecay")
         series = {"loss": np.ones(50), "learning_rate": np.linspace(0.5, 0.25, 50)}
-        engine.writer.chunk(2000, engine.now, engine.now + 1, series)
+        engine.writer.write_chunk(2000, engine.now, engine.now + 1, series)
         await shows(pilot, "learning rate ━━ 0.25", "0.25, LinearDecay")
         rate = chart_of(pilot, "learning-rate")
         assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)

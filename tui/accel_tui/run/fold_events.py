@@ -188,15 +188,15 @@ def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     """The state with the downsampled steps up to a step."""
     curves = curves_of(stretch)
     throughput = curves.pop(THROUGHPUT, Curve())
-    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
-    state = replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
+    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.stop_step, stretch.width)
+    state = replace(state, step=stretch.stop_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
     return replace(state, learning_rate=latest_rate(state, curves.get(LEARNING_RATE)))
 
 
 def curves_of(stretch: StepRange) -> dict[str, Curve]:
     """The curves of a range of steps, including the throughput."""
     return {
-        name: Curve.of(buckets, stretch.first_step, stretch.last_step, stretch.width)
+        name: Curve.of(buckets, stretch.first_step, stretch.stop_step, stretch.width)
         for name, buckets in stretch.series.items()
         if name != TIME
     }
