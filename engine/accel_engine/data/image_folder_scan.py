@@ -131,11 +131,11 @@ def _read_split(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], Spli
     for folder in folders:
         if folder.name not in names:
             raise DataError(f"{root} has the class {folder.name}, which has no training images")
-        found = _images(folder)
-        if not found and not known:
+        images = _images(folder)
+        if not images and not known:
             raise DataError(f"{folder} has no images ({', '.join(SUFFIXES)}); {layout}")
-        files += found
-        labels += [names.index(folder.name)] * len(found)
+        files += images
+        labels += [names.index(folder.name)] * len(images)
     if not files:
         raise DataError(f"{root} has no images ({', '.join(SUFFIXES)})")
     return names, SplitFiles(tuple(files), tuple(labels))

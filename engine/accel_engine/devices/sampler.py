@@ -56,10 +56,10 @@ class Sampler:
         """
         self._open()
         self._wait(self._all_found, self._opened + INVENTORY_TIMEOUT)
-        found = [thread.inventory or thread.timed_out_inventory() for thread in self._threads]
+        inventories = [thread.inventory or thread.timed_out_inventory() for thread in self._threads]
         return Inventory(
-            tuple(device for inventory in found for device in inventory.devices),
-            tuple(kind for inventory in found for kind in inventory.unavailable),
+            tuple(device for inventory in inventories for device in inventory.devices),
+            tuple(kind for inventory in inventories for kind in inventory.unavailable),
         )
 
     def start(self) -> None:

@@ -93,12 +93,12 @@ def find_chips(root: Path = Path("/")) -> tuple[Chip, ...]:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
     except OSError:
         return ()
-    found: dict[str, tuple[Generation, list[Path]]] = {}
+    functions_by_slot: dict[str, tuple[Generation, list[Path]]] = {}
     for function in functions:
         if generation := _generation(function):
             slot = function.name.partition(".")[0] if generation.split else function.name
-            found.setdefault(slot, (generation, []))[1].append(function)
-    return tuple(_chip(root, index, *chip) for index, chip in enumerate(found.values()))
+            functions_by_slot.setdefault(slot, (generation, []))[1].append(function)
+    return tuple(_chip(root, index, *chip) for index, chip in enumerate(functions_by_slot.values()))
 
 
 def runtime_devices(chip: Device) -> int:

@@ -97,8 +97,8 @@ def check_chips(machine: Machine) -> Finding:
 
 def _holders(machine: Machine) -> list[int]:
     """The processes that have chips open, except children of this one."""
-    found = find_holders(machine.root)
-    holders = {int(holder.id) for chip in find_chips(machine.root) for holder in found.of(chip)}
+    holders_by_node = find_holders(machine.root)
+    holders = {int(holder.id) for chip in find_chips(machine.root) for holder in holders_by_node.of(chip)}
     return sorted(holder for holder in holders if not is_child_process(holder))
 
 

@@ -198,17 +198,17 @@ def read(directory: Path) -> Diagnostics:
     Raises:
         RunError: The run cannot be read.
     """
-    found: dict[str, Any] = {}
+    items: dict[str, Any] = {}
     steps = {}
     for name, step, head, body in _rows(directory, "name, step, head, body"):
         if name in _UNPACK:
             attribute, unpack = _UNPACK[name]
             try:
-                found[attribute] = unpack(json.loads(head), body)
+                items[attribute] = unpack(json.loads(head), body)
             except (KeyError, TypeError, ValueError) as error:
                 raise RunError(f"run {directory.name} cannot be read: its {name} row is damaged") from error
             steps[attribute] = step
-    return Diagnostics(**found, steps=steps)
+    return Diagnostics(**items, steps=steps)
 
 
 def _rows(directory: Path, columns: str) -> list[tuple[Any, ...]]:

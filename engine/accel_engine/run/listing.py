@@ -244,7 +244,7 @@ def _stamps(parent: Path) -> dict[Path, _Stamp]:
 def _time_and_size(path: str) -> tuple[int, int]:
     """A file's modification time and size; zeros for an empty file, as readers create and delete those, too."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0
-    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)
+    return (status.st_mtime_ns, status.st_size) if status.st_size else (0, 0)

@@ -79,11 +79,11 @@ class SampleUnpacker:
         Raises:
             ValueError: The text is not a packed sample.
         """
-        found = json.loads(text)
-        fields = found[0] if isinstance(found, list) else found
+        packed = json.loads(text)
+        fields = packed[0] if isinstance(packed, list) else packed
         if self._names is not None:
             fields = {name: field for name, field in fields.items() if name in self._names}
-        known = dict(self._known.get(device, {})) if isinstance(found, list) else {}
+        known = dict(self._known.get(device, {})) if isinstance(packed, list) else {}
         for name, field in fields.items():
             is_full = isinstance(field, list | str)
             known[name] = field if is_full else [field, known[name][1] if name in known else ""]

@@ -130,8 +130,8 @@ def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any
         return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
     # Read before the events: an engine that exits in between has written its last event by then.
     has_writer = lock.is_held(directory) or _is_written_elsewhere(meta)
-    found = connection.execute(_LAST).fetchone()
-    kind, body = (found[0], json.loads(found[1])) if found else ("", {})
+    row = connection.execute(_LAST).fetchone()
+    kind, body = (row[0], json.loads(row[1])) if row else ("", {})
     if kind == "run_ended":
         return Status(body["outcome"])
     if not has_writer:

@@ -42,9 +42,9 @@ def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), tempora
 
 def _holder(root: Path, temporary: Path) -> int | None:
     """The id of another process that holds chips of this machine; 0 for one in another container."""
-    found = find_holders(root)
+    holders = find_holders(root)
     for chip in find_chips(root):
-        for part in found.of(chip):
+        for part in holders.of(chip):
             if int(part.id) != os.getpid():
                 return int(part.id)
     with contextlib.suppress(OSError):

@@ -125,12 +125,12 @@ class AutoTuner:
     def _report(self, rates: TrialSpeeds, *, remembered: bool) -> None:
         step, mode, tried = self._reporter.step, self.mode, self._alternative
         if tried.xla:
-            found = {"xla": mode.xla, "plain": rates.default, "compiled": rates.alternative}
-            self._reporter.emit(XlaTried, step=step, remembered=remembered, **found)
+            fields = {"xla": mode.xla, "plain": rates.default, "compiled": rates.alternative}
+            self._reporter.emit(XlaTried, step=step, remembered=remembered, **fields)
         else:
-            found = {"micro_batches": mode.micro_batches, "tried": tried.micro_batches}
-            found |= {"whole": rates.default, "split": rates.alternative}
-            self._reporter.emit(MicroBatchesTried, step=step, remembered=remembered, **found)
+            fields = {"micro_batches": mode.micro_batches, "tried": tried.micro_batches}
+            fields |= {"whole": rates.default, "split": rates.alternative}
+            self._reporter.emit(MicroBatchesTried, step=step, remembered=remembered, **fields)
 
 
 def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMode | None:

@@ -27,8 +27,8 @@ def cached_peak(name: str) -> float | None:
     Args:
         name: The processor's product name.
     """
-    found = load(_FILE, _key(name))
-    return float(found) if isinstance(found, (int, float)) and found > 0 else None
+    peak = load(_FILE, _key(name))
+    return float(peak) if isinstance(peak, (int, float)) and peak > 0 else None
 
 
 def measure_peak(name: str) -> tuple[float, bool]:

@@ -255,7 +255,7 @@ def test_a_gpu_that_stalls_from_the_start_is_listed(
     wait_until(lambda: [device.name for device in probe.inventory().devices] == names, "the names of the others")
     samples = probe.sample()
     assert [sample.device for sample in samples] == ["gpu:0", "gpu:1", "gpu:2"]
-    assert "not told of it yet" in of(samples, 1)["utilization"].reason
+    assert "has not responded yet" in of(samples, 1)["utilization"].reason
     driver.relent()
     wait_until(lambda: of(probe.sample(), 1)["utilization"].value == 87, "the GPU to be read")
     probe.close()

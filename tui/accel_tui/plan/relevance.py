@@ -77,7 +77,7 @@ _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "local_workers": lambda plan, _: strategies.find(plan.strategy).processes,
     "tpu": lambda plan, _: strategies.find(plan.strategy).kind == "tpu",
     "rate_scaling": lambda plan, _: strategies.find(plan.strategy).maximum_devices != 1,
-    "image_size": lambda plan, _: data.find(plan.data).reader == "folder",
+    "image_size": lambda plan, _: data.find(plan.data).reader == "image_folder",
     "scale": lambda plan, _: _has_own_model_or_data(plan) or plan.scale != DEFAULTS["scale"],
 }
 """The rules of the fields that are not always relevant."""
