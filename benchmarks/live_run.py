@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine import launch, run
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import (
     CommandAnswered,
     DevicesFound,
@@ -92,24 +92,24 @@ def write(directory: Path) -> None:
         falling = (1 + at / 500) ** -0.5
         loss = 2.3 * falling * np.exp(random.normal(0, 0.15, STEPS_PER_UPDATE))
         accuracy = random.binomial(BATCH, 1 - 0.9 * falling) / BATCH
-        writer.chunk(step, due - 1 / UPDATES_PER_SECOND, due, {"loss": loss, "accuracy": accuracy})
+        writer.write_chunk(step, due - 1 / UPDATES_PER_SECOND, due, {"loss": loss, "accuracy": accuracy})
         step += STEPS_PER_UPDATE
         if (update + 1) % UPDATES_PER_SECOND == 0:
             writer.heartbeat()
-            writer.samples([_sample(random)])
+            writer.write_samples([_sample(random)])
         if step % STEPS_PER_EPOCH == 0:
             metrics = {"loss": float(loss.mean()), "accuracy": float(accuracy.mean())}
             epoch = step // STEPS_PER_EPOCH
-            writer.event(EpochEnded(time=due, epoch=epoch, step=step, metrics=metrics, seconds=5.0))
-            writer.event(PhaseChanged(time=due, phase=Phase.VALIDATING))
-            writer.event(Validated(time=due, epoch=epoch, step=step, metrics=metrics, seconds=0.0))
+            writer.write_event(EpochEnded(time=due, epoch=epoch, step=step, metrics=metrics, seconds=5.0))
+            writer.write_event(PhaseChanged(time=due, phase=Phase.VALIDATING))
+            writer.write_event(Validated(time=due, epoch=epoch, step=step, metrics=metrics, seconds=0.0))
             for command in writer.commands():
                 writer.answer(command, obeyed=True, answer=command.name)
                 answered = CommandAnswered(
                     time=due, command=command.name, who=command.who, obeyed=True, answer=command.name, step=step
                 )
-                writer.event(answered)
-            writer.event(PhaseChanged(time=due, phase=Phase.TRAINING))
+                writer.write_event(answered)
+            writer.write_event(PhaseChanged(time=due, phase=Phase.TRAINING))
 
 
 def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
@@ -127,8 +127,8 @@ def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
     )
     writer.begin(started)
     device = {"name": "CPU:0", "kind": "cpu", "description": "", "device": "cpu:0"}
-    writer.event(DevicesFound(time=now, devices=(device,), strategy="OneDeviceStrategy"))
-    writer.event(
+    writer.write_event(DevicesFound(time=now, devices=(device,), strategy="OneDeviceStrategy"))
+    writer.write_event(
         ModelBuilt(
             time=now,
             parameters=9610,
@@ -152,8 +152,8 @@ def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
             feed="resident",
         )
     )
-    writer.event(LearningRateChanged(time=now, step=0, learning_rate=1e-3))
-    writer.event(PhaseChanged(time=now, phase=Phase.TRAINING))
+    writer.write_event(LearningRateChanged(time=now, step=0, learning_rate=1e-3))
+    writer.write_event(PhaseChanged(time=now, phase=Phase.TRAINING))
 
 
 def _sample(random: np.random.Generator) -> Sample:

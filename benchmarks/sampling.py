@@ -163,7 +163,7 @@ def serve(*, written: bool) -> None:
         from accel_engine.plan import Plan
         from accel_engine.run import RunWriter, create
 
-        Sampler(RunWriter(create(Plan())).samples, engine=os.getpid()).start()
+        Sampler(RunWriter(create(Plan())).write_samples, engine=os.getpid()).start()
     threading.Event().wait()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 
 from accel_engine import run
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter
@@ -66,16 +66,16 @@ def write(steps: int, chunk: int) -> Written:
         loss = (0.05 + 2 * np.exp(-6 * at / steps)) * np.exp(random.normal(0, 0.15, len(at)))
         accuracy = random.binomial(BATCH, np.exp(-loss)) / BATCH
         before = time.process_time()
-        writer.chunk(first, now, now + len(at) / STEPS_PER_SECOND, {"loss": loss, "accuracy": accuracy})
+        writer.write_chunk(first, now, now + len(at) / STEPS_PER_SECOND, {"loss": loss, "accuracy": accuracy})
         spent += time.process_time() - before
         now += len(at) / STEPS_PER_SECOND
         done = first + len(at)
         if done % STEPS_PER_SECOND == 0:
-            writer.samples([Sample(now, "cpu:0", {"utilization": Reading(float(random.uniform(0, 100)), "%")})])
+            writer.write_samples([Sample(now, "cpu:0", {"utilization": Reading(float(random.uniform(0, 100)), "%")})])
         if done % STEPS_PER_EPOCH == 0:
             epoch, metrics = done // STEPS_PER_EPOCH, {"loss": float(loss.mean()), "accuracy": float(accuracy.mean())}
-            writer.event(EpochEnded(time=now, epoch=epoch, step=done, metrics=metrics, seconds=10.0))
-            writer.event(Validated(time=now, epoch=epoch, step=done, metrics=metrics, seconds=0.5))
+            writer.write_event(EpochEnded(time=now, epoch=epoch, step=done, metrics=metrics, seconds=10.0))
+            writer.write_event(Validated(time=now, epoch=epoch, step=done, metrics=metrics, seconds=0.5))
         if done % every == 0:
             tenths += 1
             costs.append(1e6 * spent * chunk / every)

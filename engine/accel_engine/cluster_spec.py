@@ -80,7 +80,7 @@ class ClusterSpec:
         return (*[replace(self, role="chief", index=0)] * bool(self.coordinator), *workers, *servers)
 
     @property
-    def run_name(self) -> str:
+    def run_directory_name(self) -> str:
         """The name of this process's run directory inside the chief's run."""
         return f"ps{self.index}" if self.role == "ps" else str(self.index)
 

@@ -20,10 +20,10 @@ OPTIMIZER_SLOTS = {
 _WEIGHT_BYTES = 4
 """Weights, gradients and slots are float32 under every precision."""
 
-TPU_STRIDE = 8
+TPU_BATCH_MULTIPLE = 8
 """A TPU core pads its batch to a multiple of this."""
 
-TPU_BATCH = 128
+TPU_FULL_BATCH = 128
 """Per-core batch that fills a TPU core's matrix unit, which is 128 wide."""
 
 
@@ -97,14 +97,18 @@ def tpu_advice(counts: StepCounts, examples: int) -> str:
         examples: Number of training examples, the largest possible batch.
     """
     share, replicas = counts.per_replica_batch, counts.replicas
-    best = f"{TPU_BATCH * replicas} ({TPU_BATCH} per core) is best" if TPU_BATCH * replicas <= examples else ""
-    if share % TPU_STRIDE:
-        whole = -(-share // TPU_STRIDE) * TPU_STRIDE * replicas
-        fits = f"a batch size of {whole} is as fast" if whole <= examples else ""
+    best = (
+        f"{TPU_FULL_BATCH * replicas} ({TPU_FULL_BATCH} per core) is best"
+        if TPU_FULL_BATCH * replicas <= examples
+        else ""
+    )
+    if share % TPU_BATCH_MULTIPLE:
+        padded_batch = -(-share // TPU_BATCH_MULTIPLE) * TPU_BATCH_MULTIPLE * replicas
+        fits = f"a batch size of {padded_batch} is as fast" if padded_batch <= examples else ""
         advice = ", ".join(part for part in (fits, best) if part)
-        padded = f"a TPU core pads {share} examples to a multiple of {TPU_STRIDE}"
+        padded = f"a TPU core pads {share} examples to a multiple of {TPU_BATCH_MULTIPLE}"
         return f"{padded}: {advice}" if advice else padded
-    return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_BATCH else ""
+    return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_FULL_BATCH else ""
 
 
 def estimate_memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, activations: int) -> int:

@@ -30,14 +30,14 @@ def versions() -> dict[str, str]:
     """Package versions for bug reports, by name, read without importing the packages."""
     from importlib import metadata  # slow to import; used in a thread
 
-    found = {"accel-tui": __version__, "python": platform.python_version()}
+    by_name = {"accel-tui": __version__, "python": platform.python_version()}
     here = find_installation()
     if here.distribution:
-        found |= {"tensorflow": here.version, "build": here.distribution}
+        by_name |= {"tensorflow": here.version, "build": here.distribution}
     for name in ("keras", "numpy", "libtpu"):
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            by_name[name] = metadata.version(name)
+    return by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class WarmEngine:
             reply = json.loads(line)
             if "versions" in reply:
                 self.versions = reply["versions"]
-                if self.state is EngineState.IMPORTING:  # it may have received a run meanwhile
+                if self.state is EngineState.IMPORTING:  # it may have received a run in the meantime
                     self._set(EngineState.READY)
             else:
                 with self._changed:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from accel_engine import data, models
 from accel_engine.data.pixel_scaling import choose_scaling
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, PlanError
 from accel_engine.estimate import StepCounts, count_steps
 from accel_engine.models import ModelEntry

@@ -7,7 +7,7 @@ import struct
 from collections import defaultdict
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_LONGEST_VARINT = 10
+_MAX_VARINT_BYTES = 10
 
 
 class MalformedError(ValueError):
@@ -104,7 +104,7 @@ def varint(value: int) -> bytes:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Decode a varint; returns it with the offset of its end."""
     value = 0
-    for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
+    for index, byte in enumerate(data[at : at + _MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value & (1 << 64) - 1, at + index + 1

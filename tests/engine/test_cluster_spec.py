@@ -35,7 +35,7 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
     assert (found.name, found.chief) == ("coordinator", True)
     assert found.peers == {"worker 0": "b:2", "worker 1": "c:3", "parameter server 0": "d:4"}
     assert ClusterSpec.find({"TF_CONFIG": found.to_tf_config()}) == found
-    assert [(part.name, part.run_name) for part in found.processes] == [
+    assert [(part.name, part.run_directory_name) for part in found.processes] == [
         ("coordinator", "0"),
         ("worker 0", "0"),
         ("worker 1", "1"),

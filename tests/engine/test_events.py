@@ -24,9 +24,9 @@ from accel_engine.events import (
     WorkCounted,
     WorkersMet,
     XlaTried,
-    from_json,
-    to_json,
-    to_wire,
+    from_stored,
+    to_json_object,
+    to_stored,
 )
 
 EXAMPLES: tuple[Event, ...] = (
@@ -100,14 +100,14 @@ def test_there_is_an_example_of_every_kind() -> None:
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind())
 def test_stored_form_gives_the_same_event_back(event: Event) -> None:
-    body = to_json(event)
+    body = to_stored(event)
     assert "time" not in json.loads(body)
-    assert from_json(event.kind(), event.time, body) == event
+    assert from_stored(event.kind(), event.time, body) == event
 
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind())
 def test_wire_form_is_one_flat_json_object(event: Event) -> None:
-    wire = json.loads(json.dumps(to_wire(event), allow_nan=False))
+    wire = json.loads(json.dumps(to_json_object(event), allow_nan=False))
     assert wire["event"] == event.kind()
     assert wire["time"] == event.time
     assert "metrics" not in wire
@@ -116,26 +116,26 @@ def test_wire_form_is_one_flat_json_object(event: Event) -> None:
 
 
 def test_metrics_stand_beside_the_fields_on_the_wire() -> None:
-    wire = to_wire(next(event for event in EXAMPLES if isinstance(event, Validated)))
+    wire = to_json_object(next(event for event in EXAMPLES if isinstance(event, Validated)))
     assert (wire["step"], wire["loss"], wire["accuracy"]) == (22, 1.5, 0.5)
 
 
 def test_not_a_number_is_null_on_disk_and_wire_and_comes_back_as_itself() -> None:
     event = EpochEnded(time=0.0, epoch=1, step=1, metrics={"loss": math.nan, "norm": math.inf}, seconds=0.1)
-    assert json.loads(to_json(event))["metrics"] == {"loss": None, "norm": None}
-    assert to_wire(event)["loss"] is None
-    back = from_json("epoch_ended", 0.0, to_json(event))
+    assert json.loads(to_stored(event))["metrics"] == {"loss": None, "norm": None}
+    assert to_json_object(event)["loss"] is None
+    back = from_stored("epoch_ended", 0.0, to_stored(event))
     assert isinstance(back, EpochEnded)
     assert math.isnan(back.metrics["loss"])
 
 
 def test_what_a_later_program_adds_to_an_event_is_passed_over() -> None:
-    assert from_json("warned", 1.0, '{"message": "hm", "shade": "red"}') == Warned(time=1.0, message="hm")
+    assert from_stored("warned", 1.0, '{"message": "hm", "shade": "red"}') == Warned(time=1.0, message="hm")
 
 
 def test_unknown_kind_is_a_key_error() -> None:
     with pytest.raises(KeyError):
-        from_json("moon_landed", 1.0, "{}")
+        from_stored("moon_landed", 1.0, "{}")
 
 
 def test_events_cannot_be_changed() -> None:
@@ -164,6 +164,6 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
 
 
 def test_a_metric_does_not_hide_a_field_on_the_wire() -> None:
-    wire = to_wire(EpochEnded(time=1.0, epoch=1, step=20, metrics={"loss": 0.5, "step": 7.0}, seconds=2.0))
+    wire = to_json_object(EpochEnded(time=1.0, epoch=1, step=20, metrics={"loss": 0.5, "step": 7.0}, seconds=2.0))
 
     assert (wire["loss"], wire["step"]) == (0.5, 20)

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError
 from accel_engine.plan import Plan
 from accel_engine.preflight import check

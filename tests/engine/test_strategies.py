@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from accel_engine import installation
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.installation import Installation
 from accel_engine.plan import Plan

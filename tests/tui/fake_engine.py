@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import (
     CheckpointSaved,
     CommandAnswered,
@@ -74,7 +74,7 @@ class FakeEngine:
         self._random = np.random.default_rng(0)
 
     def say(self, kind: type[Event], **values: Any) -> None:
-        self.writer.event(kind.parse({"time": time.time(), **values}))
+        self.writer.write_event(kind.parse({"time": time.time(), **values}))
 
     def enter(self, phase: Phase, detail: str = "") -> None:
         self.say(PhaseChanged, phase=phase, detail=detail)
@@ -150,7 +150,7 @@ class FakeEngine:
         values = np.atleast_1d(np.asarray(loss, np.float32))
         self.now = max(self.now, time.time()) if math.isnan(at) else at
         series = {"loss": values, "accuracy": np.full(len(values), 0.5) if accuracy is None else accuracy}
-        self.writer.chunk(self.step, self.now, self.now + seconds, series)
+        self.writer.write_chunk(self.step, self.now, self.now + seconds, series)
         self.now += seconds
         self.step += len(values)
 
@@ -182,7 +182,7 @@ class FakeEngine:
             "memory_total": Reading(16 * GIB, "B"),
             "load": Reading(1.4),
         }
-        self.writer.samples([Sample(time.time(), device, readings) for device in devices])
+        self.writer.write_samples([Sample(time.time(), device, readings) for device in devices])
 
     def end(self, outcome: Outcome = Outcome.FINISHED, reason: str = "", hint: str = "") -> None:
         self.say(

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from accel_engine.devices.reading import CountedItem, Reading, Sample
+from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import EvaluationReport, InputSpec, Layer, LayerTable, SamplePrediction
@@ -71,10 +71,10 @@ def make_run(*, ended: bool = True, plan: bool = True) -> FakeEngine:
         plan: Whether texts of the plan are hostile too, so that nobody could train it.
     """
     engine = FakeEngine().begin().build().train(150)
-    engine.writer.event(event_of(RunStarted, first_step=0))
+    engine.writer.write_event(event_of(RunStarted, first_step=0))
     for event in events():
         if not isinstance(event, RunStarted | RunEnded):
-            engine.writer.event(event)
+            engine.writer.write_event(event)
     engine.build().train(50)
     engine.enter(Phase.TRAINING, HOSTILE)
     for kind in (HOSTILE, "cpu:0"):
@@ -83,7 +83,7 @@ def make_run(*, ended: bool = True, plan: bool = True) -> FakeEngine:
     (engine.directory / "log.txt").write_bytes((HOSTILE.encode() + b"\nERROR " + HOSTILE.encode() + b"\xff\n") * 3)
     _label(engine.directory, plan=plan)
     if ended:
-        engine.writer.event(event_of(RunEnded, outcome=Outcome.FAILED))
+        engine.writer.write_event(event_of(RunEnded, outcome=Outcome.FAILED))
         engine.close()
     return engine
 
@@ -96,7 +96,7 @@ def _sample(engine: FakeEngine, device: str) -> None:
         **{name: Reading.counted(parts) for name in names},
         "temperature": Reading(3.0, HOSTILE),
     }
-    engine.writer.samples([Sample(engine.now, device, readings)])
+    engine.writer.write_samples([Sample(engine.now, device, readings)])
 
 
 def _look_inside(engine: FakeEngine) -> None:

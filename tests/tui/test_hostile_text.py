@@ -7,7 +7,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from accel_engine.devices.reading import Device, Inventory, UnavailableKind
+from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
 from accel_engine.launch import Description, EngineState
 from accel_tui import messages

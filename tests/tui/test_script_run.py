@@ -70,8 +70,8 @@ def directory() -> Iterator[Path]:
     )
     with closing(RunWriter(directory)) as writer:
         writer.begin(started)
-        writer.event(BUILT)
-        writer.chunk(0, 1.0, 2.0, {"loss": [0.5, 0.25]})
+        writer.write_event(BUILT)
+        writer.write_chunk(0, 1.0, 2.0, {"loss": [0.5, 0.25]})
         yield directory
 
 

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.types import CSSPathType
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Inventory, Sample
+from accel_engine.devices.device_types import Inventory, Sample
 from accel_engine.text import printable_fields
 from accel_tui import messages
 from accel_tui.run.device_meter import Meter, record

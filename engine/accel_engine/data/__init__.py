@@ -73,7 +73,7 @@ def find(spec: str) -> DatasetEntry:
             raise PlanError("data", spec, "no such file")
         return DatasetEntry(path.stem, f"Arrays in {path.name}", "npz", path=path, value_range=None)
     if path.is_dir():
-        return DatasetEntry(path.resolve().name, f"Images in {path}", "folder", path=path)
+        return DatasetEntry(path.resolve().name, f"Images in {path}", "image_folder", path=path)
     if "/" in spec or path.exists():
         raise PlanError("data", spec, "neither an .npz file nor a folder of images")
     raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
@@ -93,13 +93,13 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
         DataError: The file or folder cannot be used.
         PlanError: ``image_size`` is given for data other than a folder of images.
     """
-    from accel_engine.data import folder_tree, npz  # not above: listing datasets should not import NumPy
+    from accel_engine.data import image_folder_scan, npz  # not above: listing datasets should not import NumPy
 
     _check_size(entry, image_size)
     if entry.reader == "npz":
         return npz.survey(entry)
-    if entry.reader == "folder":
-        return folder_tree.survey(entry, image_size)
+    if entry.reader == "image_folder":
+        return image_folder_scan.survey(entry, image_size)
     return entry
 
 
@@ -122,7 +122,7 @@ def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
 
 
 def _check_size(entry: DatasetEntry, image_size: str | None) -> None:
-    if image_size is not None and entry.reader != "folder":
+    if image_size is not None and entry.reader != "image_folder":
         raise PlanError("image_size", image_size, f"only for a folder of images; data is {entry.name}")
 
 

@@ -170,17 +170,17 @@ def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], list[st
 
 def _range_notes(x: npt.NDArray[Any], name: str) -> list[str]:
     """Notes on values that do not fit the decision, by dtype and shape, whether examples are pixels."""
-    found = value_range(x.dtype, x.shape)
+    values = value_range(x.dtype, x.shape)
     high = max(float(x.max()), -float(x.min())) if x.dtype.kind == "f" else int(x.max())
-    if found.pixels:
-        dark = 0 < high < 0.1 * (found.largest or 0)
-        return [f"{name} has values only up to {high}, although {x.dtype} goes up to {found.largest}"] if dark else []
+    if values.pixels:
+        dark = 0 < high < 0.1 * (values.largest or 0)
+        return [f"{name} has values only up to {high}, although {x.dtype} goes up to {values.largest}"] if dark else []
     if x.ndim == 4 and high > 10:
         return [
             f"{name} has {x.dtype} values up to {high:g}: not scaled, as only uint8 and uint16 with 1, 3 or 4 channels "
             "are treated as pixels"
         ]
-    if x.ndim == 2 and found.largest and high > max(1, found.largest / 2):
+    if x.ndim == 2 and values.largest and high > max(1, values.largest / 2):
         return [f"{name} is {x.dtype} but not in the shape of images: not scaled (--scale 0-1 divides by its range)"]
     return []
 

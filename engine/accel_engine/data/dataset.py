@@ -13,7 +13,7 @@ MEMORY_SHARE = 0.25
 """Share of the host's free memory up to which examples are loaded into memory; otherwise they are read lazily."""
 
 VALIDATION_SHARE = 0.1
-"""Share of the examples in the validation split, if the data has none of its own."""
+"""Share of the examples in the validation split, if the data has no validation split."""
 
 
 class Examples(Protocol):

@@ -15,11 +15,11 @@ class DatasetEntry:
         summary: One line about it.
         reader: The module of this package whose ``read`` function reads it.
         shape: Shape of one example, without the batch; ``None`` before :func:`accel_engine.data.survey`.
-        classes: Number of classes; ``None`` likewise.
-        examples: Number of training examples; ``None`` likewise.
-        validation_examples: Number of validation examples; ``None`` likewise.
+        classes: Number of classes; ``None`` if unknown.
+        examples: Number of training examples; ``None`` if unknown.
+        validation_examples: Number of validation examples; ``None`` if unknown.
         path: The user's file or folder.
-        value_range: Value range of the examples; ``None`` likewise.
+        value_range: Value range of the examples; ``None`` if unknown.
         notes: Notes for the user about the file.
     """
 

@@ -10,7 +10,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 """Suffixes of image files."""
 
 
-class Header(NamedTuple):
+class ImageHeader(NamedTuple):
     """Height and width in pixels, and channels: 1 for grey, 3 for colour."""
 
     height: int
@@ -18,7 +18,7 @@ class Header(NamedTuple):
     channels: int
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> ImageHeader:
     """Read an image's header.
 
     Raises:
@@ -36,24 +36,24 @@ def read_header(path: Path) -> Header:
     return header
 
 
-def _parse(file: BinaryIO) -> Header | None:
+def _parse(file: BinaryIO) -> ImageHeader | None:
     start = file.read(32)
     if start.startswith(b"\x89PNG\r\n\x1a\n"):
         width, height = struct.unpack(">II", start[16:24])
-        return Header(height, width, 1 if start[25] in (0, 4) else 3)  # colour types: grey, grey with alpha
+        return ImageHeader(height, width, 1 if start[25] in (0, 4) else 3)  # colour types: grey, grey with alpha
     if start.startswith((b"GIF87a", b"GIF89a")):
         width, height = struct.unpack("<HH", start[6:10])
-        return Header(height, width, 3)
+        return ImageHeader(height, width, 3)
     if start.startswith(b"BM"):
         width, height = struct.unpack("<ii", start[18:26])
-        return Header(abs(height), width, 3)  # a negative height means rows from the top
+        return ImageHeader(abs(height), width, 3)  # a negative height means rows from the top
     if start.startswith(b"\xff\xd8"):
         file.seek(2)
         return _parse_jpeg(file)
     return None
 
 
-def _parse_jpeg(file: BinaryIO) -> Header | None:
+def _parse_jpeg(file: BinaryIO) -> ImageHeader | None:
     """Skip segments up to the start of a frame (ITU-T T.81, annex B)."""
     while True:
         marker = file.read(2)
@@ -66,5 +66,5 @@ def _parse_jpeg(file: BinaryIO) -> Header | None:
         (length,) = struct.unpack(">H", file.read(2))
         if 0xC0 <= marker[1] <= 0xCF and marker[1] not in (0xC4, 0xC8, 0xCC):
             _, height, width, components = struct.unpack(">BHHB", file.read(6))
-            return Header(height, width, 1 if components == 1 else 3)
+            return ImageHeader(height, width, 1 if components == 1 else 3)
         file.seek(length - 2, 1)

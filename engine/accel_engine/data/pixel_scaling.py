@@ -8,7 +8,7 @@ from accel_engine.errors import PlanError
 SCALES = ("auto", "none", "0-1")
 """Values of a plan's ``scale``."""
 
-_LARGEST = {"bool": 1, "uint8": 255, "uint16": 65535}
+_MAX_VALUES = {"bool": 1, "uint8": 255, "uint16": 65535}
 """Largest value of each dtype whose whole range data typically uses."""
 
 
@@ -41,7 +41,7 @@ class ValueRange:
         Only uint8 and uint16 in the shape of images are treated as pixels.
         """
         pixels = dtype in ("uint8", "uint16") and is_image(example)
-        return cls(dtype, _LARGEST.get(dtype), pixels, declared=False)
+        return cls(dtype, _MAX_VALUES.get(dtype), pixels, declared=False)
 
     @property
     def noun(self) -> str:

@@ -81,7 +81,7 @@ class SyntheticExamples:
 
 
 def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
-    """Generate a dataset; in memory if it fits, else lazily."""
+    """Generate a dataset; in memory if it fits, lazily otherwise."""
     del image_size
     shape, classes = entry.shape or (), entry.classes or 0
     rng = np.random.default_rng(seed)

@@ -5,29 +5,29 @@ The rules are from NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variab
 
 from collections.abc import Sequence
 
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 
 
-def visible_gpus(shown: str | None, gpus: Sequence[Device]) -> tuple[str, ...]:
+def visible_gpus(variable: str | None, gpus: Sequence[Device]) -> tuple[str, ...]:
     """Find the GPUs that are visible to CUDA.
 
     Args:
-        shown: The variable: comma-separated indexes, UUIDs or prefixes of UUIDs; ``None`` if it is not set.
+        variable: Its value: comma-separated indexes, UUIDs or prefixes of UUIDs; ``None`` if it is not set.
         gpus: The GPUs of the machine, in the order of their PCI bus ids.
 
     Returns:
         Ids of the visible GPUs in CUDA's order, up to the first invalid entry. A GPU with a visible MIG instance is
         visible.
     """
-    if shown is None:
+    if variable is None:
         return tuple(gpu.id for gpu in gpus)
-    found: list[str] = []
-    for entry in (part.strip() for part in shown.split(",")):
+    ids: list[str] = []
+    for entry in (part.strip() for part in variable.split(",")):
         matching = [gpu.id for index, gpu in enumerate(gpus) if _matches(entry, index, gpu)]
         if len(matching) != 1:
             break
-        found += matching
-    return tuple(found)
+        ids += matching
+    return tuple(ids)
 
 
 def _matches(entry: str, index: int, gpu: Device) -> bool:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import psutil
 
 from accel_engine import clock
-from accel_engine.devices.host_engine import EngineUsage
+from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
+from accel_engine.devices.engine_usage import EngineUsage
 from accel_engine.devices.host_traffic import HostTraffic
-from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
 _FIRST_SAMPLE = "available from the second sample on"
 _NO_TIME_COUNTED = "the system has counted no CPU time since the last sample"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from accel_engine.devices.reading import Reading
+from accel_engine.devices.device_types import Reading
 
 _FIRST_SAMPLE = "available from the second sample on"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
+from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.devices.nvidia_messages import error_reason
 from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
-from accel_engine.devices.pci_address import normalise
-from accel_engine.devices.reading import Device, Inventory, Reading, Sample
+from accel_engine.devices.pci_address import normalize_bus_id
 
 _ASLEEP = "suspended to save power; reading it would wake it"
 
-_SPLIT = "not reported while the GPU is split into MIG instances"
+_MIG_REASON = "not reported while the GPU is split into MIG instances"
 
 
 class GpuProbe:
@@ -53,7 +53,7 @@ class GpuProbe:
             with contextlib.suppress(nvml.NVMLError):
                 known["memory"] = int(memory(nvml, handle)[1])
             with contextlib.suppress(nvml.NVMLError):
-                known["address"] = normalise(text(nvml.nvmlDeviceGetPciInfo(handle).busId))
+                known["address"] = normalize_bus_id(text(nvml.nvmlDeviceGetPciInfo(handle).busId))
             with contextlib.suppress(nvml.NVMLError):
                 known["uuids"] = uuids(nvml, handle)
         self.device = Device(self.device.id, "gpu", **known)
@@ -83,7 +83,7 @@ class GpuProbe:
                 if error.value == self._nvml.NVML_ERROR_GPU_IS_LOST:
                     self._set_all_missing(reason)
                     return  # the driver would wait for the GPU at every further query
-                self._set_missing(query, _SPLIT if self._is_split(query, error) else reason)
+                self._set_missing(query, _MIG_REASON if self._is_hidden_by_mig(query, error) else reason)
             else:
                 for (name, unit), value in zip(query.units, values, strict=True):
                     self._readings[name] = Reading.counted(value) if isinstance(value, tuple) else Reading(value, unit)
@@ -104,7 +104,7 @@ class GpuProbe:
         self._handle = None
         self._due = [-math.inf] * len(QUERIES)
 
-    def _is_split(self, query: Query, error: Any) -> bool:
+    def _is_hidden_by_mig(self, query: Query, error: Any) -> bool:
         instances = self._readings.get("instances")
         return (
             query.units[0][0] == "utilization"

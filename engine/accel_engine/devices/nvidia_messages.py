@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from accel_engine.devices.reading import CountedItem
+from accel_engine.devices.device_types import CountedItem
 
 _REASONS = {
     "UNINITIALIZED": "the driver's library was closed",

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
+from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.nvidia_gpu import GpuProbe
 from accel_engine.devices.nvidia_messages import error_reason
 from accel_engine.devices.probe_thread import ProbeThread
-from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
 
-INVENTORY_TIMEOUT = 5.0
+GPU_DESCRIPTION_TIMEOUT = 5.0
 """Seconds to wait for all GPUs to be described; the driver may have to wake them."""
 
 SAMPLE_TIMEOUT = 0.3
@@ -21,7 +21,7 @@ SAMPLE_TIMEOUT = 0.3
 
 
 class NvidiaProbe:
-    """Finds NVIDIA GPUs and reads each in a thread of its own, so that one that hangs does not block the others.
+    """Finds NVIDIA GPUs and reads each in a separate thread, so that one that hangs does not block the others.
 
     GPUs have NVML's indexes, in the order of their PCI bus ids, regardless of ``CUDA_VISIBLE_DEVICES``. The library is
     loaded on first use.
@@ -57,7 +57,7 @@ class NvidiaProbe:
         if not self._threads:
             self._gpus = tuple(GpuProbe(pynvml, index, self._sysfs, self._clock) for index in range(count))
             self._threads = tuple(ProbeThread(gpu, self._changed) for gpu in self._gpus)
-        self._wait(lambda: all(thread.inventory for thread in self._threads), INVENTORY_TIMEOUT)
+        self._wait(lambda: all(thread.inventory for thread in self._threads), GPU_DESCRIPTION_TIMEOUT)
         return Inventory(tuple(gpu.device for gpu in self._gpus))
 
     def sample(self) -> tuple[Sample, ...]:

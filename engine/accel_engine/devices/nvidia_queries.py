@@ -7,8 +7,8 @@ from typing import Any
 
 import psutil
 
+from accel_engine.devices.device_types import CountedItem
 from accel_engine.devices.nvidia_messages import throttle_reasons
-from accel_engine.devices.reading import CountedItem
 
 SLOW_INTERVAL = 5.0
 """Seconds between queries of slowly changing values."""
@@ -39,10 +39,10 @@ def memory(nvml: Any, handle: Any) -> tuple[float, float]:
     """Used and total bytes of a GPU or MIG instance."""
     try:
         # The second version excludes the driver's reserved memory, as nvidia-smi does.
-        found = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
+        usage = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
     except nvml.NVMLError:
-        found = nvml.nvmlDeviceGetMemoryInfo(handle)
-    return float(found.used), float(found.total)
+        usage = nvml.nvmlDeviceGetMemoryInfo(handle)
+    return float(usage.used), float(usage.total)
 
 
 def _utilization(nvml: Any, gpu: Any) -> tuple[float, float]:
@@ -60,14 +60,14 @@ def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
 
 def _processes(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     """The processes on a GPU and its MIG instances, those with the most memory first."""
-    found: dict[int, int | None] = {}
+    memory_by_pid: dict[int, int | None] = {}
     # With explicit versions: the plain names raise other errors than NVMLError with an old driver.
     for handle in (gpu, *_instance_handles(nvml, gpu)):
         running = list(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle))
         with contextlib.suppress(nvml.NVMLError):  # not supported for MIG instances and compute-only GPUs
             running += nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(handle)
-        found |= {process.pid: process.usedGpuMemory for process in running}
-    processes = (CountedItem(_process_name(pid), str(pid), memory=used) for pid, used in found.items())
+        memory_by_pid |= {process.pid: process.usedGpuMemory for process in running}
+    processes = (CountedItem(_process_name(pid), str(pid), memory=used) for pid, used in memory_by_pid.items())
     return (tuple(sorted(processes, key=lambda process: -(process.memory or 0))),)
 
 

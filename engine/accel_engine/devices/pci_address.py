@@ -2,12 +2,12 @@
 
 import re
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 
 _BUS_ID = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-7])")
 
 
-def normalise(address: str) -> str:
+def normalize_bus_id(address: str) -> str:
     """Format a PCI bus id as the kernel does: ``00000000:3B:00.0`` becomes ``0000:3b:00.0``.
 
     Returns:
@@ -22,7 +22,7 @@ def normalise(address: str) -> str:
 
 def find_by_address(inventory: Inventory, address: str) -> Device | None:
     """Find the device at a PCI bus id in any format."""
-    wanted = normalise(address)
+    wanted = normalize_bus_id(address)
     if not wanted:
         return None
-    return next((device for device in inventory.devices if normalise(device.address) == wanted), None)
+    return next((device for device in inventory.devices if normalize_bus_id(device.address) == wanted), None)

@@ -18,12 +18,12 @@ class Peak:
     """A device's peak performance.
 
     Attributes:
-        flops: FLOP/s; ``None`` if unknown.
+        flops_per_second: FLOP/s; ``None`` if unknown.
         source: Source of the figure.
         reason: Why it is unknown.
     """
 
-    flops: float | None
+    flops_per_second: float | None
     source: str = ""
     reason: str = ""
 
@@ -39,7 +39,7 @@ class _Row:
         tf32: float32 at reduced precision on tensor cores; ``None`` if not supported.
         half: float16 on tensor cores; ``None`` if not supported.
         bfloat16: bfloat16 on tensor cores; ``None`` if not supported.
-        devices: Number of runtime devices per chip.
+        runtime_device_count: Number of runtime devices per chip.
     """
 
     name: str
@@ -48,7 +48,7 @@ class _Row:
     tf32: float | None
     half: float | None
     bfloat16: float | None
-    devices: int = 1
+    runtime_device_count: int = 1
 
 
 def _gpu(name: str, float32: float, tf32: float, half: float, source: str) -> _Row:
@@ -60,10 +60,10 @@ def _older_gpu(name: str, float32: float, half: float | None, source: str) -> _R
     return _Row(name, f"NVIDIA {source}", float32, None, half, None)
 
 
-def _tpu(name: str, bfloat16: float, devices: int = 1) -> _Row:
+def _tpu(name: str, bfloat16: float, runtime_device_count: int = 1) -> _Row:
     """A TPU chip. By default, its runtime multiplies float32 as bfloat16."""
     source = f"Cloud TPU documentation, page {name.upper()}"
-    return _Row(name, source, bfloat16, None, None, bfloat16, devices)
+    return _Row(name, source, bfloat16, None, None, bfloat16, runtime_device_count)
 
 
 _ROWS = (
@@ -109,13 +109,13 @@ _ROWS = (
     _gpu("rtx 5070 ti", 43.9, 43.9, 87.9, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5080", 56.3, 56.3, 112.6, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5090", 104.8, 104.8, 209.5, "RTX Blackwell architecture whitepaper"),
-    _tpu("tpu v2", 46.0, devices=2),
-    _tpu("tpu v3", 123.0, devices=2),
+    _tpu("tpu v2", 46.0, runtime_device_count=2),
+    _tpu("tpu v3", 123.0, runtime_device_count=2),
     _tpu("tpu v4", 275.0),
     _tpu("tpu v5e", 197.0),
     _tpu("tpu v5p", 459.0),
     _tpu("tpu v6e", 918.0),
-    _tpu("tpu 7x", 2307.0, devices=2),
+    _tpu("tpu 7x", 2307.0, runtime_device_count=2),
 )
 
 _BY_WORDS = {frozenset(row.name.split()): row for row in _ROWS}
@@ -150,7 +150,7 @@ def peak(name: str, arithmetic: str) -> Peak:
     figure = figures.get(arithmetic)
     if figure is None:
         return Peak(None, reason=f"the {arithmetic} peak of {name} is unknown")
-    return Peak(figure * TERA / row.devices, row.source)
+    return Peak(figure * TERA / row.runtime_device_count, row.source)
 
 
 def _look_up(words: list[str]) -> _Row | None:

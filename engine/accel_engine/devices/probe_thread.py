@@ -1,4 +1,4 @@
-"""Runs a probe in a thread of its own, so that a hanging driver or failing probe affects no other."""
+"""Runs a probe in a separate thread, so that a hanging driver or failing probe does not affect the others."""
 
 import queue
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from accel_engine import clock
-from accel_engine.devices.reading import Inventory, Probe, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import Inventory, Probe, Reading, Sample, UnavailableKind
 
 _Result = TypeVar("_Result")
 

@@ -1,12 +1,12 @@
-"""Samples all devices at an interval, each probe in a thread of its own."""
+"""Samples all devices at an interval, each probe in a separate thread."""
 
 import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 
+from accel_engine.devices.device_types import Inventory, Probe, Sample
 from accel_engine.devices.probe_thread import ProbeThread
-from accel_engine.devices.reading import Inventory, Probe, Sample
 
 INVENTORY_TIMEOUT = 15.0
 """Seconds to wait for the probes to find their devices; waking eight GPUs takes several."""
@@ -50,16 +50,16 @@ class Sampler:
 
     @property
     def inventory(self) -> Inventory:
-        """The devices; the first access waits until they are found, usually some 100 ms.
+        """The devices; the first access waits until they are found, usually about 100 ms.
 
         A kind whose driver does not respond within :data:`INVENTORY_TIMEOUT` is unavailable until it does.
         """
         self._open()
         self._wait(self._all_found, self._opened + INVENTORY_TIMEOUT)
-        found = [thread.inventory or thread.timed_out_inventory() for thread in self._threads]
+        inventories = [thread.inventory or thread.timed_out_inventory() for thread in self._threads]
         return Inventory(
-            tuple(device for inventory in found for device in inventory.devices),
-            tuple(kind for inventory in found for kind in inventory.unavailable),
+            tuple(device for inventory in inventories for device in inventory.devices),
+            tuple(kind for inventory in inventories for kind in inventory.unavailable),
         )
 
     def start(self) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.devices.pci_address import normalise
-from accel_engine.devices.reading import CountedItem, Device
+from accel_engine.devices.device_types import CountedItem, Device
+from accel_engine.devices.pci_address import normalize_bus_id
 
 GOOGLE = "0x1ae0"
 """Google's PCI vendor id."""
@@ -21,7 +21,7 @@ class Generation:
         name: Google's name.
         gibibytes: Memory per chip.
         cores: TensorCores per chip.
-        devices: Runtime devices per chip; two cores may form one device.
+        runtime_device_count: Runtime devices per chip; two cores may form one device.
         vfio: Whether it is driven from user space (``/dev/vfio/GROUP``), not by a kernel driver
             (``/dev/accelN``).
         split: Whether each of its devices is a separate PCI function.
@@ -30,7 +30,7 @@ class Generation:
     name: str
     gibibytes: int
     cores: int
-    devices: int
+    runtime_device_count: int
     vfio: bool = True
     split: bool = False
 
@@ -58,12 +58,12 @@ class Chip:
     Attributes:
         device: Its device in the inventory.
         nodes: Its device files; empty if the kernel has none.
-        devices: Number of runtime devices.
+        runtime_device_count: Number of runtime devices.
     """
 
     device: Device
     nodes: tuple[Path, ...]
-    devices: int
+    runtime_device_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,17 @@ def find_chips(root: Path = Path("/")) -> tuple[Chip, ...]:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
     except OSError:
         return ()
-    found: dict[str, tuple[Generation, list[Path]]] = {}
+    functions_by_slot: dict[str, tuple[Generation, list[Path]]] = {}
     for function in functions:
         if generation := _generation(function):
             slot = function.name.partition(".")[0] if generation.split else function.name
-            found.setdefault(slot, (generation, []))[1].append(function)
-    return tuple(_chip(root, index, *chip) for index, chip in enumerate(found.values()))
+            functions_by_slot.setdefault(slot, (generation, []))[1].append(function)
+    return tuple(_chip(root, index, *chip) for index, chip in enumerate(functions_by_slot.values()))
 
 
 def runtime_devices(chip: Device) -> int:
     """Number of runtime devices of a chip in the inventory; each has one replica."""
-    return next((known.devices for known in GENERATIONS.values() if known.name == chip.name), 1)
+    return next((known.runtime_device_count for known in GENERATIONS.values() if known.name == chip.name), 1)
 
 
 def find_holders(root: Path = Path("/")) -> Holders:
@@ -120,7 +120,7 @@ def find_holders(root: Path = Path("/")) -> Holders:
         except PermissionError:
             complete = False
             continue
-        except OSError:  # it has exited meanwhile
+        except OSError:  # it has exited in the meantime
             continue
         for node in links:
             if node.startswith((f"{root / 'dev/accel'}", f"{root / 'dev/vfio'}/")):
@@ -132,7 +132,7 @@ def find_holders(root: Path = Path("/")) -> Holders:
 def _open_files(descriptors: Path) -> set[str]:
     files = set()
     for number in os.listdir(descriptors):
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # closed in the meantime
             files.add(os.readlink(descriptors / number))
     return files
 
@@ -151,10 +151,10 @@ def _chip(root: Path, index: int, generation: Generation, functions: list[Path])
         name=generation.name,
         memory=generation.gibibytes * 2**30,
         cores=generation.cores,
-        address=normalise(functions[0].name),
+        address=normalize_bus_id(functions[0].name),
     )
     nodes = _vfio_nodes(root, functions) if generation.vfio else (root / f"dev/accel{index}",)
-    return Chip(device, nodes, generation.devices)
+    return Chip(device, nodes, generation.runtime_device_count)
 
 
 def _generation(function: Path) -> Generation | None:

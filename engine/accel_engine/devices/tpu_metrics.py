@@ -32,7 +32,7 @@ METRICS = (DUTY_CYCLE, MEMORY_USED, MEMORY_TOTAL)
 READ_TIMEOUT = 0.3
 """Seconds to wait for all services together; less than half of the sampler's interval."""
 
-MAX_PAUSE = 60.0
+MAX_BACKOFF = 60.0
 """Maximum seconds before a service that did not respond is queried again."""
 
 TOTAL_INTERVAL = 30.0
@@ -102,7 +102,7 @@ class RuntimeMetrics:
             return dict.fromkeys(METRICS, MetricValues(reason=self._error))
         deadline = self._clock() + READ_TIMEOUT
         # Those that responded are queried first, so that the others do not delay them.
-        for service in sorted(self._services, key=lambda service: service.pause):
+        for service in sorted(self._services, key=lambda service: service.backoff):
             service.read(deadline, self._clock)
         return {name: _merged([service.metrics[name] for service in self._services]) for name in METRICS}
 
@@ -124,7 +124,7 @@ class _Service:
         self._channel = grpc.insecure_channel(address, options=options)
         self._call = self._channel.unary_unary(METHOD)
         self._paused_until = self._total_due = 0.0
-        self.pause = 0.0
+        self.backoff = 0.0
         self.metrics = dict.fromkeys(METRICS, _LATE)
 
     def read(self, deadline: float, clock: Callable[[], float]) -> None:
@@ -140,8 +140,8 @@ class _Service:
             try:
                 self.metrics[name] = self._query(name, remaining)
             except TimeoutError:
-                self.pause = min(max(1.0, 2 * self.pause), MAX_PAUSE)
-                self._paused_until = clock() + self.pause
+                self.backoff = min(max(1.0, 2 * self.backoff), MAX_BACKOFF)
+                self._paused_until = clock() + self.backoff
                 missing = MetricValues(reason=f"no response from the TPU runtime at {self._address}")
                 self.metrics = {name: metric if metric.values else missing for name, metric in self.metrics.items()}
                 return
@@ -150,7 +150,7 @@ class _Service:
                 break
             if name == MEMORY_TOTAL:
                 self._total_due = clock() + TOTAL_INTERVAL
-        self.pause = 0.0
+        self.backoff = 0.0
 
     def close(self) -> None:
         self._channel.close()
@@ -162,7 +162,7 @@ class _Service:
             TimeoutError: There was no response in time.
         """
         try:
-            values = decode(self._call(text_field(1, name), timeout=timeout))
+            values = decode_metric_response(self._call(text_field(1, name), timeout=timeout))
         except MalformedError as error:
             return MetricValues(reason=f"cannot read the response of {self._address}: {error}")
         except self._grpc.RpcError as error:
@@ -189,7 +189,7 @@ class _Service:
 def _grpc_silenced() -> Iterator[None]:
     """Keep gRPC, which reads its verbosity at import, from writing to standard error, the dashboard's screen.
 
-    The variable is set for native code only, and only meanwhile, as TensorFlow's processes would read it, too.
+    The variable is set for native code only, and only during the import, as TensorFlow's processes would read it, too.
     """
     if _VERBOSITY in os.environ:
         yield
@@ -201,7 +201,7 @@ def _grpc_silenced() -> Iterator[None]:
         os.unsetenv(_VERBOSITY)
 
 
-def decode(response: bytes) -> dict[int, float]:
+def decode_metric_response(response: bytes) -> dict[int, float]:
     """Decode a ``MetricResponse``.
 
     Returns:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accel_engine import clock
-from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.tpu_chips import Chip, Holders, find_chips, find_holders
 from accel_engine.devices.tpu_metrics import (
     DUTY_CYCLE,
@@ -115,7 +115,7 @@ class TpuProbe:
 
 
 def _by_chip(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chip, ...]) -> _ChipValues | None:
-    """Assign values to the chips that are held if their number matches, else to all chips.
+    """Assign values to the chips that are held if their number matches, or to all chips.
 
     Only the order of the runtime's device ids tells which chip they are: a program that uses some of the chips, or
     one host of many, may count them from 0 or not.
@@ -124,7 +124,7 @@ def _by_chip(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chi
         One value per chip, or one per device; ``None`` if the number does not match.
     """
     for candidates in (held, chips):
-        devices = sum(chip.devices for chip in candidates)
+        devices = sum(chip.runtime_device_count for chip in candidates)
         if values and len(values) in {len(candidates), devices}:
             each = len(values) // len(candidates)
             return {chip.device.id: values[index * each : (index + 1) * each] for index, chip in enumerate(candidates)}

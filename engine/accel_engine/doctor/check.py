@@ -39,13 +39,13 @@ class Check:
 
     Attributes:
         name: Stable name: ``subject`` or ``subject.detail``.
-        run: Runs the check, and may block; called in a thread of its own.
-        seconds: Timeout after which it counts as failed.
+        run: Runs the check, and may block; called in a separate thread.
+        timeout: Timeout after which it counts as failed.
     """
 
     name: str
     run: Callable[[], Finding]
-    seconds: float = CHECK_TIMEOUT
+    timeout: float = CHECK_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)

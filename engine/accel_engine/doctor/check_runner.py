@@ -31,12 +31,12 @@ class _RunningCheck:
 
     def report(self) -> Report:
         """Wait for the result, up to the check's timeout."""
-        self._thread.join(max(0.0, self._started + self._check.seconds - time.monotonic()))
+        self._thread.join(max(0.0, self._started + self._check.timeout - time.monotonic()))
         finding = self._finding
         if finding is not None:
             return Report(self._check.name, finding, self._ended - self._started)
         timed_out = failed(
-            f"no result within {self._check.seconds:g} s",
+            f"no result within {self._check.timeout:g} s",
             "a driver, a disk or a network hangs",
             f"fix the other problems first, then run accel-tui doctor {self._check.name}",
         )

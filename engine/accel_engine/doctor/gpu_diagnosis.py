@@ -99,13 +99,13 @@ def _build(machine: Machine, summary: str) -> Finding | None:
 
 
 def _hidden(machine: Machine, summary: str) -> Finding | None:
-    shown = machine.environment.get("CUDA_VISIBLE_DEVICES")
-    if shown is None or len(machine.tensorflow().gpus) != len(visible_gpus(shown, machine.driver().gpus)):
+    variable = machine.environment.get("CUDA_VISIBLE_DEVICES")
+    if variable is None or len(machine.tensorflow().gpus) != len(visible_gpus(variable, machine.driver().gpus)):
         return None
     effect = "hides all GPUs" if not machine.tensorflow().gpus else "hides the others"
-    valid = re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*|", shown)
-    note = "" if valid or not shown else "; CUDA stops at the first unknown entry"
-    cause = f"CUDA_VISIBLE_DEVICES={shown!r} {effect}{note}"
+    valid = re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*|", variable)
+    note = "" if valid or not variable else "; CUDA stops at the first unknown entry"
+    cause = f"CUDA_VISIBLE_DEVICES={variable!r} {effect}{note}"
     return warned(summary, cause, "unset CUDA_VISIBLE_DEVICES, unless you or a scheduler set it on purpose")
 
 

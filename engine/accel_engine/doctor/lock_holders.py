@@ -28,10 +28,10 @@ def lock_holder(file: Path) -> int | None:
             return None
         answer = fcntl.fcntl(opened, fcntl.F_GETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         kind, _, _, _, holder = struct.unpack(_FLOCK, answer)
-        return None if kind == fcntl.F_UNLCK or is_own(holder) else max(0, int(holder))
+        return None if kind == fcntl.F_UNLCK or is_child_process(holder) else max(0, int(holder))
 
 
-def describe(process: int) -> str:
+def describe_process(process: int) -> str:
     """Format a process: its id and command."""
     with contextlib.suppress(psutil.Error):
         command = psutil.Process(process).cmdline()
@@ -41,7 +41,7 @@ def describe(process: int) -> str:
     return f"process {process}"
 
 
-def is_own(process: int) -> bool:
+def is_child_process(process: int) -> bool:
     """Whether a process is a child of this one, such as the one that probes TensorFlow."""
     with contextlib.suppress(psutil.Error, ValueError):
         return psutil.Process(process).ppid() == os.getpid()

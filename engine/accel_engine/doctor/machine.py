@@ -57,7 +57,7 @@ class Machine:
         version: Returns the version of a distribution; empty if it is not installed.
         requirements: Returns the requirements of a distribution.
         driver: Queries the NVIDIA driver; cached.
-        tensorflow: Probes TensorFlow in a process of its own; cached.
+        tensorflow: Probes TensorFlow in a separate process; cached.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)

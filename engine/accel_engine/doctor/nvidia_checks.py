@@ -7,11 +7,10 @@ from pathlib import Path
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT as DRIVER_PATIENCE
-from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT, Driver
 from accel_engine.doctor.tensorflow_checks import PROBE_MARGIN, installed_packages
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
-from accel_engine.doctor.versions import fits
+from accel_engine.doctor.versions import satisfies
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -25,19 +24,19 @@ CUDA = 12
 OLDEST_DRIVER = "525.60.13"
 """The oldest Linux driver that runs CUDA 12; from NVIDIA's CUDA compatibility guide."""
 
-FULL = 0.9
+FULL_MEMORY_SHARE = 0.9
 """Share of a GPU's memory in use above which training hardly fits."""
 
-NONE_HERE = "not needed: no NVIDIA GPU"
+NOT_NEEDED = "not needed: no NVIDIA GPU"
 
 
 def checks(machine: Machine) -> tuple[Check, ...]:
     """The checks of NVIDIA GPUs."""
     return (
-        Check("nvidia.driver", partial(check_driver, machine), DRIVER_PATIENCE + PROBE_MARGIN),
+        Check("nvidia.driver", partial(check_driver, machine), DRIVER_TIMEOUT + PROBE_MARGIN),
         Check("nvidia.libraries", partial(check_libraries, machine), PROBE_TIMEOUT + PROBE_MARGIN),
         Check("nvidia.seen", partial(check_visible_gpus, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.memory", partial(check_memory, machine), DRIVER_PATIENCE + PROBE_MARGIN),
+        Check("nvidia.memory", partial(check_memory, machine), DRIVER_TIMEOUT + PROBE_MARGIN),
     )
 
 
@@ -45,7 +44,7 @@ def check_driver(machine: Machine) -> Finding:
     """Check whether the driver finds the machine's GPUs."""
     driver = machine.driver()
     if driver.gpus:
-        return _working(driver)
+        return _driver_finding(driver)
     on_bus = find_pci_functions(machine.root)
     error = driver.problem if driver.problem not in ("no NVIDIA driver", "the NVIDIA driver finds no GPU") else ""
     if not on_bus and not error:
@@ -69,7 +68,7 @@ def check_driver(machine: Machine) -> Finding:
     return failed(summary, cause, "install NVIDIA's driver with the system's package manager and restart")
 
 
-def _working(driver: Driver) -> Finding:
+def _driver_finding(driver: Driver) -> Finding:
     names = sorted({gpu.name for gpu in driver.gpus})
     cuda = f" (CUDA up to {driver.cuda[0]}.{driver.cuda[1]})" if driver.cuda[0] else ""
     summary = f"{driver.version or 'unknown version'}{cuda}: {len(driver.gpus)} x {', '.join(names)}"
@@ -88,11 +87,11 @@ def find_pci_functions(root: Path) -> list[Path]:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
     except OSError:
         return []
-    return [function for function in functions if _word(function / "vendor") == NVIDIA and _is_display(function)]
+    return [function for function in functions if _read_word(function / "vendor") == NVIDIA and _is_display(function)]
 
 
 def _is_display(function: Path) -> bool:
-    return _word(function / "class").startswith(DISPLAY)
+    return _read_word(function / "class").startswith(DISPLAY)
 
 
 def _driver_of(function: Path) -> str:
@@ -102,7 +101,7 @@ def _driver_of(function: Path) -> str:
         return ""
 
 
-def _word(path: Path) -> str:
+def _read_word(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii", errors="replace").strip().lower()
     except OSError:
@@ -122,7 +121,7 @@ def check_libraries(machine: Machine) -> Finding:
         for requirement in machine.requirements(name)
         if "and-cuda" in requirement.partition(";")[2]
     ]
-    problems = [problem for requirement in requirements if (problem := _problem_of(machine, requirement))]
+    problems = [problem for requirement in requirements if (problem := _requirement_problem(machine, requirement))]
     if not problems:
         return passed(f"{len(requirements)} packages, as required by tensorflow {installed[name]}")
     others = f", and {len(problems) - 1} more of {len(requirements)} packages" if len(problems) > 1 else ""
@@ -139,19 +138,19 @@ def check_libraries(machine: Machine) -> Finding:
 
 def _without_gpu(driver: Driver) -> Finding:
     """The finding if the driver finds no GPU."""
-    if driver.late:
+    if driver.timed_out:
         return warned("unknown", driver.problem, "see nvidia.driver")
-    return passed(NONE_HERE)
+    return passed(NOT_NEEDED)
 
 
-def _problem_of(machine: Machine, requirement: str) -> str:
+def _requirement_problem(machine: Machine, requirement: str) -> str:
     """The problem of a required package, such as ``nvidia-nccl-cu12<3.0,>=2.27.7``; empty if there is none."""
     end = next((index for index, letter in enumerate(requirement) if letter in "<>=!~ ("), len(requirement))
     name, ranges = requirement[:end], requirement[end:]
     version = machine.version(name)
     if not version:
         return f"{name} is missing"
-    return "" if fits(version, ranges) else f"{name} is {version}, not {ranges.strip(' ()')}"
+    return "" if satisfies(version, ranges) else f"{name} is {version}, not {ranges.strip(' ()')}"
 
 
 def _has_compiler(machine: Machine) -> bool:
@@ -170,7 +169,7 @@ def check_visible_gpus(machine: Machine) -> Finding:
     tensorflow = machine.tensorflow()
     if len(tensorflow.gpus) >= len(gpus):
         return passed(f"TensorFlow finds {_count(len(tensorflow.gpus))}, as the driver does")
-    if not tensorflow.gpus and (tensorflow.problem or tensorflow.late):
+    if not tensorflow.gpus and (tensorflow.problem or tensorflow.timed_out):
         return warned("unknown", "TensorFlow cannot be imported", "see tensorflow.import")
     return diagnose_unseen_gpu(machine, f"TensorFlow finds {len(tensorflow.gpus)} of {_count(len(gpus))}")
 
@@ -191,7 +190,7 @@ def check_memory(machine: Machine) -> Finding:
     if growth not in (None, "true"):
         cause = "TensorFlow only accepts true and false; the plan's setting is used"
         return warned(f"TF_FORCE_GPU_ALLOW_GROWTH={growth}", cause, "unset TF_FORCE_GPU_ALLOW_GROWTH")
-    full = [f"{name} {share:.0%}" for name, share in driver.memory_shares if share >= FULL]
+    full = [f"{name} {share:.0%}" for name, share in driver.memory_shares if share >= FULL_MEMORY_SHARE]
     if full:
         cause = "other processes use nearly all of the memory"
         return warned(f"in use: {', '.join(full)}", cause, "stop them (nvidia-smi lists them), or choose other GPUs")

@@ -5,8 +5,8 @@ import queue
 import threading
 from dataclasses import dataclass
 
+from accel_engine.devices.device_types import Device
 from accel_engine.devices.nvidia_probe import NvidiaProbe
-from accel_engine.devices.reading import Device
 
 DRIVER_TIMEOUT = 20.0
 """Timeout in seconds: waking eight GPUs takes several."""
@@ -22,7 +22,7 @@ class Driver:
         gpus: Its GPUs, regardless of ``CUDA_VISIBLE_DEVICES``.
         memory_shares: Pairs of a GPU's id and the share of its memory in use.
         problem: Why it finds no GPU.
-        late: Whether it did not respond in time.
+        timed_out: Whether it did not respond in time.
     """
 
     version: str = ""
@@ -30,7 +30,7 @@ class Driver:
     gpus: tuple[Device, ...] = ()
     memory_shares: tuple[tuple[str, float], ...] = ()
     problem: str = ""
-    late: bool = False
+    timed_out: bool = False
 
 
 def query_driver(timeout: float = DRIVER_TIMEOUT) -> Driver:
@@ -51,7 +51,7 @@ def query_driver(timeout: float = DRIVER_TIMEOUT) -> Driver:
     try:
         result = results.get(timeout=timeout)
     except queue.Empty:
-        return Driver(problem=f"the NVIDIA driver does not respond within {timeout:g} s", late=True)
+        return Driver(problem=f"the NVIDIA driver does not respond within {timeout:g} s", timed_out=True)
     if isinstance(result, Exception):
         raise result
     return result

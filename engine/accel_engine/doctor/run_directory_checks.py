@@ -120,10 +120,10 @@ def check_lock(machine: Machine) -> Finding:
         return failed(f"cannot lock files in {machine.home}", str(error), _ELSEWHERE)
     if not held:
         return failed("other processes do not see a lock", "two processes could write the same run", _ELSEWHERE)
-    found = find_mount(nearest)
-    unshared = sorted(_UNSHARED_LOCKS & set(found.options)) if found.kind in NETWORKED else []
+    mount = find_mount(nearest)
+    unshared = sorted(_UNSHARED_LOCKS & set(mount.options)) if mount.kind in NETWORKED else []
     if unshared:
-        cause = f"{found.kind} is mounted with {unshared[0]}, so other machines do not see which runs are live"
+        cause = f"{mount.kind} is mounted with {unshared[0]}, so other machines do not see which runs are live"
         fix = "continue and delete runs only on the machine that trained them"
         return warned("locks are local to this machine", cause, fix)
     return passed("a second process cannot write the same run")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
-from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, is_beside
-from accel_engine.doctor.versions import numbers
+from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
+from accel_engine.doctor.versions import release_numbers
 from accel_engine.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 
-OTHERS = (
+UNSUPPORTED_DISTRIBUTIONS = (
     "tf-nightly",
     "tf-nightly-cpu",
     "tensorflow-gpu",
@@ -54,7 +54,7 @@ def checks(machine: Machine) -> tuple[Check, ...]:
 def installed_packages(machine: Machine | None = None) -> dict[str, str]:
     """The installed distributions with a package ``tensorflow``, and their versions; of this machine by default."""
     version_of = machine.version if machine else installed_version
-    names = (*DISTRIBUTIONS, *OTHERS)
+    names = (*DISTRIBUTIONS, *UNSUPPORTED_DISTRIBUTIONS)
     return {name: version for name in names if (version := version_of(name))}
 
 
@@ -72,11 +72,11 @@ def check_packages(machine: Machine) -> Finding:
         cause = "accel-tui supports tensorflow, tensorflow-cpu and tensorflow-tpu"
         return failed(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
     keras = machine.version("keras")
-    if numbers(keras) < (3,):
+    if release_numbers(keras) < (3,):
         summary += f", keras {keras}" if keras else ", no keras"
         return failed(summary, "this TensorFlow needs Keras 3", "run pip install 'keras>=3'")
     summary += f", keras {keras}"
-    if not OLDEST <= numbers(version)[:2] <= NEWEST:
+    if not OLDEST <= release_numbers(version)[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
         return warned(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
@@ -84,15 +84,15 @@ def check_packages(machine: Machine) -> Finding:
 
 
 def check_import(machine: Machine) -> Finding:
-    """Check whether TensorFlow can be imported, in a process of its own."""
+    """Check whether TensorFlow can be imported, in a separate process."""
     if not installed_packages(machine):
         return warned("skipped", "TensorFlow is not installed", "see tensorflow.packages")
     tensorflow = machine.tensorflow()
-    if tensorflow.late:
-        return _late(machine, tensorflow)
+    if tensorflow.timed_out:
+        return _timed_out(machine, tensorflow)
     if tensorflow.signal:
-        return _ended(machine, tensorflow)
-    if not tensorflow.version and is_beside(tensorflow.file, Path.cwd()):
+        return _killed_by_signal(machine, tensorflow)
+    if not tensorflow.version and shadows(tensorflow.file, Path.cwd()):
         return failed(
             f"tensorflow is {tensorflow.file}",
             "your file or folder shadows the TensorFlow package",
@@ -105,12 +105,12 @@ def check_import(machine: Machine) -> Finding:
             f"in a new virtual environment: {INSTALL_COMMANDS}",
         )
     if tensorflow.problem:
-        return _raised(tensorflow)
+        return _import_failed(tensorflow)
     build = f"built for CUDA {tensorflow.cuda}" if tensorflow.cuda else "built without CUDA"
     return passed(f"{tensorflow.version} in {tensorflow.seconds:.1f} s, {build}; Keras {tensorflow.keras}")
 
 
-def _late(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
+def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
     where = "listing devices" if tensorflow.version else "importing"
     if machine.version("tensorflow-tpu"):
         return failed(
@@ -125,7 +125,7 @@ def _late(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
     )
 
 
-def _ended(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
+def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
     where = "listing devices" if tensorflow.version else "importing"
     cause = f"{_SIGNALS.get(tensorflow.signal, 'native code was terminated')}: {_truncated(tensorflow.problem)}"
     fix = f"in a new virtual environment: {INSTALL_COMMANDS}"
@@ -139,7 +139,7 @@ def _ended(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
     return failed(f"{tensorflow.signal} while {where}", cause, fix)
 
 
-def _raised(tensorflow: TensorFlowDevices) -> Finding:
+def _import_failed(tensorflow: TensorFlowDevices) -> Finding:
     fix = f"in a new virtual environment: {INSTALL_COMMANDS}"
     if "GLIBC" in tensorflow.problem:
         fix = "use a newer system or container: this system's C library is too old for TensorFlow's packages"

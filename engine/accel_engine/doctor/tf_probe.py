@@ -1,4 +1,4 @@
-"""Probes TensorFlow in a process of its own, as importing it may hang or abort."""
+"""Probes TensorFlow in a separate process, as importing it may hang or abort."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ class TensorFlowDevices:
         seconds: Duration of the import.
         problem: The last error in the log; empty if there was none.
         signal: The signal that ended the process, e.g. ``SIGABRT``; empty if none did.
-        late: Whether the process timed out.
+        timed_out: Whether the process timed out.
         log: The log of TensorFlow's native code.
     """
 
@@ -49,7 +49,7 @@ class TensorFlowDevices:
     seconds: float = 0.0
     problem: str = ""
     signal: str = ""
-    late: bool = False
+    timed_out: bool = False
     log: str = ""
 
 
@@ -69,11 +69,11 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TI
             stderr=errors,
             env=environment,
         )
-        late = False
+        timed_out = False
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
-            late = True
+            timed_out = True
             process.kill()
             process.wait()
         output.seek(0)
@@ -88,8 +88,8 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TI
         gpus=tuple(facts.get("gpus", ())),
         seconds=facts.get("seconds", 0.0),
         problem=_last_error(log) if process.returncode else "",
-        signal="" if late or process.returncode >= 0 else _signal_name(-process.returncode),
-        late=late,
+        signal="" if timed_out or process.returncode >= 0 else _signal_name(-process.returncode),
+        timed_out=timed_out,
         log=log,
     )
 
@@ -118,6 +118,6 @@ def _last_error(log: str) -> str:
     return line[fatal.end() :] if fatal else line
 
 
-def is_beside(file: str, directory: Path) -> bool:
+def shadows(file: str, directory: Path) -> bool:
     """Whether a file is a module of, or in a package in, a directory."""
     return bool(file) and directory in (Path(file).parent, Path(file).parent.parent)

@@ -8,10 +8,10 @@ from pathlib import Path
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
-from accel_engine.doctor.lock_holders import describe, is_own, lock_holder
+from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.versions import numbers
-from accel_engine.strategies.tpu_endpoint import CONNECT_SECONDS, VARIABLES, TpuEndpoint
+from accel_engine.doctor.versions import release_numbers
+from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS, VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
 """The first libtpu version that works with tensorflow-tpu 2.20, and the first that aborts its import."""
@@ -22,7 +22,7 @@ LOCK = "libtpu_lockfile"
 RETRY_SECONDS = 1.5
 """Seconds before a metric service that did not respond is queried again."""
 
-NONE_HERE = "not needed: no TPU chip, and no TPU in the environment"
+NOT_NEEDED = "not needed: no TPU chip, and no TPU in the environment"
 
 _INSTALL = "run pip install 'accel-tui[tpu]' in a new virtual environment"
 
@@ -33,7 +33,7 @@ def checks(machine: Machine) -> tuple[Check, ...]:
         Check("tpu.library", partial(check_library, machine)),
         Check("tpu.chips", partial(check_chips, machine)),
         Check("tpu.lock", partial(check_lock, machine)),
-        Check("tpu.address", partial(check_address, machine), 4 * CONNECT_SECONDS),
+        Check("tpu.address", partial(check_address, machine), 4 * PROBE_TIMEOUT_SECONDS),
         Check("tpu.metrics", partial(check_metrics, machine)),
     )
 
@@ -48,14 +48,14 @@ def check_library(machine: Machine) -> Finding:
     build, libtpu = machine.version("tensorflow-tpu"), machine.version("libtpu")
     if not build:
         if not _is_local(machine):
-            return passed(NONE_HERE)
+            return passed(NOT_NEEDED)
         cause = "standard TensorFlow does not support local TPUs (no kernel for ConfigureDistributedTPU)"
         return failed("tensorflow-tpu is not installed", cause, _INSTALL)
     summary = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
     if not libtpu:
         return failed(summary, "libtpu, the chips' driver, is missing", f"run pip install 'libtpu{_span()}'")
-    if not LIBTPU[0] <= numbers(libtpu) < LIBTPU[1]:
-        newer = numbers(libtpu) >= LIBTPU[1]
+    if not LIBTPU[0] <= release_numbers(libtpu) < LIBTPU[1]:
+        newer = release_numbers(libtpu) >= LIBTPU[1]
         cause = "this libtpu is too new: it aborts the import (SIGABRT)" if newer else "this libtpu is old and untested"
         return (failed if newer else warned)(summary, cause, f"run pip install 'libtpu{_span()}'")
     if machine.environment.get("TPU_LOAD_LIBRARY") == "0":
@@ -90,16 +90,16 @@ def check_chips(machine: Machine) -> Finding:
     if closed:
         return failed(summary, f"you may not open {closed[0]}", f"run sudo chmod a+rw {closed[0]}, or join its group")
     if holders := _holders(machine):
-        cause = f"in use by {'; '.join(map(describe, holders))}; only one process can use them"
+        cause = f"in use by {'; '.join(map(describe_process, holders))}; only one process can use them"
         return warned(summary, cause, f"wait for it, or stop it: kill {' '.join(map(str, holders))}")
     return passed(f"{summary}, free")
 
 
 def _holders(machine: Machine) -> list[int]:
     """The processes that have chips open, except children of this one."""
-    found = find_holders(machine.root)
-    holders = {int(holder.id) for chip in find_chips(machine.root) for holder in found.of(chip)}
-    return sorted(holder for holder in holders if not is_own(holder))
+    holders_by_node = find_holders(machine.root)
+    holders = {int(holder.id) for chip in find_chips(machine.root) for holder in holders_by_node.of(chip)}
+    return sorted(holder for holder in holders if not is_child_process(holder))
 
 
 def check_lock(machine: Machine) -> Finding:
@@ -116,7 +116,7 @@ def check_lock(machine: Machine) -> Finding:
     except OSError as error:
         return warned(f"cannot read {path}", str(error.strerror), f"if no program uses a TPU, run sudo rm {path}")
     if holder is not None:
-        who = describe(holder) if holder else "a process of another container"
+        who = describe_process(holder) if holder else "a process of another container"
         fix = f"wait for it, or stop it: kill {holder}" if holder else "wait for it, or stop that container"
         return warned(f"{path} is locked", f"{who} uses the TPU; only one process can use it", fix)
     return passed(f"{path} is not locked")

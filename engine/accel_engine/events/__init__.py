@@ -1,7 +1,7 @@
 """The events of a run, which engine and dashboard share.
 
-Events are frozen and have no tensors. :func:`to_json` gives the stored form, which :func:`from_json` and, for many
-events, :func:`from_rows` read; :func:`to_wire` gives the form that ``accel-tui train --json`` prints.
+Events are frozen and have no tensors. :func:`to_stored` gives the stored form, which :func:`from_stored` and, for many
+events, :func:`from_stored_rows` read; :func:`to_json_object` gives the form that ``accel-tui train --json`` prints.
 """
 
 from accel_engine.events.event import Event, Outcome, Phase
@@ -15,7 +15,7 @@ from accel_engine.events.progress_events import (
     Validated,
     Warned,
 )
-from accel_engine.events.serialization import KINDS, from_json, from_rows, to_json, to_wire
+from accel_engine.events.serialization import KINDS, from_stored, from_stored_rows, to_json_object, to_stored
 from accel_engine.events.setup_events import (
     DevicesFound,
     MicroBatchesTried,
@@ -46,8 +46,8 @@ __all__ = [
     "WorkCounted",
     "WorkersMet",
     "XlaTried",
-    "from_json",
-    "from_rows",
-    "to_json",
-    "to_wire",
+    "from_stored",
+    "from_stored_rows",
+    "to_json_object",
+    "to_stored",
 ]

@@ -52,24 +52,24 @@ KINDS: dict[str, type[Event]] = {
 _ENUMS: dict[str, type[StrEnum]] = {"phase": Phase, "outcome": Outcome}
 
 
-def to_json(event: Event) -> str:
+def to_stored(event: Event) -> str:
     """Format an event for storage: a JSON object of its fields, except the time, which has its own column."""
     values = asdict(event)
     del values["time"]
     return json.dumps(_finite(values), separators=(",", ":"))
 
 
-def from_json(kind: str, time: float, body: str) -> Event:
+def from_stored(kind: str, time: float, body: str) -> Event:
     """Parse an event's stored form.
 
     Raises:
         KeyError: The kind is unknown.
     """
-    (event,) = from_rows([(kind, time, body)])
+    (event,) = from_stored_rows([(kind, time, body)])
     return event
 
 
-def from_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
+def from_stored_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
     """Parse the stored forms of many events, faster than one by one.
 
     Args:
@@ -85,7 +85,7 @@ def from_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
         yield KINDS[kind].parse(values)
 
 
-def to_wire(event: Event) -> dict[str, Any]:
+def to_json_object(event: Event) -> dict[str, Any]:
     """Convert an event to a JSON object for scripts.
 
     ``metrics`` are merged into the other fields, except those with the name of a field.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_wire
+from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_json_object
 from accel_engine.run.bulk_reader import BulkReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
@@ -40,18 +40,18 @@ def steps(source: BulkReader) -> Table:
     def batches() -> Iterator[list[Column]]:
         if new is None:
             return
-        for batch in source.steps(0, new.last):
+        for batch in source.steps(0, new.stop):
             keys = [batch.steps, *([batch.steps // epoch + 1] if epoch else []), batch.times]
-            yield [*keys, *(batch.series[name] for name in names), batch.rates]
+            yield [*keys, *(batch.series[name] for name in names), batch.steps_per_second]
 
     keys = {"step": "int64", **({"epoch": "int64"} if epoch else {}), "time": "float64"}
     series = {name if name not in keys else f"metric_{name}": "float32" for name in names}
     return Table({**keys, **series, "steps_per_second": "float32"}, batches)
 
 
-def validation(source: BulkReader) -> Table:
+def validation_table(source: BulkReader) -> Table:
     """One row per validation: steps taken, epoch, time, every metric, and its duration."""
-    rows = validations(source)
+    rows = read_validations(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
     columns: list[Column] = [[row.step for row in rows], [row.epoch for row in rows], [row.time for row in rows]]
     columns += [[row.metrics.get(name) for row in rows] for name in names]
@@ -93,20 +93,20 @@ def events(source: BulkReader) -> Table:
 
 TABLES: dict[str, Callable[[BulkReader], Table]] = {
     "steps": steps,
-    "validation": validation,
+    "validation": validation_table,
     "samples": samples,
     "events": events,
 }
 """Tables by name."""
 
 
-def validations(source: BulkReader) -> list[Validated]:
+def read_validations(source: BulkReader) -> list[Validated]:
     """Read the validations, except those of discarded steps."""
     events = drop_discarded(event for _, event in source.events(0, RunStarted, Validated))
     return [event for event in events if isinstance(event, Validated)]
 
 
-def description(source: BulkReader) -> dict[str, Any]:
+def run_description(source: BulkReader) -> dict[str, Any]:
     """A run's id, name, status, creation time, host and plan."""
     info = source.info()
     return {
@@ -115,17 +115,17 @@ def description(source: BulkReader) -> dict[str, Any]:
         "status": str(info.status),
         "created": info.created,
         "host": info.host,
-        "plan": info.values,
+        "plan": info.plan_values,
     }
 
 
-def texts(values: npt.NDArray[np.floating]) -> npt.NDArray[np.str_]:
+def shortest_texts(values: npt.NDArray[np.floating]) -> npt.NDArray[np.str_]:
     """Format numbers as the shortest texts that parse to the same numbers: ``0.1`` for a float32 0.1."""
     return values.astype(np.str_)
 
 
 def _details(event: Event) -> str:
-    return json.dumps({name: value for name, value in to_wire(event).items() if name not in ("event", "time")})
+    return json.dumps({name: value for name, value in to_json_object(event).items() if name not in ("event", "time")})
 
 
 def _steps_per_epoch(source: BulkReader) -> int:

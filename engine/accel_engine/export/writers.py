@@ -10,8 +10,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from accel_engine.errors import UsageError
-from accel_engine.events import to_wire
-from accel_engine.export.tables import TABLES, Column, description, texts, validations
+from accel_engine.events import to_json_object
+from accel_engine.export.tables import TABLES, Column, read_validations, run_description, shortest_texts
 from accel_engine.run.bulk_reader import BulkReader
 from accel_engine.run.sample_packing import SampleUnpacker
 
@@ -50,9 +50,9 @@ def write_json(source: BulkReader, stream: TextIO) -> int:
     Returns:
         Number of steps.
     """
-    lead = json.dumps(description(source))[:-1]
-    stream.write(f'{lead},\n"validation": {json.dumps([to_wire(point) for point in validations(source)])}')
-    _write_items(stream, "events", (json.dumps(to_wire(event)) for _, event in source.events()))
+    lead = json.dumps(run_description(source))[:-1]
+    stream.write(f'{lead},\n"validation": {json.dumps([to_json_object(point) for point in read_validations(source)])}')
+    _write_items(stream, "events", (json.dumps(to_json_object(event)) for _, event in source.events()))
     stream.write(',\n"steps": {')
     steps = TABLES["steps"](source)
     count = 0
@@ -62,7 +62,7 @@ def write_json(source: BulkReader, stream: TextIO) -> int:
         for batch in steps.batches():  # once per column, as the columns are written one after another
             column = np.asarray(batch[index])
             finite = np.isfinite(column)
-            stream.write(("," if count else "") + ",".join(np.where(finite, texts(column), "null").tolist()))
+            stream.write(("," if count else "") + ",".join(np.where(finite, shortest_texts(column), "null").tolist()))
             count += len(column)
         stream.write("]")
     stream.write("}")
@@ -94,7 +94,7 @@ def write_parquet(source: BulkReader, table: str, path: Path) -> int:
             "(or pip install pyarrow)"
         ) from error
     found = TABLES[table](source)
-    about = {**description(source), "validation": [to_wire(point) for point in validations(source)]}
+    about = {**run_description(source), "validation": [to_json_object(point) for point in read_validations(source)]}
     types = {name: arrow.type_for_alias("string" if kind == "str" else kind) for name, kind in found.columns.items()}
     schema = arrow.schema(list(types.items()), metadata={METADATA: json.dumps(about).encode()})
     rows = 0
@@ -108,7 +108,7 @@ def write_parquet(source: BulkReader, table: str, path: Path) -> int:
 def _texts(column: Column) -> Sequence[Any]:
     if not isinstance(column, np.ndarray):
         return column
-    plain: list[Any] = (texts(column) if column.dtype.kind == "f" else column).tolist()
+    plain: list[Any] = (shortest_texts(column) if column.dtype.kind == "f" else column).tolist()
     return plain
 
 

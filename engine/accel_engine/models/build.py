@@ -10,7 +10,7 @@ from accel_engine import models, registry
 from accel_engine.errors import ModelError
 from accel_engine.models import ModelEntry, UserModel
 from accel_engine.models.model_entry import Shape, shape_text
-from accel_engine.models.traits import output_units, overrides_train_step
+from accel_engine.models.traits import has_custom_train_step, output_units
 from accel_engine.models.user_code import call, reason
 
 
@@ -51,7 +51,7 @@ def build(
         raise ModelError(f"{found.name} returned {_article(model)}, not a keras.Model")
     _check_input(model, found.name, input_shape)
     _build_weights(model, found.name, input_shape)
-    if not overrides_train_step(model):
+    if not has_custom_train_step(model):
         _check_output(model, found.name, input_shape, classes)
     return model
 

@@ -42,7 +42,7 @@ _PASSING = {"Identity", "Cast", "Reshape"}
 """TensorFlow operations that pass on their input."""
 
 
-def overrides_train_step(model: keras.Model) -> bool:
+def has_custom_train_step(model: keras.Model) -> bool:
     """Whether the model has a custom ``train_step``."""
     return "train_step" in vars(model) or type(model).train_step is not keras.Model.train_step
 

@@ -19,7 +19,7 @@ from accel_engine.process.batch_scheduling import set_batch_scheduling
 from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
-from accel_engine.process.warm import WarmServer
+from accel_engine.process.warm_server import WarmServer
 from accel_engine.run.run_paths import LOG
 
 
@@ -37,7 +37,7 @@ def main() -> int:
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlowImport()
     if arguments.predict:
-        return query_server.serve_query(query_server.predict, arguments.predict, tensorflow)
+        return query_server.serve_query(query_server.serve_prediction, arguments.predict, tensorflow)
     if arguments.revalidate:
         return query_server.serve_query(query_server.revalidate, arguments.revalidate, tensorflow)
     if directory is None:

@@ -35,13 +35,13 @@ CONNECT_SECONDS = 2.0
 """Timeout of a connection."""
 
 REPLY_SECONDS = 2.0
-"""Timeout of the first byte, which TensorFlow's server sends unasked."""
+"""Timeout of the first byte, which TensorFlow's server sends without a request."""
 
 WATCH_SECONDS = 1.0
 """How often connections are probed."""
 
 LOST_LOCALLY_SECONDS = 2.0
-"""The same for a coordinator on this machine, where a refused connection means that it has exited."""
+""":data:`LOST_SECONDS` for a coordinator on this machine, where a refused connection means that it has exited."""
 
 EXIT_SECONDS = 10.0
 """How long a worker may take to exit after the chief."""
@@ -65,7 +65,7 @@ class LocalWorkers:
         try:
             for process in self.cluster.processes:
                 if process != self.cluster:
-                    run = create_worker(directory, process.run_name, plan)
+                    run = create_worker(directory, process.run_directory_name, plan)
                     self._processes.append(start(run, environment(process)))
         except BaseException:
             self.end(0.0)

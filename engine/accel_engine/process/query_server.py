@@ -38,12 +38,12 @@ def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImp
     return 0
 
 
-def predict(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Predict images with the run's model."""
+def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Answer a request for predictions with the run's model."""
     del send  # no progress
-    from accel_engine.training.inference import predict
+    from accel_engine.training.inference import classify_images
 
-    return predict(directory, [Path(image) for image in request["images"]], request["top"])
+    return classify_images(directory, [Path(image) for image in request["images"]], request["top"])
 
 
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:

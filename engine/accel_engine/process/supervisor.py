@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import clock, strategies
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch import versions
@@ -30,7 +30,7 @@ from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.tensorboard.live import LiveLog
-from accel_engine.training.command_mailbox import CommandMailbox, from_signal
+from accel_engine.training.command_mailbox import CommandMailbox, command_from_signal
 from accel_engine.training.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class EngineSupervisor:
 
     def _start_run(self) -> None:
         with closing(RunReader(self._directory)) as reader:
-            self._values = reader.info().values
+            self._values = reader.info().plan_values
         started = RunStarted(
             time=clock.now(),
             run=self._directory.name,
@@ -152,7 +152,7 @@ class EngineSupervisor:
 
     def _write_samples(self, samples: tuple[Sample, ...]) -> None:
         allocated_memory = self._trainer.allocated_memory if self._trainer else None
-        self._writer.samples(allocated_memory.add_to(samples) if allocated_memory else samples)
+        self._writer.write_samples(allocated_memory.add_to(samples) if allocated_memory else samples)
 
     def _write_heartbeat(self) -> None:
         # The trainer reports a locked database or a full disk.
@@ -167,7 +167,7 @@ class EngineSupervisor:
         try:
             plan = Plan.from_mapping(self._values)
             if not self._tensorflow.imported:
-                self._writer.event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
+                self._writer.write_event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
             self._start_cluster(plan)
             self._tensorflow.wait()
             self._trainer = self._create_trainer(plan)
@@ -217,10 +217,10 @@ class EngineSupervisor:
         if not names and self._cluster and self._cluster.serves:
             phase = Phase.TRAINING
             detail = f"{'running steps' if self._cluster.role == 'worker' else 'storing weights'} for the coordinator"
-        self._writer.event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
+        self._writer.write_event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
 
     def _warn(self, message: str) -> None:
-        self._writer.event(Warned(time=clock.now(), message=message))
+        self._writer.write_event(Warned(time=clock.now(), message=message))
 
     def _explain_lost_peers(self, ended: RunEnded) -> RunEnded:
         """Name the lost process if training failed because of it; TensorFlow's error does not."""
@@ -236,7 +236,7 @@ class EngineSupervisor:
             commands = [command for command in self._writer.commands() if command.id > self._last_command]
         self._last_command = max((command.id for command in commands), default=self._last_command)
         while self._signals:
-            commands.append(from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested))
+            commands.append(command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested))
         for command in commands:
             self._stop_requested = self._stop_requested or command.name in ("stop", "stop_now")
             if command.name == "stop_now" and self._exit_at is None:

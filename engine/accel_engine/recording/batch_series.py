@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.recording.logs import columns, numbers
-from accel_engine.recording.metric_state import OWN, MetricState, Source, has_own_step
+from accel_engine.recording.metric_state import BATCH_VALUE, MetricState, Source, has_custom_train_step
 from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, Values, batch_weights, recover_values
 from accel_engine.run.series_names import SeriesNames
 
@@ -21,7 +21,7 @@ class BatchSeries:
     """Collects the batch logs of one ``fit`` between updates.
 
     A series keeps its name and meaning. The first two updates decide it: the value of each batch if that can be
-    recovered, else the running mean over the epoch. Batch values that cannot be recovered later are missing.
+    recovered, or the running mean over the epoch. Batch values that cannot be recovered later are missing.
 
     Args:
         execution: ``steps_per_execution``.
@@ -48,23 +48,23 @@ class BatchSeries:
         self.begin_epoch()
 
     @property
-    def waiting(self) -> int:
+    def pending_steps(self) -> int:
         """Number of steps since the last update."""
         return len(self._logs) * self.execution
 
     def batch(self, model: Any) -> int | None:
         """Size of the first batch; ``None`` if the loss does not tell it: a custom train step may count batches."""
         weight = self._weights.get("loss", 0.0) / self.execution
-        minimum = 1 if has_own_step(model) else 0
+        minimum = 1 if has_custom_train_step(model) else 0
         return int(weight) if weight > minimum and weight.is_integer() else None
 
-    def has(self, steps: int | None) -> bool:
+    def has_all_batches(self, steps: int | None) -> bool:
         """Whether ``steps`` batches of the epoch were added; false if the epoch's length is unknown."""
         return steps is not None and (self._taken + len(self._logs)) * self.execution >= steps
 
-    def ends(self, steps: int | None) -> bool:
+    def just_completed_epoch(self, steps: int | None) -> bool:
         """Whether the last of the epoch's ``steps`` batches was added since the last update."""
-        return self._taken * self.execution < (steps or 0) and self.has(steps)
+        return self._taken * self.execution < (steps or 0) and self.has_all_batches(steps)
 
     def begin_epoch(self) -> None:
         """Reset, as Keras resets its means."""
@@ -72,13 +72,13 @@ class BatchSeries:
         self._taken = 0
         self._before: dict[str, RunningMean | None] = {}
 
-    def take(self, model: Any, *, over: bool, last: bool = False) -> dict[str, Values]:
+    def take(self, model: Any, *, epoch_ended: bool, fit_ended: bool = False) -> dict[str, Values]:
         """Return the series of the steps since the last update, the loss first.
 
         Args:
             model: The model in training.
-            over: Whether the epoch has ended.
-            last: Whether no more batches will come, as an exception has ended ``fit``.
+            epoch_ended: Whether the epoch has ended.
+            fit_ended: Whether no more batches will come, as an exception has ended ``fit``.
 
         Returns:
             Series by name; empty without a new batch, or if one batch alone does not determine what its values mean.
@@ -92,7 +92,7 @@ class BatchSeries:
             for name, source in found.items():
                 if isinstance(source, RunningMean):
                     self._weights.setdefault(name, source.count / count)
-        if not self._prefixes and count == 1 and not over and not last:
+        if not self._prefixes and count == 1 and not epoch_ended and not fit_ended:
             return {}
         logged = columns(self._logs[:count], self._names)
         del self._logs[:count]
@@ -101,10 +101,10 @@ class BatchSeries:
         for name in sorted(found, key=lambda name: name != "loss"):
             if name not in logged:  # the last batch had no value
                 logged[name] = np.full(count, math.nan)
-            weights = self._weights_of(name, logged[name], found[name], over=over)
+            weights = self._weights_of(name, logged[name], found[name], epoch_ended=epoch_ended)
             prefix, values = self._measured(name, logged[name], found[name], weights)
             series[prefix + name] = values
-            if name == "loss" and weights is not None and over:
+            if name == "loss" and weights is not None and epoch_ended:
                 batches[-1] = max(1, math.ceil(weights[-1] / self._weights[name] * self.execution - 1e-6))
             self._before[name] = (
                 RunningMean(logged[name][-1], mean.count) if isinstance(mean := found[name], RunningMean) else None
@@ -112,20 +112,22 @@ class BatchSeries:
         self._taken += count
         return {name: np.repeat(values, batches) for name, values in series.items()}
 
-    def _weights_of(self, name: str, logged: Values, source: Source, *, over: bool) -> Values | None:
+    def _weights_of(self, name: str, logged: Values, source: Source, *, epoch_ended: bool) -> Values | None:
         """Weight of each call in the mean; ``None`` if unknown."""
         before = self._before.get(name) if self._taken else RunningMean()
         if not isinstance(source, RunningMean) or before is None or self._is_long:
             return None
         if (self._taken + len(logged)) * self.execution > PRECISE_BATCHES:
             return None
-        return batch_weights(source.count - before.count, len(logged), self._weights.get(name, math.nan), over=over)
+        return batch_weights(
+            source.count - before.count, len(logged), self._weights.get(name, math.nan), epoch_ended=epoch_ended
+        )
 
     def _measured(self, name: str, logged: Values, source: Source, weights: Values | None) -> tuple[str, Values]:
         """The prefix of a series' name, and its values, one per call."""
         single = MEAN if self.execution > 1 else ""
-        prefix = self._prefixes.setdefault(name, RUNNING if source != OWN and weights is None else single)
-        if (source == OWN) != (prefix == RUNNING):
+        prefix = self._prefixes.setdefault(name, RUNNING if source != BATCH_VALUE and weights is None else single)
+        if (source == BATCH_VALUE) != (prefix == RUNNING):
             return prefix, logged
         if weights is not None:
             before = self._before.get(name) if self._taken else RunningMean()

@@ -14,7 +14,7 @@ MAX_REASON_LENGTH = 500
 """Maximum stored characters of an exception's text."""
 
 
-class CanGiveUp(Protocol):
+class StopsOnError(Protocol):
     """A class with methods that must not raise."""
 
     def give_up(self, error: Exception) -> None:
@@ -22,7 +22,7 @@ class CanGiveUp(Protocol):
 
 
 P = ParamSpec("P")
-Guarded = TypeVar("Guarded", bound=CanGiveUp)
+Guarded = TypeVar("Guarded", bound=StopsOnError)
 
 
 def guarded(method: Callable[Concatenate[Guarded, P], None]) -> Callable[Concatenate[Guarded, P], None]:
@@ -51,7 +51,7 @@ def warn(message: str) -> None:
             sys.stderr.write(f"warning: {message}\n")
 
 
-def describe(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Format an exception on one line: ``ValueError: oh no``; for errors of the system or the user, only the text."""
     text = ""
     with suppress(Exception):  # the __str__ of a user's exception may fail

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from accel_engine.events import Outcome
-from accel_engine.recording.error_guard import describe
+from accel_engine.recording.error_guard import format_error
 
 
 class FitCall:
@@ -78,4 +78,4 @@ def outcome_of(error: BaseException | None) -> tuple[Outcome, str]:
             return Outcome.STOPPED, "the script exited"
         case SystemExit(code=int(status)):
             return Outcome.FAILED, f"the script exited with status {status}"
-    return Outcome.FAILED, describe(error)
+    return Outcome.FAILED, format_error(error)

@@ -6,9 +6,9 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, LearningRateChanged, Phase, PhaseChanged
-from accel_engine.recording.error_guard import describe
+from accel_engine.recording.error_guard import format_error
 from accel_engine.recording.recorder_thread import RecorderThread
-from accel_engine.recording.write_queue import CommandReply
+from accel_engine.recording.write_queue import PendingAnswer
 from accel_engine.run.commands import Command
 from accel_engine.training.command_mailbox import CommandMailbox
 
@@ -99,12 +99,12 @@ class FitCommandHandler:
     def _set_learning_rate(self, command: Command, model: Any, step: int) -> None:
         rate = command.argument
         if rate is None or not 0 < rate < math.inf:
-            self._answer(command, step, "the learning rate must be a number above 0", obeyed=False)
+            self._answer(command, step, "the learning rate must be greater than 0", obeyed=False)
             return
         try:
             model.optimizer.learning_rate = rate
         except Exception as error:  # noqa: BLE001 (a user's optimizer may raise anything)
-            self._answer(command, step, f"the optimizer rejected it: {describe(error)}", obeyed=False)
+            self._answer(command, step, f"the optimizer does not accept it: {format_error(error)}", obeyed=False)
             return
         self.learning_rate = rate
         self._put(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))
@@ -114,4 +114,4 @@ class FitCommandHandler:
         event = CommandAnswered(
             time=clock.now(), command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=step
         )
-        self._put(CommandReply(command, event))
+        self._put(PendingAnswer(command, event))

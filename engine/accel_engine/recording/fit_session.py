@@ -28,11 +28,11 @@ from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.error_guard import value_or_none, warn
 from accel_engine.recording.fit_calls import outcome_of
 from accel_engine.recording.fit_command_handler import FitCommandHandler
-from accel_engine.recording.learning_rates import LearningRates, Rates
+from accel_engine.recording.learning_rates import LearningRates, StepRates
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.script import ScriptWatch
-from accel_engine.recording.write_queue import Steps
+from accel_engine.recording.write_queue import PendingSteps
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.command_mailbox import CommandMailbox
@@ -46,12 +46,12 @@ class FitSession:
 
     Args:
         model: Returns the model in training; with JAX, this updates its variables.
-        make: Returns the run's directory, creating it if needed; called in another thread.
+        create_run: Returns the run's directory, creating it if needed; called in another thread.
         values: The known plan fields.
         epochs: The ``epochs`` argument of ``fit``.
         steps: Steps per epoch; ``None`` if Keras does not know yet.
-        before: The previous session of the same run.
-        observed: Whether :meth:`end_by_exception` is called if an exception ends ``fit``.
+        previous_session: The previous session of the same run.
+        is_fit_wrapped: Whether ``fit`` is wrapped, so that an exception of it calls :meth:`end_by_exception`.
 
     Attributes:
         names: Names of the series; the same in all of a run.
@@ -66,36 +66,36 @@ class FitSession:
     def __init__(
         self,
         model: Callable[[], Any],
-        make: Callable[[], Path],
+        create_run: Callable[[], Path],
         values: dict[str, Any],
         epochs: int,
         steps: int | None,
-        before: "FitSession | None",
+        previous_session: "FitSession | None",
         *,
-        observed: bool,
+        is_fit_wrapped: bool,
     ) -> None:
         self._model = model
-        self.names: SeriesNames = before.names if before else SeriesNames()
+        self.names: SeriesNames = previous_session.names if previous_session else SeriesNames()
         self.batches = BatchSeries(value_or_none(lambda: int(model().steps_per_execution)) or 1, steps, self.names)
         self.rates = LearningRates(model())
         self.names.reserve(LEARNING_RATE, *self.rates.names)
         self.due = 0.0
-        self.step: int = before.written if before else 0
-        self.epochs: int = before.epochs if before else 0
-        self.metrics: dict[str, float] = dict(before.metrics) if before else {}
-        self._last_epoch, self._total = epochs, 0
+        self.step: int = previous_session.written if previous_session else 0
+        self.epochs: int = previous_session.epochs if previous_session else 0
+        self.metrics: dict[str, float] = dict(previous_session.metrics) if previous_session else {}
+        self._last_epoch, self._total_epochs = epochs, 0
         self._steps = steps
         self._first = self.step
         self._built: ModelBuilt | None = None
         self._traced: tuple[float, float] | None = None
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._warned: set[str] = set()
-        self._seconds: float | None = None
+        self._epoch_seconds: float | None = None
         self._validation_seconds = 0.0
         self._rate_due = True
-        self._was_left = False
-        self._began = self._since = self._epoch_began = clock.now()
-        self._watch = None if observed else ScriptWatch()
+        self._was_aborted = False
+        self._began = self._chunk_started = self._epoch_began = clock.now()
+        self._watch = None if is_fit_wrapped else ScriptWatch()
         mailbox = CommandMailbox()
         started = RunStarted(
             time=self._began,
@@ -107,7 +107,7 @@ class FitSession:
             host=socket.gethostname(),
             versions=versions(),
         )
-        self._recorder = RecorderThread(make, started, mailbox, self._end_if_left)
+        self._recorder = RecorderThread(create_run, started, mailbox, self._end_if_aborted)
         self._commands = FitCommandHandler(mailbox, self._recorder)
 
     def begin(self) -> None:
@@ -126,57 +126,57 @@ class FitSession:
 
     def begin_epoch(self, epoch: int) -> None:
         """Start an epoch, counted from 0 by Keras."""
-        self._total = self._total or self.epochs + self._last_epoch - epoch
+        self._total_epochs = self._total_epochs or self.epochs + self._last_epoch - epoch
         self.batches.begin_epoch()
         self.rates.begin_epoch()
         self._first = self.step
-        self._seconds = None
-        self._since = self._epoch_began = clock.now()
+        self._epoch_seconds = None
+        self._chunk_started = self._epoch_began = clock.now()
         self._rate_due = True
 
     def begin_batch(self) -> None:
         """Read the learning rate before a batch; called if ``rates.due``."""
         self._model()  # with JAX, this updates the variables
-        self.rates.read(self.batches.waiting)
+        self.rates.read(self.batches.pending_steps)
 
     @property
     def epoch_complete(self) -> bool:
         """Whether the epoch's last batch was added since the last update."""
-        return self.batches.ends(self._steps)
+        return self.batches.just_completed_epoch(self._steps)
 
-    def update(self, *, over: bool = False) -> None:
+    def update(self, *, epoch_ended: bool = False) -> None:
         """Queue the latest steps, and handle commands.
 
         Args:
-            over: Whether the epoch has ended.
+            epoch_ended: Whether the epoch has ended.
 
         Raises:
             Exception: The run can no longer be written.
         """
         self._recorder.check()
-        if self._record(over=over):
+        if self._record(epoch_ended=epoch_ended):
             rate = self._commands.learning_rate
             self._commands.handle(self._model(), self.step)
             self.rates.due = self.rates.due or self._commands.learning_rate != rate
-            self._since = clock.now()
+            self._chunk_started = clock.now()
         self.due = time.monotonic() + UPDATE_SECONDS
 
     def begin_validation(self) -> None:
         """Record the epoch's last steps, as validation resets the metrics."""
-        self.update(over=True)
-        self._seconds = clock.now() - self._epoch_began
-        self._since = clock.now()
+        self.update(epoch_ended=True)
+        self._epoch_seconds = clock.now() - self._epoch_began
+        self._chunk_started = clock.now()
         self._enter_phase(Phase.VALIDATING)
 
     def end_validation(self) -> None:
         """Measure the validation time; its metrics are logged at the epoch's end."""
-        self._validation_seconds = clock.now() - self._since
+        self._validation_seconds = clock.now() - self._chunk_started
         self._enter_phase(Phase.TRAINING)
 
     def end_epoch(self, epoch_logs: Mapping[str, Any]) -> None:
         """Record the epoch's means, and validation's."""
-        self.update(over=True)
-        seconds = clock.now() - self._epoch_began if self._seconds is None else self._seconds
+        self.update(epoch_ended=True)
+        seconds = clock.now() - self._epoch_began if self._epoch_seconds is None else self._epoch_seconds
         means = logs.training_metrics(epoch_logs, self.names)
         validated = logs.validation_metrics(epoch_logs, self.names)
         self._report_notes()
@@ -198,7 +198,7 @@ class FitSession:
         Raises:
             Exception: It could not be written.
         """
-        self.update(over=True)
+        self.update(epoch_ended=True)
         stopped = self._commands.stopped
         done = self._recorder.finish(self._result(Outcome.STOPPED if stopped else Outcome.FINISHED, stopped))
         self._release_watch()
@@ -225,28 +225,30 @@ class FitSession:
         if self._watch:
             self._watch.release()
 
-    def _end_if_left(self, certain: bool) -> RunEnded | None:
+    def _end_if_aborted(self, certain: bool) -> RunEnded | None:
         """The run's end if ``fit`` was left by an exception; called by the recorder thread."""
-        left = self._watch is not None and self._watch.left
-        if not certain and not left:
+        aborted = self._watch is not None and self._watch.left
+        if not certain and not aborted:
             return None
         exception = self._watch.exception if self._watch else None
-        if not certain and exception is None and not self._was_left:
-            self._was_left = True  # an exception is invisible until it is handled: check once more
+        if not certain and exception is None and not self._was_aborted:
+            self._was_aborted = True  # an exception is invisible until it is handled: check once more
             return None
         ended = self._result_of(exception)
         self._release_watch()
         return ended
 
-    def _record(self, *, over: bool, last: bool = False) -> bool:
+    def _record(self, *, epoch_ended: bool, fit_ended: bool = False) -> bool:
         """Queue the latest steps; return whether there are any."""
         now, model = clock.now(), self._model()
-        if not self.batches.waiting:
+        if not self.batches.pending_steps:
             return False
         # Also if this update happens to include the last batch: only its position tells that it may be smaller.
-        series = self.batches.take(model, over=over or self.batches.has(self._steps), last=last)
+        series = self.batches.take(
+            model, epoch_ended=epoch_ended or self.batches.has_all_batches(self._steps), fit_ended=fit_ended
+        )
         if not series:  # only the first batch, which traced the graph
-            self._traced = (self._since, now)
+            self._traced = (self._chunk_started, now)
             self._enter_phase(Phase.TRAINING)
             return True
         taken = len(next(iter(series.values())))
@@ -260,23 +262,23 @@ class FitSession:
         self.step += taken
         return True
 
-    def _queue_steps(self, now: float, taken: int, series: dict[str, Rates]) -> None:
-        """Queue steps; the first, which includes tracing, as a chunk of its own."""
+    def _queue_steps(self, now: float, taken: int, series: dict[str, StepRates]) -> None:
+        """Queue steps; the first, which includes tracing, as a separate chunk."""
         first = 0
         if self._traced:
             (began, ended), self._traced = self._traced, None
             first = min(self.batches.execution, taken)
-            self._recorder.put(Steps(began, ended, first, _slice(series, 0, first)))
+            self._recorder.put(PendingSteps(began, ended, first, _slice(series, 0, first)))
         elif not self._built:
             first = taken
-            self._recorder.put(Steps(self._since, now, taken, series))
+            self._recorder.put(PendingSteps(self._chunk_started, now, taken, series))
             self._enter_phase(Phase.TRAINING)
         if taken > first:
-            self._recorder.put(Steps(self._since, now, taken - first, _slice(series, first, taken)))
+            self._recorder.put(PendingSteps(self._chunk_started, now, taken - first, _slice(series, first, taken)))
             self._timed_steps += taken - first
-            self._timed_seconds += now - self._since
+            self._timed_seconds += now - self._chunk_started
 
-    def _report_rate(self, now: float, rates: Mapping[str, Rates]) -> None:
+    def _report_rate(self, now: float, rates: Mapping[str, StepRates]) -> None:
         """Report a rate that is not a schedule's if it has changed since the previous epoch."""
         due, self._rate_due = self._rate_due, False
         values = rates.get(LEARNING_RATE)
@@ -299,7 +301,7 @@ class FitSession:
                 self._warn_once(name, f"{name} has gaps: Keras' running mean does not give the value of every batch")
             elif name.endswith("loss") and not np.isfinite(values).all():
                 step = self.step + int(np.argmax(~np.isfinite(values)))
-                self._warn_once("", f"the {name} of step {step} is not a number: try a lower learning rate")
+                self._warn_once("", f"the {name} of step {step} is NaN or infinite: try a lower learning rate")
 
     def _warn_once(self, about: str, message: str) -> None:
         if about not in self._warned:
@@ -309,7 +311,7 @@ class FitSession:
     def _report_model(self, series: tuple[str, ...]) -> None:
         model = self._model()
         self._built = model_description.model_built(
-            model, epochs=self._total, steps=self._steps, batch=self.batches.batch(model), series=series
+            model, epochs=self._total_epochs, steps=self._steps, batch=self.batches.batch(model), series=series
         )
         self._recorder.put(self._built)
 
@@ -317,7 +319,7 @@ class FitSession:
         self._recorder.put(PhaseChanged(time=clock.now(), phase=phase))
 
     def _result_of(self, error: BaseException | None) -> RunEnded:
-        value_or_none(lambda: self._record(over=False, last=True))
+        value_or_none(lambda: self._record(epoch_ended=False, fit_ended=True))
         return self._result(*outcome_of(error))
 
     def _result(self, outcome: Outcome, reason: str) -> RunEnded:
@@ -333,8 +335,8 @@ class FitSession:
         )
 
 
-def _slice(series: Mapping[str, Rates], first: int, last: int) -> dict[str, Rates]:
-    def slice_of(values: Rates) -> Rates:
+def _slice(series: Mapping[str, StepRates], first: int, last: int) -> dict[str, StepRates]:
+    def slice_of(values: StepRates) -> StepRates:
         return values[first:last] if isinstance(values, np.ndarray) else lambda: values()[first:last]
 
     return {name: slice_of(values) for name, values in series.items()}

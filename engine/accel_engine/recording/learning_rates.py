@@ -15,7 +15,7 @@ from accel_engine.run.schema import LEARNING_RATE, series_name
 FIRST_READS = 10
 """How many batches a rate is read before, to decide whether it changes with each batch; a read takes about 20 us."""
 
-Rates = Values | Callable[[], Values]
+StepRates = Values | Callable[[], Values]
 """One rate per step, or a function that computes them in the recorder thread."""
 
 
@@ -55,7 +55,7 @@ class LearningRates:
             value_or_none(tracked.read, step)
         self.due = self._changing
 
-    def take(self, model: Any, steps: int) -> dict[str, Rates]:
+    def take(self, model: Any, steps: int) -> dict[str, StepRates]:
         """Return the rates of the steps since the last update, by series name.
 
         Args:
@@ -63,7 +63,7 @@ class LearningRates:
             steps: Number of steps, at least 1.
         """
         self._find(model)
-        found: dict[str, Rates] = {}
+        found: dict[str, StepRates] = {}
         for name, optimizer in _optimizers(model).items():
             if tracked := self._tracked.get(name):
                 rates = value_or_none(tracked.take, optimizer, steps)
@@ -75,7 +75,7 @@ class LearningRates:
     @property
     def names(self) -> set[str]:
         """Names of all possible series."""
-        return {series_of(attribute) for attribute in self._tracked}
+        return {learning_rate_series_name(attribute) for attribute in self._tracked}
 
     @property
     def _changing(self) -> bool:
@@ -84,7 +84,7 @@ class LearningRates:
     def _named(self, attribute: str) -> str:
         """The series name of an optimizer in use."""
         if attribute not in self._series:
-            series = series_of(attribute)
+            series = learning_rate_series_name(attribute)
             while series in self._series.values():  # e.g. for optimizer and _optimizer
                 series += "_2"
             self._series[attribute] = series
@@ -123,7 +123,7 @@ class _TrackedOptimizer:
             self._is_new = False
             self.changes = len({rate for _, rate in self._reads}) > 1
 
-    def take(self, optimizer: Any, steps: int) -> Rates | None:
+    def take(self, optimizer: Any, steps: int) -> StepRates | None:
         """Return the rates of ``steps`` steps; ``None`` if the optimizer was never used."""
         self._optimizer = optimizer
         before, self._iterations = self._iterations, _iterations(optimizer)
@@ -149,7 +149,7 @@ class _TrackedOptimizer:
         return _between([*points, (steps, now)], steps)
 
 
-def series_of(attribute: str) -> str:
+def learning_rate_series_name(attribute: str) -> str:
     """The series name of an optimizer's rate, from the model's attribute: ``d_learning_rate`` for ``d_optimizer``."""
     if "optimizer" in attribute:
         return series_name(attribute.replace("optimizer", LEARNING_RATE).strip("_"))
@@ -157,7 +157,7 @@ def series_of(attribute: str) -> str:
 
 
 def optimizers_in_use(model: Any) -> Mapping[str, Any]:
-    """The optimizers that have taken steps, else those that are built, by the model's attributes.
+    """The optimizers that have taken steps, or those that are built if none has, by the model's attributes.
 
     A model with its own optimizers may have an unused one, too, as ``compile`` creates one by default.
     """

@@ -47,14 +47,14 @@ def columns(logs: Sequence[Mapping[str, Any]], names: SeriesNames) -> dict[str, 
                 name: np.array([each.get(metric, math.nan) for each in logs], dtype=np.float64)
                 for name, metric in zip(latest, last, strict=True)
             }
-    found: dict[str, Values] = {}
+    series_columns: dict[str, Values] = {}
     for metric, value in last.items():
         series = numbers({metric: value}, names)
         if series:
             size = np.size(value)
             rows = np.stack([_flat(each.get(metric), size) for each in logs])
-            found |= {name: rows[:, column] for column, name in enumerate(series)}
-    return found
+            series_columns |= {name: rows[:, column] for column, name in enumerate(series)}
+    return series_columns
 
 
 def training_metrics(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
@@ -65,8 +65,8 @@ def training_metrics(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, f
 
 def validation_metrics(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
     """The validation metrics of an epoch, by the series names of training."""
-    found = {name.removeprefix(VALIDATION): logs[name] for name in logs if name.startswith(VALIDATION)}
-    return numbers(found, names)
+    metrics = {name.removeprefix(VALIDATION): logs[name] for name in logs if name.startswith(VALIDATION)}
+    return numbers(metrics, names)
 
 
 def as_array(value: Any) -> Values | None:

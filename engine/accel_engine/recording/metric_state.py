@@ -11,11 +11,11 @@ from accel_engine.recording.logs import as_array
 from accel_engine.recording.running_means import RunningMean
 from accel_engine.run.schema import series_name
 
-OWN = "own"
+BATCH_VALUE = "own"
 """Marks a batch's own value: a custom ``train_step`` returns it, and no metric holds it."""
 
 Source = RunningMean | str | None
-"""What a logged value is: a running mean, :data:`OWN`, or neither."""
+"""What a logged value is: a running mean, :data:`BATCH_VALUE`, or neither."""
 
 
 class MetricState:
@@ -38,13 +38,13 @@ class MetricState:
             permanent: Whether to remember matches, so that only the metric's count is read from then on (a read takes
                 0.1 ms or more). After one batch of an epoch, a match may be a coincidence.
         """
-        found: dict[str, Source] = dict.fromkeys(self._own, OWN)
+        found: dict[str, Source] = dict.fromkeys(self._own, BATCH_VALUE)
         for name, metric in self._known.items():
             mean = _running_mean(metric, logs.get(name))
             found[name] = mean if mean and mean.count else None
         unknown = {name: value for name, value in logs.items() if name not in found}
         if unknown:
-            own_step = has_own_step(model)
+            custom_step = has_custom_train_step(model)
             metrics = {
                 metric: _running_mean(metric) for metric in value_or_none(lambda: list(_flat(model.metrics))) or ()
             }
@@ -52,7 +52,7 @@ class MetricState:
             for name, value in unknown.items():
                 named = [metric for metric in used if _is_of(name, series_name(metric.name))]
                 # A custom train step may return a metric by any name.
-                for metric in [*named, *(used if own_step else ())]:
+                for metric in [*named, *(used if custom_step else ())]:
                     mean = metrics[metric]
                     if mean and np.isclose(mean.mean, value, rtol=1e-6, atol=0.0, equal_nan=True):
                         found[name] = mean
@@ -60,13 +60,15 @@ class MetricState:
                             self._known[name] = metric
                         break
                 else:
-                    found[name] = OWN if own_step and not any(_may_report(each, value) for each in used) else None
-                    if permanent and found[name] == OWN:
+                    found[name] = (
+                        BATCH_VALUE if custom_step and not any(_may_report(each, value) for each in used) else None
+                    )
+                    if permanent and found[name] == BATCH_VALUE:
                         self._own.add(name)
         return found
 
 
-def has_own_step(model: Any) -> bool:
+def has_custom_train_step(model: Any) -> bool:
     """Whether a model overrides ``train_step``."""
     return getattr(type(model), "train_step", None) is not keras.Model.train_step
 

@@ -11,16 +11,16 @@ from accel_engine.recording.learning_rates import optimizers_in_use
 
 
 def name(model: Any) -> str:
-    """The model's name, else its class name."""
-    found = value_or_none(lambda: model.name)
-    return found if isinstance(found, str) and found else type(model).__name__
+    """The model's name, or its class name if it has none."""
+    model_name = value_or_none(lambda: model.name)
+    return model_name if isinstance(model_name, str) and model_name else type(model).__name__
 
 
 def strategy(model: Any) -> str:
     """The class name of the model's ``tf.distribute`` strategy; ``default`` if the user chose none."""
-    found = value_or_none(lambda: model.distribute_strategy)  # only with the TensorFlow backend
-    name = type(found).__name__
-    return "default" if found is None or name == "_DefaultDistributionStrategy" else name
+    strategy = value_or_none(lambda: model.distribute_strategy)  # only with the TensorFlow backend
+    name = type(strategy).__name__
+    return "default" if strategy is None or name == "_DefaultDistributionStrategy" else name
 
 
 def model_built(

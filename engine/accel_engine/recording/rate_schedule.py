@@ -58,10 +58,10 @@ class RateSchedule:
         for vectorize in (lambda: self.schedule, lambda: _vectorized(self.schedule, iterations.dtype.name)):
             try:
                 compute = partial(_call, vectorize())
-                found = compute(iterations)
+                rates = compute(iterations)
             except Exception:  # noqa: BLE001, S112 (a user's schedule may raise anything for an array)
                 continue
-            if found.shape == iterations.shape and np.allclose(found[[0, -1]], expected, rtol=1e-5, atol=0.0):
+            if rates.shape == iterations.shape and np.allclose(rates[[0, -1]], expected, rtol=1e-5, atol=0.0):
                 return compute
         return partial(_one_by_one, self.schedule)
 

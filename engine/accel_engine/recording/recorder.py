@@ -8,7 +8,7 @@ import keras
 
 from accel_engine.errors import RunError
 from accel_engine.recording import fit_calls, model_description, script
-from accel_engine.recording.error_guard import describe, guarded, warn
+from accel_engine.recording.error_guard import format_error, guarded, warn
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.run.creation import create_recorded
 
@@ -73,7 +73,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
             epochs,
             params.get("steps"),
             self._fit,
-            observed=call is not None,
+            is_fit_wrapped=call is not None,
         )
         self._recorded, self._call = self._fit, call
         if call:
@@ -136,7 +136,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     def give_up(self, error: Exception) -> None:
         """Stop recording this ``fit``, and warn the user."""
         fit, self._recorded = self._recorded, None
-        warn(f"recording stopped, training continues: {describe(error)}")
+        warn(f"recording stopped, training continues: {format_error(error)}")
         if fit:
             fit.fail(error)
 

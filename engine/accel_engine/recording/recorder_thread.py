@@ -1,4 +1,4 @@
-"""Writes a recorded run in a thread of its own, so that training does not wait for the disk."""
+"""Writes a recorded run in a separate thread, so that training does not wait for the disk."""
 
 import atexit
 import os
@@ -15,9 +15,9 @@ import numpy as np
 from accel_engine import clock
 from accel_engine.devices import Sampler
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
-from accel_engine.recording.error_guard import describe, warn
+from accel_engine.recording.error_guard import format_error, warn
 from accel_engine.recording.running_means import Values
-from accel_engine.recording.write_queue import CommandReply, Item, Steps, WriteQueue
+from accel_engine.recording.write_queue import PendingAnswer, PendingSteps, QueueItem, WriteQueue
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.status import HEARTBEAT_SECONDS
@@ -106,7 +106,7 @@ class RecorderThread:
             warn(f"could not start the run within {BEGIN_SECONDS:g} s, training continues; the disk may be busy")
         self.check()
 
-    def put(self, item: Item) -> None:
+    def put(self, item: QueueItem) -> None:
         """Queue an item for writing; ignored after the run's end or a failed write."""
         if not self.writing:
             return
@@ -180,7 +180,7 @@ class RecorderThread:
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             self._failure = error
         except BaseException as error:  # noqa: BLE001 (a user's schedule, computed here, may exit)
-            self._failure = RuntimeError(describe(error))
+            self._failure = RuntimeError(format_error(error))
         finally:
             self._left = None  # release the model
             self.writing = False
@@ -205,11 +205,11 @@ class RecorderThread:
             except queue.Empty:
                 continue
             match item:
-                case Steps():
+                case PendingSteps():
                     self._write_steps(writer, item)
-                case CommandReply(command, event):
+                case PendingAnswer(command, event):
                     writer.answer(command, obeyed=event.obeyed, answer=event.answer)
-                    writer.event(event)
+                    writer.write_event(event)
                 case RunEnded():
                     sampler.stop()
                     end(writer, replace(item, steps=self.steps))
@@ -217,19 +217,21 @@ class RecorderThread:
                 case Event():
                     if isinstance(item, EpochEnded):
                         self._epoch = item
-                    writer.event(item)
+                    writer.write_event(item)
                 case Exception():
                     raise item
                 case None:
                     self._check_left(certain=True)
                 case samples:
-                    writer.samples(samples)
+                    writer.write_samples(samples)
 
-    def _write_steps(self, writer: RunWriter, steps: Steps) -> None:
+    def _write_steps(self, writer: RunWriter, steps: PendingSteps) -> None:
         for first in range(0, steps.dropped, DROPPED_CHUNK_STEPS):  # only their number is known
             count = min(steps.dropped - first, DROPPED_CHUNK_STEPS)
             started = self._last_step_time or steps.started
-            writer.chunk(self.steps, started, max(started, steps.started), {self._first_series: np.full(count, np.nan)})
+            writer.write_chunk(
+                self.steps, started, max(started, steps.started), {self._first_series: np.full(count, np.nan)}
+            )
             self.steps += count
         if not steps.count:
             return
@@ -241,17 +243,19 @@ class RecorderThread:
                 series[name] = values() if callable(values) else values
             except Exception as error:  # noqa: BLE001 (a user's schedule may raise anything)
                 self._failed_series.add(name)
-                message = f"{name} is missing from step {self.steps} on, as it cannot be computed: {describe(error)}"
-                writer.event(Warned(time=clock.now(), message=message))
+                message = (
+                    f"{name} is missing from step {self.steps} on, as it cannot be computed: {format_error(error)}"
+                )
+                writer.write_event(Warned(time=clock.now(), message=message))
         self._first_series = next(iter(series))
-        writer.chunk(self.steps, steps.started, steps.ended, series)
+        writer.write_chunk(self.steps, steps.started, steps.ended, series)
         self.steps += steps.count
         self._last_step_time = steps.ended
 
     def _end_early(self, writer: RunWriter, error: Exception) -> None:
         """Record in the run why recording stopped, if it can still be written."""
         now = clock.now()
-        reason = f"recording failed, training continued: {describe(error)}"
+        reason = f"recording failed, training continued: {format_error(error)}"
         ended = RunEnded(
             time=now,
             outcome=Outcome.FAILED,
@@ -262,7 +266,7 @@ class RecorderThread:
             metrics=self._epoch.metrics if self._epoch else {},
             reason=reason,
         )
-        writer.event(Warned(time=now, message=reason))
+        writer.write_event(Warned(time=now, message=reason))
         end(writer, ended)
 
     def _check_left(self, *, certain: bool) -> None:

@@ -19,7 +19,7 @@ about ``k * 2**-23`` of the mean: 1e-4 after a thousand batches, and 1% here.
 """
 
 
-LARGEST_ERROR = 0.1
+MAX_ERROR = 0.1
 """Maximum rounding error, relative to a batch's value or to the usual value, whichever is larger."""
 
 _ROUNDING = 2.0**-23  # of a float32 total, which is rounded at each addition and at the division
@@ -38,14 +38,14 @@ class RunningMean:
     count: float = 0.0
 
 
-def batch_weights(count: float, calls: int, weight: float, *, over: bool) -> Values | None:
+def batch_weights(count: float, calls: int, weight: float, *, epoch_ended: bool) -> Values | None:
     """Find the weights of consecutive batches.
 
     Args:
         count: The sum of their weights.
         calls: Number of batches.
         weight: Weight of the epoch's first batch.
-        over: Whether they include the epoch's last batch, which may be smaller.
+        epoch_ended: Whether they include the epoch's last batch, which may be smaller.
 
     Returns:
         One weight per batch; ``None`` if they cannot be determined.
@@ -54,7 +54,7 @@ def batch_weights(count: float, calls: int, weight: float, *, over: bool) -> Val
         return np.array([count]) if count > 0 else None
     each = np.full(calls, weight)
     each[-1] = count - (calls - 1) * weight
-    return each if 0 < each[-1] <= weight and (over or each[-1] == weight) else None
+    return each if 0 < each[-1] <= weight and (epoch_ended or each[-1] == weight) else None
 
 
 def recover_values(before: RunningMean, means: Values, weights: Values, usual: float = 0.0) -> tuple[Values, float]:
@@ -79,5 +79,5 @@ def recover_values(before: RunningMean, means: Values, weights: Values, usual: f
     certain = sizes[np.isfinite(sizes) & (sizes > error)]
     if len(certain):
         usual = min(usual or np.inf, float(np.median(certain)))
-    values[error > LARGEST_ERROR * np.maximum(sizes, usual)] = np.nan
+    values[error > MAX_ERROR * np.maximum(sizes, usual)] = np.nan
     return values, usual

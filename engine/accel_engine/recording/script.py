@@ -44,7 +44,7 @@ class ScriptWatch:
         frame, last = sys._current_frames().get(self._thread), None  # noqa: SLF001 (see above)
         while frame and frame is not self._fit:
             frame, last = frame.f_back, frame
-        # A frame that has returned meanwhile has no caller: then the callers of ``fit`` were not found.
+        # A frame that has returned in the meantime has no caller: then the callers of ``fit`` were not found.
         return self._fit is not None and frame is None and last in self._callers
 
     @property

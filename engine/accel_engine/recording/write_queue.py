@@ -4,7 +4,7 @@ import queue
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.events import CommandAnswered, Event, RunEnded
 from accel_engine.recording.running_means import Values
 from accel_engine.run.commands import Command
@@ -17,12 +17,12 @@ MAX_VALUES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class PendingSteps:
     """Consecutive steps.
 
     Attributes:
         started: Seconds since the Unix epoch.
-        ended: Likewise.
+        ended: Seconds since the Unix epoch.
         count: Number of steps.
         series: Values by series name, or functions that compute them.
         dropped: Number of dropped steps right before them.
@@ -36,7 +36,7 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandReply:
+class PendingAnswer:
     """The answer to a command.
 
     Attributes:
@@ -48,7 +48,7 @@ class CommandReply:
     event: CommandAnswered
 
 
-Item = Steps | Event | CommandReply | tuple[Sample, ...] | Exception | None
+QueueItem = PendingSteps | Event | PendingAnswer | tuple[Sample, ...] | Exception | None
 """An item to write. A tuple has the samples of one time, an exception ends the recording, and ``None`` means that
 ``fit`` was left by an exception."""
 
@@ -65,7 +65,7 @@ class WriteQueue:
     """
 
     def __init__(self) -> None:
-        self._items: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self._items: queue.SimpleQueue[QueueItem] = queue.SimpleQueue()
         self._put_values = 0
         self._taken_values = 0
         self._dropped_before = 0
@@ -77,35 +77,35 @@ class WriteQueue:
         """Number of steps and items that did not fit."""
         return self.dropped_steps + self.dropped_items
 
-    def ends_run(self, item: Item) -> bool:
+    def ends_run(self, item: QueueItem) -> bool:
         """Whether an item ends the run; it always fits."""
         return item is None or isinstance(item, RunEnded | Exception)
 
-    def has_room(self, item: Item) -> bool:
+    def has_room(self, item: QueueItem) -> bool:
         """Whether an item fits."""
         values = self._put_values - self._taken_values + _values(item)
         return self._items.qsize() < MAX_ITEMS and values <= MAX_VALUES
 
-    def put(self, item: Item) -> None:
+    def put(self, item: QueueItem) -> None:
         """Add an item; steps, and items that end the run, come with the number of steps dropped before them."""
-        if isinstance(item, Steps):
+        if isinstance(item, PendingSteps):
             item, self._dropped_before = replace(item, dropped=self._dropped_before), 0
         elif self._dropped_before and self.ends_run(item):
-            self._items.put(Steps(0.0, 0.0, 0, {}, self._dropped_before))
+            self._items.put(PendingSteps(0.0, 0.0, 0, {}, self._dropped_before))
             self._dropped_before = 0
         if values := _values(item):  # do not even add 0: another thread may be adding
             self._put_values += values
         self._items.put(item)
 
-    def drop(self, item: Item) -> None:
+    def drop(self, item: QueueItem) -> None:
         """Count an item that did not fit."""
-        if isinstance(item, Steps):
+        if isinstance(item, PendingSteps):
             self._dropped_before += item.count
             self.dropped_steps += item.count
         else:
             self.dropped_items += 1
 
-    def get(self, timeout: float) -> Item:
+    def get(self, timeout: float) -> QueueItem:
         """Remove and return the oldest item.
 
         Raises:
@@ -116,5 +116,5 @@ class WriteQueue:
         return item
 
 
-def _values(item: Item) -> int:
-    return item.count * len(item.series) if isinstance(item, Steps) else 0
+def _values(item: QueueItem) -> int:
+    return item.count * len(item.series) if isinstance(item, PendingSteps) else 0

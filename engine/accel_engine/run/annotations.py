@@ -73,13 +73,13 @@ def validate_tags(words: Iterable[str]) -> tuple[str, ...]:
     Raises:
         UsageError: A tag is invalid.
     """
-    found = sorted(set(words))
-    for word in found:
+    tags = sorted(set(words))
+    for word in tags:
         if not _TAG.fullmatch(word):
             raise UsageError(
                 f"invalid tag {word!r}: use up to 40 letters, digits and ._/@:-, starting with a letter or a digit"
             )
-    return tuple(found)
+    return tuple(tags)
 
 
 def apply_tag_changes(before: Sequence[str], changes: Iterable[str]) -> tuple[str, ...]:

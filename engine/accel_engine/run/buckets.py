@@ -18,16 +18,16 @@ def empty(count: int) -> Buckets:
     return buckets
 
 
-def fold(values: npt.NDArray[np.floating], width: int) -> Buckets:
+def downsample(values: npt.NDArray[np.floating], width: int) -> Buckets:
     """Put values into buckets of ``width`` values; the last bucket may have fewer."""
     starts = np.arange(0, len(values), width)
     finite = np.isfinite(values)
-    whole = bool(finite.all())
-    clean = values if whole else np.where(finite, values, np.nan)
+    all_finite = bool(finite.all())
+    clean = values if all_finite else np.where(finite, values, np.nan)
     buckets = np.empty(len(starts), BUCKET)
     buckets["low"] = np.fmin.reduceat(clean, starts)
     buckets["high"] = np.fmax.reduceat(clean, starts)
-    buckets["total"] = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, dtype=np.float64)
+    buckets["total"] = np.add.reduceat(values if all_finite else np.where(finite, values, 0), starts, dtype=np.float64)
     buckets["finite"] = np.add.reduceat(finite, starts, dtype=np.uint32)
     return buckets
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import KINDS, Event, RunStarted, from_json
+from accel_engine.events import KINDS, Event, RunStarted, from_stored
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import connect, series_columns
 from accel_engine.run.status import RunInfo, read_info
-from accel_engine.run.steps import RATE, TIME, read_steps
+from accel_engine.run.steps import THROUGHPUT, TIME, read_steps
 
 BATCH_STEPS = 1 << 16
 """Maximum steps of a batch."""
@@ -30,13 +30,13 @@ class StepBatch:
     Attributes:
         steps: Step numbers, counted from 0, int64 ``[n]``.
         times: End times in seconds since the Unix epoch, float64 ``[n]``.
-        rates: Steps per second, float32 ``[n]``; constant within a chunk.
+        steps_per_second: Steps per second, float32 ``[n]``; constant within a chunk.
         series: float32 ``[n]`` by name; NaN where a series was not recorded.
     """
 
     steps: npt.NDArray[np.int64]
     times: npt.NDArray[np.float64]
-    rates: npt.NDArray[np.floating]
+    steps_per_second: npt.NDArray[np.floating]
     series: dict[str, npt.NDArray[np.floating]]
 
 
@@ -46,12 +46,12 @@ class NewSteps:
 
     Attributes:
         first: The first new step; it may replace one that was recorded and discarded before.
-        last: The step after the last new one.
+        stop: The step after the last new one.
         chunk: Id of the newest chunk, for the next call.
     """
 
     first: int
-    last: int
+    stop: int
     chunk: int
 
 
@@ -101,7 +101,7 @@ class BulkReader:
             recorded = np.isfinite(values[TIME])
             series = {name: column[recorded] for name, column in values.items()}
             times = series.pop(TIME)
-            yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(RATE), series)
+            yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(THROUGHPUT), series)
 
     def chunk_ends(self, chunk: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """End time of each chunk after ``chunk``, and the number of steps taken by then; ``[chunks]`` each."""
@@ -120,7 +120,7 @@ class BulkReader:
                 f"SELECT id, kind, time, body FROM event WHERE id > ? AND kind IN ({placeholders}) ORDER BY id",
                 (after, *names),
             ):
-                yield number, from_json(kind, time, body)
+                yield number, from_stored(kind, time, body)
 
     def samples(self, unpacker: SampleUnpacker, after: int = 0) -> Iterator[tuple[int, list[Sample]]]:
         """Read samples in batches, each with the id of its last sample.

@@ -73,19 +73,19 @@ def _new_directory(title: str) -> Path:
             return directory
 
 
-def create_worker(run: Path, place: str, plan: Plan) -> Path:
+def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
     """Create, or reopen, the run of a worker other than the chief, within the chief's run.
 
     Args:
         run: The chief's run directory.
-        place: The worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`.
+        run_directory_name: The worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_directory_name`.
         plan: The plan of all workers.
 
     Raises:
         RunError: It cannot be written.
         PlanError: Its checkpoint does not fit the plan.
     """
-    directory = run / WORKERS / place
+    directory = run / WORKERS / run_directory_name
     if (directory / DATABASE).is_file():
         reopen(directory, plan)
     else:
@@ -138,7 +138,7 @@ def reopen(directory: Path, plan: Plan) -> None:
         if info.status.live:
             raise RunError(f"run {directory.name} is already being trained")
         if step := latest_checkpoint(directory):
-            check_changes(info.values, plan)
+            check_changes(info.plan_values, plan)
             built = connection.execute(
                 "SELECT body FROM event WHERE kind = 'model_built' ORDER BY id DESC LIMIT 1"
             ).fetchone()

@@ -164,7 +164,7 @@ def row_name(item: DiagnosticsItem) -> str:
     return _ROW_NAMES[type(item)]
 
 
-def pack(item: DiagnosticsItem) -> tuple[str, bytes]:
+def serialize(item: DiagnosticsItem) -> tuple[str, bytes]:
     """Pack an item as a JSON head and a body."""
     if not isinstance(item, EvaluationReport):
         return json.dumps(asdict(item)), b""
@@ -198,17 +198,17 @@ def read(directory: Path) -> Diagnostics:
     Raises:
         RunError: The run cannot be read.
     """
-    found: dict[str, Any] = {}
+    items: dict[str, Any] = {}
     steps = {}
     for name, step, head, body in _rows(directory, "name, step, head, body"):
         if name in _UNPACK:
             attribute, unpack = _UNPACK[name]
             try:
-                found[attribute] = unpack(json.loads(head), body)
+                items[attribute] = unpack(json.loads(head), body)
             except (KeyError, TypeError, ValueError) as error:
                 raise RunError(f"run {directory.name} cannot be read: its {name} row is damaged") from error
             steps[attribute] = step
-    return Diagnostics(**found, steps=steps)
+    return Diagnostics(**items, steps=steps)
 
 
 def _rows(directory: Path, columns: str) -> list[tuple[Any, ...]]:

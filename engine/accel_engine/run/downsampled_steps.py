@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_engine.run.buckets import BUCKET, Buckets, empty, fold, merge
+from accel_engine.run.buckets import BUCKET, Buckets, downsample, empty, merge
 from accel_engine.run.schema import SPANS, series_columns
-from accel_engine.run.steps import RATE, TIME, read_steps
+from accel_engine.run.steps import THROUGHPUT, TIME, read_steps
 
 ROW = 64
 """Buckets per row."""
@@ -31,14 +31,14 @@ class StepRange:
 
     Attributes:
         first_step: First step of the first bucket, a multiple of ``width``.
-        last_step: The step after the last one.
+        stop_step: The step after the last one.
         width: Steps per bucket, a power of two; the last bucket may have fewer.
-        series: Buckets by series name, and those of :data:`~accel_engine.run.steps.RATE` and
+        series: Buckets by series name, and those of :data:`~accel_engine.run.steps.THROUGHPUT` and
             :data:`~accel_engine.run.steps.TIME`; for the latter, only the means are exact.
     """
 
     first_step: int
-    last_step: int
+    stop_step: int
     width: int
     series: Mapping[str, Buckets]
 
@@ -52,7 +52,7 @@ def extend(connection: sqlite3.Connection, last: int) -> None:
                 series = {name: merge(buckets, span // SPANS[level - 1]) for name, buckets in below.items()}
             else:
                 steps = read_steps(connection, first, first + span)
-                series = {name: fold(values, WIDTHS[0]) for name, values in steps.items()}
+                series = {name: downsample(values, WIDTHS[0]) for name, values in steps.items()}
             # A series without a value has no row. TIME always has one: it marks the end of a level.
             connection.executemany(
                 "INSERT INTO summary VALUES (?, ?, ?, ?)",
@@ -74,7 +74,7 @@ def read(
         first: First step; the result may begin a few steps before it.
         last: The step after the last one, limited to the recorded steps.
         width: Steps per bucket, a power of two.
-        wanted: The series to read, besides RATE and TIME; all by default.
+        wanted: The series to read, besides THROUGHPUT and TIME; all by default.
     """
     row = connection.execute("SELECT first_step + count FROM chunk ORDER BY first_step DESC LIMIT 1").fetchone()
     first -= first % width
@@ -97,7 +97,7 @@ def read(
             at = stop
     while at < last:
         stop = min(at + max(width, _BATCH), last)
-        store({name: fold(values, width) for name, values in read_steps(connection, at, stop, wanted).items()})
+        store({name: downsample(values, width) for name, values in read_steps(connection, at, stop, wanted).items()})
         at = stop
     return StepRange(first, last, width, series)
 
@@ -109,7 +109,7 @@ def _rows(
     series: dict[str, Buckets] = {}
     start = first - first % SPANS[level]
     size = -(-(last - start) // SPANS[level]) * ROW
-    names = (*(series_columns(connection) if wanted is None else wanted), RATE, TIME)
+    names = (*(series_columns(connection) if wanted is None else wanted), THROUGHPUT, TIME)
     for step, name, packed in connection.execute(
         "SELECT first_step, series, buckets FROM summary "
         f"WHERE level = ? AND first_step >= ? AND first_step < ? AND series IN ({', '.join('?' * len(names))})",

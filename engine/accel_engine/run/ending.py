@@ -10,7 +10,7 @@ def end(run: RunWriter, ended: RunEnded) -> None:
         obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
         answer = "stopped" if obeyed else "the run has ended"
         run.answer(command, obeyed=obeyed, answer=answer)
-        run.event(
+        run.write_event(
             CommandAnswered(
                 time=ended.time, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=ended.steps
             )

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
+from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored
 from accel_engine.registry import suggestion
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
@@ -185,7 +185,7 @@ def _engine_seconds(connection: sqlite3.Connection) -> float:
             "FROM event WHERE id >= ? AND id < ?",
             (first, end, first, end),
         ).fetchone()
-        # Not negative, also if the clock was set back meanwhile.
+        # Not negative, also if the clock was set back in the meantime.
         seconds += float(json.loads(measured)["seconds"]) if measured else max(0.0, last - started)
     return seconds
 
@@ -199,7 +199,7 @@ def _latest_metrics(connection: sqlite3.Connection) -> tuple[dict[str, float], s
         "WHERE kind IN ('epoch_ended', 'validated', 'run_ended') GROUP BY kind) ORDER BY id"
     )
     for kind, at, body in rows:
-        event = from_json(kind, at, body)
+        event = from_stored(kind, at, body)
         match event:
             case Validated(metrics=means):
                 metrics |= {f"validation_{name}": value for name, value in means.items()}
@@ -244,7 +244,7 @@ def _stamps(parent: Path) -> dict[Path, _Stamp]:
 def _time_and_size(path: str) -> tuple[int, int]:
     """A file's modification time and size; zeros for an empty file, as readers create and delete those, too."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0
-    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)
+    return (status.st_mtime_ns, status.st_size) if status.st_size else (0, 0)

@@ -95,8 +95,8 @@ def is_held(directory: Path) -> bool:
         return False  # the run was never written, or is deleted
     try:
         if _GET is not None:
-            found = fcntl.fcntl(descriptor, _GET, _WHOLE_FILE)
-            return bool(struct.unpack_from("h", found)[0] != fcntl.F_UNLCK)
+            lock = fcntl.fcntl(descriptor, _GET, _WHOLE_FILE)
+            return bool(struct.unpack_from("h", lock)[0] != fcntl.F_UNLCK)
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno in _LOCKED_ERRORS

@@ -68,7 +68,7 @@ def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
     Raises:
         PlanError: The run has trained as many epochs, or more.
     """
-    if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
+    if info.status is Status.FINISHED and plan.epochs <= info.plan_values["epochs"]:
         raise PlanError("epochs", plan.epochs, "already trained; increase --epochs to continue")
     if trained > plan.epochs:
         reached = math.ceil(trained)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
-from accel_engine.events import KINDS, Event, from_rows
+from accel_engine.events import KINDS, Event, from_stored_rows
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import FIXED_CHUNK_COLUMNS, connect
 from accel_engine.run.status import RunInfo, read_info
@@ -68,10 +68,10 @@ class RunReader:
         past_phases: bool = True,
     ) -> None:
         self.directory = directory
-        self._most_samples = -1 if max_samples is None else max_samples
-        self._most_buckets = max_buckets
+        self._max_samples = -1 if max_samples is None else max_samples
+        self._max_buckets = max_buckets
         self._steps = steps
-        self._most_events = -1 if max_events is None else max_events
+        self._max_events = -1 if max_events is None else max_events
         self._events = _EVENTS.format("" if past_phases else _NO_PAST_PHASES)
         self._connection = connect(directory, read_only=True)
         self._position = _Position()
@@ -124,17 +124,17 @@ class RunReader:
         """Read the steps from ``first`` up to but not including ``last`` in buckets, in milliseconds for any run.
 
         Args:
-            first: The first step; the step_range may begin some steps before.
-            last: The step after the last, if the run goes so far.
-            width: Steps a bucket, a power of two.
-            wanted: The series to read, besides RATE and TIME; all by default.
+            first: The first step; the range may begin some steps before.
+            last: The step after the last, limited to the recorded steps.
+            width: Steps per bucket, a power of two.
+            wanted: The series to read, besides THROUGHPUT and TIME; all by default.
 
         Raises:
             RunError: The file can no longer be read.
         """
         try:
             with _snapshot(self._connection):
-                return self._stretch(first, last, width, wanted)
+                return self._step_range(first, last, width, wanted)
         except sqlite3.Error as error:
             raise RunError(f"run {self.directory.name} cannot be read: {error}") from error
 
@@ -165,8 +165,8 @@ class RunReader:
     def _read(self) -> Update:
         position = self._position
         with _snapshot(self._connection):
-            events = self._connection.execute(self._events, (position.event, self._most_events)).fetchall()
-            if len(events) == self._most_events:
+            events = self._connection.execute(self._events, (position.event, self._max_events)).fetchall()
+            if len(events) == self._max_events:
                 position.event = events[-1][0]
                 return Update(_events_of(events), more=True)
             step_range = None
@@ -176,7 +176,7 @@ class RunReader:
                 names, chunks = self._chunks(max(position.chunk, skipped), -1)
             samples = self._connection.execute(
                 "SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id DESC LIMIT ?",
-                (position.sample, self._most_samples),
+                (position.sample, self._max_samples),
             ).fetchall()
         position.event = events[-1][0] if events else position.event
         if chunks:
@@ -198,7 +198,7 @@ class RunReader:
 
     def _many_chunks(self) -> "tuple[int, StepRange | None]":
         """If there are many new steps: the last chunk before the recent ones, and all steps up to it in buckets."""
-        if self._most_buckets is None:
+        if self._max_buckets is None:
             return 0, None
         row = self._connection.execute(
             "SELECT id, first_step + count FROM chunk ORDER BY id DESC LIMIT 1 OFFSET ?", (RECENT_CHUNKS,)
@@ -206,18 +206,18 @@ class RunReader:
         if row is None or row[0] <= self._position.chunk or row[1] - self._position.step < _FEW_STEPS:
             return 0, None
         width = _FEW_STEPS >> 10
-        while row[1] > width * self._most_buckets:
+        while row[1] > width * self._max_buckets:
             width *= 2
-        return row[0], self._stretch(0, row[1], width)
+        return row[0], self._step_range(0, row[1], width)
 
-    def _stretch(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "StepRange":
+    def _step_range(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "StepRange":
         from accel_engine.run import downsampled_steps  # see above
 
         return downsampled_steps.read(self._connection, first, last, width, wanted)
 
 
 def _events_of(rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:
-    return tuple(from_rows([row[1:] for row in rows if row[1] in KINDS]))
+    return tuple(from_stored_rows([row[1:] for row in rows if row[1] in KINDS]))
 
 
 @contextmanager

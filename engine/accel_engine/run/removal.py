@@ -67,7 +67,7 @@ def remove(directory: Path) -> None:
     contents(directory)
     check_not_written_elsewhere(*_runs_within(directory))
     try:
-        # The write transaction keeps engines from starting the run meanwhile.
+        # The write transaction keeps engines from starting the run in the meantime.
         with closing(connect(directory)) as connection, transaction(connection):
             _refuse_live(connection, directory)
             for entry in list(os.scandir(directory)):
@@ -81,7 +81,7 @@ def remove(directory: Path) -> None:
 
 
 def _remove_directory(directory: Path) -> None:
-    """Remove the rest of a run; a process that reads its database may recreate SQLite's own files meanwhile."""
+    """Remove the rest of a run; a process that reads its database may recreate SQLite's files in the meantime."""
     for _ in range(_TRIES - 1):
         try:
             return shutil.rmtree(directory)

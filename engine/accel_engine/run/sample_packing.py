@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from typing import Any
 
-from accel_engine.devices.reading import CountedItem, Reading, Sample
+from accel_engine.devices.device_types import CountedItem, Reading, Sample
 
 FULL_SECONDS = 30.0
 """Interval between rows with every reading of a device."""
@@ -79,11 +79,11 @@ class SampleUnpacker:
         Raises:
             ValueError: The text is not a packed sample.
         """
-        found = json.loads(text)
-        fields = found[0] if isinstance(found, list) else found
+        packed = json.loads(text)
+        fields = packed[0] if isinstance(packed, list) else packed
         if self._names is not None:
             fields = {name: field for name, field in fields.items() if name in self._names}
-        known = dict(self._known.get(device, {})) if isinstance(found, list) else {}
+        known = dict(self._known.get(device, {})) if isinstance(packed, list) else {}
         for name, field in fields.items():
             is_full = isinstance(field, list | str)
             known[name] = field if is_full else [field, known[name][1] if name in known else ""]
@@ -119,7 +119,7 @@ def _is_essential(name: str, field: Any, before: Any) -> bool:
 
 
 def _delta(field: Any, before: Any) -> Any:
-    """The bare value if the unit has not changed, else the whole field."""
+    """The bare value if the unit has not changed, or the whole field."""
     is_plain = isinstance(field, list) and len(field) == 2 and not isinstance(field[0], str)
     return field[0] if is_plain and field[1] == before[1] else field
 

@@ -59,7 +59,7 @@ class RunInfo:
         id: Its id, the name of its directory.
         directory: Its directory.
         plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and for a script's run.
-        values: The plan's fields as stored.
+        plan_values: The plan's fields as stored.
         created: Seconds since the Unix epoch.
         host: Host name of its engine.
         pid: Process id of its engine; ``None`` before it has one.
@@ -71,7 +71,7 @@ class RunInfo:
     id: str
     directory: Path
     plan: Plan | None
-    values: dict[str, Any]
+    plan_values: dict[str, Any]
     created: float
     host: str
     pid: int | None
@@ -86,13 +86,13 @@ class RunInfo:
 
     @property
     def name(self) -> str:
-        """Its annotated name, else its plan's; empty if it has none."""
-        return self.annotations.name or str(self.values.get("name") or "")
+        """Its annotated name, or its plan's; empty if it has none."""
+        return self.annotations.name or str(self.plan_values.get("name") or "")
 
     @property
     def title(self) -> str:
         """The run's name, or its model and data."""
-        return self.name or f"{self.values.get('model')} on {self.values.get('data')}"
+        return self.name or f"{self.plan_values.get('model')} on {self.plan_values.get('data')}"
 
 
 def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
@@ -105,7 +105,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         id=directory.name,
         directory=directory,
         plan=None if script else _plan_of(meta["plan"]),
-        values=values,
+        plan_values=values,
         created=float(meta["created"]),
         host=str(meta.get("host", "")),
         pid=int(pid) if pid is not None else None,
@@ -130,8 +130,8 @@ def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any
         return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
     # Read before the events: an engine that exits in between has written its last event by then.
     has_writer = lock.is_held(directory) or _is_written_elsewhere(meta)
-    found = connection.execute(_LAST).fetchone()
-    kind, body = (found[0], json.loads(found[1])) if found else ("", {})
+    row = connection.execute(_LAST).fetchone()
+    kind, body = (row[0], json.loads(row[1])) if row else ("", {})
     if kind == "run_ended":
         return Status(body["outcome"])
     if not has_writer:

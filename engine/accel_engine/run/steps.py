@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accel_engine.run.schema import series_columns
 
-RATE = "steps/s"
+THROUGHPUT = "steps/s"
 """Name of the steps per second, constant within a chunk. No series can have this name."""
 
 TIME = "unix time"
@@ -27,7 +27,7 @@ def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -
 
     Args:
         started: Start time of each chunk, in seconds since the Unix epoch.
-        ended: End times, likewise.
+        ended: End time of each chunk, in seconds since the Unix epoch.
         before: End time of the chunk before them.
     """
     return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))
@@ -45,8 +45,8 @@ def read_steps(
         wanted: The series to read; all by default.
 
     Returns:
-        Arrays of shape ``[last - first]``: float32 for each series and :data:`RATE`, float64 for :data:`TIME`. NaN
-        where nothing was recorded.
+        Arrays of shape ``[last - first]``: float32 for each series and :data:`THROUGHPUT`, float64 for :data:`TIME`.
+        NaN where nothing was recorded.
     """
     names = tuple(name for name in series_columns(connection) if wanted is None or name in wanted)
     columns = "".join(f', "{name}"' for name in names)
@@ -56,7 +56,7 @@ def read_steps(
         (last, first),
     ).fetchall()
     values: dict[str, npt.NDArray[np.floating]] = {
-        name: np.full(last - first, np.nan, np.float32) for name in (*names, RATE)
+        name: np.full(last - first, np.nan, np.float32) for name in (*names, THROUGHPUT)
     }
     values[TIME] = np.full(last - first, np.nan)
     if not rows:
@@ -72,7 +72,7 @@ def read_steps(
         packed = b"".join(blob or count * _NAN for blob, count in zip(column, counts, strict=True))
         values[name][index] = np.frombuffer(packed, "<f4")[inside]
     rates = np.divide(lengths, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
-    values[RATE][index] = np.repeat(rates, lengths)[inside]
+    values[THROUGHPUT][index] = np.repeat(rates, lengths)[inside]
     remaining = (np.repeat(lengths, lengths) - in_chunk - 1) * np.repeat(seconds / lengths, lengths)
     values[TIME][index] = (np.repeat(ends, lengths) - remaining)[inside]
     return values

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.events import Event
 from accel_engine.run.schema import is_series
 
@@ -23,7 +23,7 @@ class Chunk:
         first_step: Steps taken in the run before it.
         count: Number of steps.
         started: Seconds since the Unix epoch.
-        ended: Likewise.
+        ended: Seconds since the Unix epoch.
         series: float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``.
     """
 

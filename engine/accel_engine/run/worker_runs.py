@@ -20,7 +20,7 @@ from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
 
 _ROLES = {"": "worker", "ps": "parameter server"}
-"""Role by prefix of a worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`."""
+"""Role by prefix of a worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_directory_name`."""
 
 _PLACE = re.compile(r"(|ps)(\d+)")
 
@@ -108,7 +108,7 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
     """
     cluster = ClusterSpec.find(environment)
     if cluster is not None and not cluster.chief:
-        part = directory / WORKERS / cluster.run_name
+        part = directory / WORKERS / cluster.run_directory_name
         if (part / DATABASE).is_file():
             return part.resolve()
     try:
@@ -124,10 +124,10 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
     if member is None or (cluster is not None and cluster.name == member.worker):
         return directory
     if directory.parent.name == WORKERS:
-        whole = directory.parent.parent.name
-        raise RunError(f"this is {member.worker} of run {whole}: continue {whole}, with all its workers")
-    whole = member.run or "the chief's run"
+        chief_run = directory.parent.parent.name
+        raise RunError(f"this is {member.worker} of run {chief_run}: continue {chief_run}, with all its workers")
+    chief_run = member.run or "the chief's run"
     raise RunError(
-        f"run {directory.name} is {member} and cannot continue alone: continue {whole} on the chief's machine "
+        f"run {directory.name} is {member} and cannot continue alone: continue {chief_run} on the chief's machine "
         "and this run here, each with the same cluster as before (TF_CONFIG or Slurm)"
     )

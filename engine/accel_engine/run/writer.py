@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine import clock
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, to_json
+from accel_engine.events import Event, RunStarted, to_stored
 from accel_engine.run.commands import Command
 from accel_engine.run.creation import reject_commands, set_meta
 from accel_engine.run.lock import WriterLock
@@ -120,18 +120,18 @@ class RunWriter:
                 self._connection.execute("DELETE FROM inside WHERE step > ?", (started.first_step,))
                 self._insert(started)
 
-    def event(self, event: Event) -> None:
+    def write_event(self, event: Event) -> None:
         """Add an event."""
         with self._lock:
             self._insert(event)
 
-    def chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
+    def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
         """Add a chunk of steps.
 
         Args:
             first_step: Steps taken in the run before it; steps recorded from there on are deleted.
             started: Seconds since the Unix epoch.
-            ended: Likewise.
+            ended: Seconds since the Unix epoch.
             series: Values of each step by series name; all of one length.
         """
         import numpy as np  # see above
@@ -158,7 +158,7 @@ class RunWriter:
                     downsampled_steps.extend(self._connection, last)
             self._step = last
 
-    def samples(self, samples: Sequence[Sample]) -> None:
+    def write_samples(self, samples: Sequence[Sample]) -> None:
         """Add device samples."""
         with self._lock:
             packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails
@@ -171,7 +171,7 @@ class RunWriter:
         """Write diagnostics as of ``step``, replacing those of the same kind."""
         from accel_engine.run import diagnostics  # see above
 
-        row = (diagnostics.row_name(item), clock.now(), step, *diagnostics.pack(item))
+        row = (diagnostics.row_name(item), clock.now(), step, *diagnostics.serialize(item))
         with self._lock:
             self._connection.execute(INSIDE)
             self._connection.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", row)
@@ -251,7 +251,7 @@ class RunWriter:
 
     def _insert(self, event: Event) -> None:
         self._connection.execute(
-            "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (event.time, event.kind(), to_json(event))
+            "INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (event.time, event.kind(), to_stored(event))
         )
 
     def _delete_steps(self, step: int) -> None:

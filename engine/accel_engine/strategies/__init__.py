@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine import installation
 from accel_engine.cluster_spec import ClusterSpec
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.registry import suggestion
@@ -59,7 +59,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
     for entry in (
         StrategyEntry(
             "default",
-            "One device without distribution: the first GPU, else the CPU",
+            "One device without distribution: the first GPU, or the CPU if there is none",
             "nothing",
             "accel_engine.strategies.builders:default",
             maximum_devices=1,
@@ -152,7 +152,7 @@ class Placement:
 def resolve_placement(
     plan: "Plan", devices: Sequence[Device], environment: Mapping[str, str] = os.environ
 ) -> Placement:
-    """Select the devices that a plan trains on: the plan's or, by default, all GPUs, else the CPU.
+    """Select the devices that a plan trains on: the plan's or, by default, all GPUs, or the CPU if there are none.
 
     Args:
         plan: The plan.

@@ -19,7 +19,7 @@ _REDUCTIONS = {
 
 
 def default(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """TensorFlow's default strategy on the CPU, else ``OneDeviceStrategy``, which prefetches to the device."""
+    """TensorFlow's default strategy on the CPU; on others ``OneDeviceStrategy``, which prefetches to the device."""
     if devices[0] == "CPU:0":
         return tf.distribute.get_strategy()
     return one_device(devices, plan)

@@ -12,7 +12,7 @@ from accel_engine.plan import Plan
 from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
 from accel_engine.strategies.tpu_errors import explain
 
-CONNECT_SECONDS = 120.0
+TPU_CONNECT_TIMEOUT_SECONDS = 120.0
 """Time limit of connecting; even a slice of many hosts takes only a fraction of it."""
 
 

@@ -17,7 +17,7 @@ VARIABLES = ("COLAB_TPU_ADDR", "TPU_NAME")
 PORT = 8470
 """Default port of a TPU's address."""
 
-CONNECT_SECONDS = 2.0
+PROBE_TIMEOUT_SECONDS = 2.0
 """Timeout of connecting to an address."""
 
 _PREFIX = "grpc://"
@@ -82,7 +82,7 @@ class TpuEndpoint:
     def connection_problem(self) -> str:
         """Why the TPU is unreachable; empty if it is reachable or its address is unknown.
 
-        Takes up to :data:`CONNECT_SECONDS` seconds per address.
+        Takes up to :data:`PROBE_TIMEOUT_SECONDS` seconds per address.
         """
         return next((problem for place in self.addresses if (problem := _connection_problem(*place))), "")
 
@@ -96,9 +96,9 @@ def _parse_address(text: str) -> tuple[str, int]:
 
 def _connection_problem(host: str, port: int) -> str:
     try:
-        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+        socket.create_connection((host, port), timeout=PROBE_TIMEOUT_SECONDS).close()
     except TimeoutError:
-        return f"{host} does not answer on port {port} within {CONNECT_SECONDS:g} s"
+        return f"{host} does not answer on port {port} within {PROBE_TIMEOUT_SECONDS:g} s"
     except ConnectionRefusedError:
         return f"{host} refuses connections on port {port}"
     except socket.gaierror:

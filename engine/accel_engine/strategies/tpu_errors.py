@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from accel_engine.devices.tpu_chips import find_chips, find_holders
-from accel_engine.doctor.lock_holders import describe, lock_holder
+from accel_engine.doctor.lock_holders import describe_process, lock_holder
 from accel_engine.doctor.tpu_checks import LOCK
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
@@ -32,7 +32,7 @@ def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), tempora
     """
     holder = _holder(root, temporary or Path(tempfile.gettempdir())) if endpoint.local else None
     if holder is not None:
-        who = describe(holder) if holder else "a process in another container"
+        who = describe_process(holder) if holder else "a process in another container"
         cause = f"{who} is using the chips, which only one process can use at a time: wait for it or end it"
     else:
         cause = next((cause for words, cause in _CAUSES if words in message), message)
@@ -42,9 +42,9 @@ def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), tempora
 
 def _holder(root: Path, temporary: Path) -> int | None:
     """The id of another process that holds chips of this machine; 0 for one in another container."""
-    found = find_holders(root)
+    holders = find_holders(root)
     for chip in find_chips(root):
-        for part in found.of(chip):
+        for part in holders.of(chip):
             if int(part.id) != os.getpid():
                 return int(part.id)
     with contextlib.suppress(OSError):

@@ -53,7 +53,7 @@ def scalars(
         tag: The tag.
         times: Seconds since the Unix epoch, ``[n]``.
         steps: Not negative, ``[n]``.
-        values: Likewise ``[n]``.
+        values: Values ``[n]``.
     """
     # A step takes a byte per seven bits; consecutive steps of the same size are encoded together.
     sizes = np.maximum(1, -(-_bits(steps) // 7))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.run.bulk_reader import BulkReader, StepBatch, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
@@ -16,10 +16,10 @@ from accel_engine.tensorboard.event_file import EventFile, remove
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
 """The subdirectories: steps; validation, with the same tags; device metrics, at the steps taken by then."""
 
-RATE_TAG = "steps_per_second"
+THROUGHPUT_TAG = "steps_per_second"
 
-OWN = "step/"
-"""Prefix of a series of a custom ``train_step`` that has the name of :data:`RATE_TAG`."""
+CUSTOM_PREFIX = "step/"
+"""Prefix of a series of a custom ``train_step`` that has the name of :data:`THROUGHPUT_TAG`."""
 
 
 class RunLog:
@@ -55,9 +55,9 @@ class RunLog:
         if new is not None:
             if new.first < self._step:
                 self._file(TRAIN).restart(new.first)
-            for batch in self._source.steps(new.first, new.last):
+            for batch in self._source.steps(new.first, new.stop):
                 self._add_steps(batch)
-            self._chunk, self._step = new.chunk, new.last
+            self._chunk, self._step = new.chunk, new.stop
         self._add_samples(chunk, taken)
         for file in self._files.values():
             file.flush()
@@ -78,12 +78,12 @@ class RunLog:
         for name, values in batch.series.items():
             if name == LEARNING_RATE:
                 continue
-            tag = OWN + name if name == RATE_TAG else name
+            tag = CUSTOM_PREFIX + name if name == THROUGHPUT_TAG else name
             file.add(tag, batch.times, batch.steps, values.astype(np.float32))
         self._add_learning_rates(batch)
-        rates = batch.rates
+        rates = batch.steps_per_second
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
-        file.add(RATE_TAG, batch.times[changed], batch.steps[changed], rates[changed].astype(np.float32))
+        file.add(THROUGHPUT_TAG, batch.times[changed], batch.steps[changed], rates[changed].astype(np.float32))
 
     def _add_learning_rates(self, batch: StepBatch) -> None:
         """Write the rate of every step; for steps of older programs, only its changes."""

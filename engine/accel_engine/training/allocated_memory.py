@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import tensorflow as tf
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 
 
 class AllocatedMemory:

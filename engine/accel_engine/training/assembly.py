@@ -17,7 +17,7 @@ from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.estimate import StepCounts, count_steps, tpu_advice
 from accel_engine.models.build import build
 from accel_engine.models.model_entry import ModelEntry
-from accel_engine.models.traits import output_units, overrides_train_step, returns_logits
+from accel_engine.models.traits import has_custom_train_step, output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.schema import LEARNING_RATE
@@ -47,7 +47,7 @@ class Assembly:
         feed: How training examples reach the replicas.
         label_encoding: The form of labels that the loss expects.
         is_classifier: Whether accuracy is defined: an output unit per class, or one unit for two classes.
-        own_train_step: Whether the model has a custom ``train_step``.
+        has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
         step_counts: Batch sizes and steps per epoch.
@@ -64,7 +64,7 @@ class Assembly:
     feed: Feed
     label_encoding: LabelEncoding
     is_classifier: bool
-    own_train_step: bool
+    has_custom_train_step: bool
     scaling: Scaling
     devices: tuple[str, ...]
     step_counts: StepCounts
@@ -90,7 +90,7 @@ class Assembly:
 
     @property
     def simultaneous_steps(self) -> int:
-        """Steps that run at the same time: one per worker of a coordinator, else 1."""
+        """Steps that run at the same time: one per worker of a coordinator, or 1 without a coordinator."""
         return len(self.cluster.workers) if self.cluster is not None and self.cluster.coordinated else 1
 
     @property
@@ -116,7 +116,7 @@ class Assembly:
     @property
     def optimizer(self) -> keras.Optimizer | None:
         """The optimizer; ``None`` where a custom ``train_step`` has several."""
-        return optimizer_rate.optimizer_of_steps(self.model, own_train_step=self.own_train_step)
+        return optimizer_rate.optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
 
     @property
     def learning_rate(self) -> float | None:
@@ -171,23 +171,23 @@ def assemble(
         notes += _check_layers(model, plan, trained)
         scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
         notes += filter(None, [scaling.note])
-        own_train_step = overrides_train_step(model)
-        if own_train_step and plan.gradient_norm == "on":
+        custom_step = has_custom_train_step(model)
+        if custom_step and plan.gradient_norm == "on":
             raise PlanError(
                 "gradient_norm",
                 "on",
                 f"model {plan.model} computes gradients in a custom train_step, where they cannot be read: use off",
             )
-        if own_train_step and cluster is not None and cluster.coordinated:
+        if custom_step and cluster is not None and cluster.coordinated:
             raise ModelError(
                 f"model {plan.model} has a custom train_step, whose metrics all workers would share: "
                 "choose another strategy than parameter-server"
             )
         units = output_units(model, dataset.shape)
         notes += _compile(model, plan, units, dataset.classes)
-        _check_micro_batches(model, plan, own_train_step)
+        _check_micro_batches(model, plan, custom_step)
         notes += _scale_rate(model, plan, step_counts.replicas)
-        if step_counts.replicas > 1 and len(model.metrics) > 1 and not own_train_step:
+        if step_counts.replicas > 1 and len(model.metrics) > 1 and not custom_step:
             notes.append("the model's compiled metrics are not recorded: they are supported with one replica only")
         if entry.name == "central-storage" and isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
             raise PlanError(
@@ -211,12 +211,12 @@ def assemble(
         feed=feed,
         label_encoding=encoding_for(model.loss, units, dataset.classes),
         is_classifier=units >= dataset.classes or (units == 1 and dataset.classes == 2),
-        own_train_step=own_train_step,
+        has_custom_train_step=custom_step,
         scaling=scaling,
         devices=devices,
         step_counts=step_counts,
         cluster=cluster,
-        names=SeriesNames(LEARNING_RATE) if own_train_step else SeriesNames(*STEP_SERIES),
+        names=SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES),
         notes=tuple(notes),
         unseeded=unseeded,
     )
@@ -264,7 +264,7 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
             raise PlanError(
                 "learning_rate", plan.learning_rate, f"the model's optimizer does not accept it: {error}"
             ) from error
-    if model.loss is None and not overrides_train_step(model):
+    if model.loss is None and not has_custom_train_step(model):
         raise ModelError(f"model {plan.model} is compiled without a loss")
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
@@ -279,11 +279,11 @@ def _check_layers(model: keras.Model, plan: Plan, trained: Diagnostics | None) -
     return [f"the model has changed since the run was trained: {change}"] if change else []
 
 
-def _check_micro_batches(model: keras.Model, plan: Plan, own_train_step: bool) -> None:
+def _check_micro_batches(model: keras.Model, plan: Plan, custom_step: bool) -> None:
     """Raise if micro-batches would not give the same gradients as the whole batch."""
     if (plan.micro_batches or 1) == 1:
         return
-    if own_train_step:
+    if custom_step:
         reason = f"model {plan.model} has a custom train_step"
     elif not is_mean(model.loss):
         reason = "the model's loss is not known to be a mean over examples"

@@ -44,7 +44,7 @@ _FILE = "autotune.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class TrialSpeeds:
     """The rates that a trial measured.
 
     Attributes:
@@ -122,15 +122,15 @@ class AutoTuner:
     def _steps_left(self) -> int:
         return self._assembly.plan.epochs * self._assembly.step_counts.steps_per_epoch - self._reporter.step
 
-    def _report(self, rates: Rates, *, remembered: bool) -> None:
+    def _report(self, rates: TrialSpeeds, *, remembered: bool) -> None:
         step, mode, tried = self._reporter.step, self.mode, self._alternative
         if tried.xla:
-            found = {"xla": mode.xla, "plain": rates.default, "compiled": rates.alternative}
-            self._reporter.emit(XlaTried, step=step, remembered=remembered, **found)
+            fields = {"xla": mode.xla, "plain": rates.default, "compiled": rates.alternative}
+            self._reporter.emit(XlaTried, step=step, remembered=remembered, **fields)
         else:
-            found = {"micro_batches": mode.micro_batches, "tried": tried.micro_batches}
-            found |= {"whole": rates.default, "split": rates.alternative}
-            self._reporter.emit(MicroBatchesTried, step=step, remembered=remembered, **found)
+            fields = {"micro_batches": mode.micro_batches, "tried": tried.micro_batches}
+            fields |= {"whole": rates.default, "split": rates.alternative}
+            self._reporter.emit(MicroBatchesTried, step=step, remembered=remembered, **fields)
 
 
 def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMode | None:
@@ -144,7 +144,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     measurements. These are tried in micro-batches instead, if that changes nothing but the rounding of sums.
     """
     plan = assembly.plan
-    if assembly.own_train_step or not assembly.single_process or assembly.on_tpu:
+    if assembly.has_custom_train_step or not assembly.single_process or assembly.on_tpu:
         return None
     if not assembly.on_cpu:
         stored = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)
@@ -160,7 +160,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
 
 def compare_modes(
     assembly: Assembly, default: Loop, alternative: ExecutionMode, order: npt.NDArray[np.int32]
-) -> tuple[Loop, Rates]:
+) -> tuple[Loop, TrialSpeeds]:
     """Run steps in both modes, restore the state, and return the faster loop with the measured rates.
 
     Args:
@@ -175,14 +175,14 @@ def compare_modes(
             rate = other.measure_rate(order, TRIAL_SECONDS)
         except (tf.errors.OpError, RuntimeError, TypeError, ValueError):
             rate = 0.0  # XLA cannot compile some operations, nor the steps of some strategies
-        rates = Rates(default.measure_rate(order, TRIAL_SECONDS), rate)
+        rates = TrialSpeeds(default.measure_rate(order, TRIAL_SECONDS), rate)
     return (other if rates.alternative_is_faster else default), rates
 
 
-def _cached(key: str) -> Rates | None:
+def _cached(key: str) -> TrialSpeeds | None:
     """The rates of an earlier trial with the same key; ``None`` if there was none."""
     with suppress(TypeError):
-        return Rates(**load(_FILE, key))
+        return TrialSpeeds(**load(_FILE, key))
     return None
 
 

@@ -9,7 +9,7 @@ from tensorflow.python.eager import context
 from accel_engine import clock, data
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.data.dataset import Dataset
-from accel_engine.devices.reading import Inventory
+from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import DataError
 from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
 from accel_engine.plan import Plan

@@ -8,7 +8,7 @@ from accel_engine.run.commands import Command
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.command_mailbox import CommandSource, StopRequested
 from accel_engine.training.run_reporter import RunReporter
-from accel_engine.training.saving import RunSaver
+from accel_engine.training.run_saver import RunSaver
 
 
 class CommandHandler:

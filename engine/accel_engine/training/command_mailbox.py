@@ -61,7 +61,7 @@ class CommandMailbox:
         return self._next is not None or not self._commands.empty()
 
     def wait_for_next(self, seconds: float) -> None:
-        """Block until there is a command, at most so many seconds, without taking it."""
+        """Block until there is a command, at most ``seconds``, without taking it."""
         if self._next is None:
             with suppress(queue.Empty):
                 self._next = self._commands.get(timeout=seconds)
@@ -71,7 +71,7 @@ class CommandMailbox:
         return self.take() or self._commands.get()
 
 
-def from_signal(number: int, time: float, *, again: bool) -> Command:
+def command_from_signal(number: int, time: float, *, again: bool) -> Command:
     """The command for a signal: the first stops gracefully, ``again`` stops immediately."""
     name = "stop_now" if again else "stop"
     return Command(0, time, f"{signal.Signals(number).name} to {current_user()}", name)

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-MINIMUM_ELEMENTS = 2**17
+MIN_ELEMENTS = 2**17
 """Output elements of a batch from which this was never slower."""
 
 
@@ -37,7 +37,7 @@ def fast_call(layer: Any) -> Callable[[Any], Any] | None:
 
 def _is_worthwhile(layer: Any, inputs: tf.Tensor) -> bool:
     elements = tf.TensorShape(layer.compute_output_shape(inputs.shape)).num_elements()
-    return elements is not None and elements >= MINIMUM_ELEMENTS
+    return elements is not None and elements >= MIN_ELEMENTS
 
 
 def _biased(

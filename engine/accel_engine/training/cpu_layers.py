@@ -20,7 +20,7 @@ def use_fast_kernels(assembly: Assembly, *, xla: bool) -> Iterator[None]:
         assembly: Unchanged if its model has a custom ``train_step``, or if it trains on accelerators.
         xla: Whether XLA compiles the step; it has its own kernels.
     """
-    layers = () if xla or assembly.own_train_step or not assembly.on_cpu else _layers(assembly.model)
+    layers = () if xla or assembly.has_custom_train_step or not assembly.on_cpu else _layers(assembly.model)
     calls = {
         layer: call for layer in layers for module in (batch_norm, convolution) if (call := module.fast_call(layer))
     }

@@ -1,4 +1,4 @@
-"""Measures a CPU's peak FLOPS: the fastest float32 matrix product of TensorFlow.
+"""Measures a CPU's peak FLOP/s: the fastest float32 matrix product of TensorFlow.
 
 Vendors state no such figure. It is measured once per machine, between two chunks, and saved.
 """
@@ -17,18 +17,18 @@ SECONDS = 0.3
 
 _FILE = "cpu_peak.json"
 _SIDES = (512, 1024, 2048, 4096)
-_MINIMUM_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
-_MINIMUM_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
+_MIN_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
+_MIN_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
 
 
 def cached_peak(name: str) -> float | None:
-    """Return the peak that was measured earlier, in FLOPS; ``None`` if there is none.
+    """Return the peak that was measured earlier, in FLOP/s; ``None`` if there is none.
 
     Args:
         name: The processor's product name.
     """
-    found = load(_FILE, _key(name))
-    return float(found) if isinstance(found, (int, float)) and found > 0 else None
+    peak = load(_FILE, _key(name))
+    return float(peak) if isinstance(peak, (int, float)) and peak > 0 else None
 
 
 def measure_peak(name: str) -> tuple[float, bool]:
@@ -40,7 +40,7 @@ def measure_peak(name: str) -> tuple[float, bool]:
         name: The processor's product name.
 
     Returns:
-        FLOPS, and whether they were saved.
+        FLOP/s, and whether they were saved.
     """
     best, spent = cached_peak(name) or 0.0, 0.0
     share = 0.0
@@ -54,9 +54,9 @@ def measure_peak(name: str) -> tuple[float, bool]:
         share = max(share, (time.process_time() - busy) / seconds / processors())
         best = max(best, 2 * matrix.shape[0] ** 3 / seconds)
         spent += seconds
-        if seconds < _MINIMUM_SECONDS and (side := next(sides, None)):
+        if seconds < _MIN_SECONDS and (side := next(sides, None)):
             matrix = _matrix(side)
-    reliable = share >= _MINIMUM_CPU_SHARE
+    reliable = share >= _MIN_CPU_SHARE
     if reliable:
         save(_FILE, _key(name), best)
     return best, reliable

@@ -11,7 +11,7 @@ from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
 from accel_engine.devices.cuda_visible_devices import visible_gpus
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
@@ -81,7 +81,7 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[dict
 
 
 def describe_worker_devices() -> tuple[dict[str, str], ...]:
-    """Describe the devices of the workers, as their coordinator sees them: GPUs where there are any, else CPUs."""
+    """Describe the devices of the workers, as their coordinator sees them: GPUs, or CPUs if there are none."""
     every = [tf.DeviceSpec.from_string(device.name) for device in tf.config.list_logical_devices()]
     remote = [device for device in every if device.job == "worker"]
     kind = "GPU" if any(device.device_type == "GPU" for device in remote) else "CPU"

@@ -10,7 +10,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.run.diagnostics import EvaluationReport, InputSpec, SamplePrediction
 from accel_engine.training.assembly import Assembly
 
-MAXIMUM_CLASSES = 1000
+MAX_CLASSES = 1000
 """With more classes, no confusion matrix is saved."""
 
 SAVED_SAMPLES = 64
@@ -62,8 +62,8 @@ class EvaluationReportBuilder:
         classes = max(len(names), int(predicted.max()) + 1)
         names += tuple(map(str, range(len(names), classes)))
         counts, reasons = None, []
-        if classes > MAXIMUM_CLASSES:
-            reasons.append(f"no confusion matrix: {classes:,} classes, of at most {MAXIMUM_CLASSES:,}")
+        if classes > MAX_CLASSES:
+            reasons.append(f"no confusion matrix: {classes:,} classes, of at most {MAX_CLASSES:,}")
         else:
             cells = np.bincount(labels.astype(np.int64) * classes + predicted, minlength=classes * classes)
             counts = cells.reshape(classes, classes).astype(np.int64)
@@ -86,7 +86,7 @@ class EvaluationReportBuilder:
 
 def unavailable_reason(assembly: Assembly) -> str:
     """Why the model's predictions are unknown; empty if they are known."""
-    if assembly.own_train_step:
+    if assembly.has_custom_train_step:
         return CUSTOM_STEP_REASON
     if not assembly.is_classifier:
         return "the model is not a classifier: it does not have an output for each class"

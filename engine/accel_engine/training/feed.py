@@ -19,7 +19,7 @@ CACHE_SHARE = 0.25
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""
 
-MAXIMUM_ROWS = 1 << 20
+MAX_ROWS = 1 << 20
 """Row numbers that are generated at a time, unless one pass over the data has more."""
 
 
@@ -130,7 +130,7 @@ class StreamedFeed:
 
 
 def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
-    """Cache the examples on the devices if they fit, else stream them.
+    """Cache the examples on the devices if they fit; stream them otherwise.
 
     Args:
         strategy: The strategy that the loop runs under.
@@ -156,7 +156,7 @@ def epoch_segment(step: int, examples: int, steps: int, batch: int) -> range:
         batch: The global batch.
     """
     per_pass = examples // batch
-    length = per_pass * max(1, MAXIMUM_ROWS // (per_pass * batch))
+    length = per_pass * max(1, MAX_ROWS // (per_pass * batch))
     first = step // length * length
     return range(first, min(first + length, steps))
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import data
-from accel_engine.data.folder import decode, resized
+from accel_engine.data.image_folder import decode, resized
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
@@ -20,7 +20,7 @@ from accel_engine.training.restored_model import RestoredModel, restore_model
 from accel_engine.training.run_scaling import scale_of_data
 
 
-def predict(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
+def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
     """Load the model and predict the classes of each image.
 
     Args:
@@ -36,7 +36,7 @@ def predict(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
     """
     step = latest_checkpoint(directory)
     with closing(RunReader(directory)) as reader:
-        plan = Plan.from_mapping(reader.info().values)
+        plan = Plan.from_mapping(reader.info().plan_values)
     input_spec = read(directory).input_spec or _input_spec_of_data(plan)
     if not input_spec.is_image:
         raise DataError(f"run {directory.name} does not take images: its {not_images_reason(input_spec.shape)}")

@@ -38,7 +38,7 @@ class LabelEncoding:
         return labels
 
     def correct(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        """1 for each correct prediction, else 0.
+        """1 for each correct prediction, 0 for the others.
 
         Args:
             labels: Sparse labels, int32 ``[batch]``.
@@ -62,8 +62,8 @@ class LabelEncoding:
         """
         outputs = tf.cast(outputs, tf.float32)
         if self.form == BINARY:
-            one = tf.sigmoid(outputs) if self.logits else outputs
-            return tf.concat([1 - one, one], axis=-1)
+            positive = tf.sigmoid(outputs) if self.logits else outputs
+            return tf.concat([1 - positive, positive], axis=-1)
         scaled = tf.nn.softmax(outputs)
         if self.logits:
             return scaled
@@ -117,7 +117,7 @@ def encoding_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
         return LabelEncoding(SPARSE, classes, logits=logits)
     if units == 1 and classes == 2:
         return LabelEncoding(BINARY, classes, threshold=0.0 if logits else 0.5, logits=logits)
-    if _is_keras_own(loss):
+    if _is_keras_loss(loss):
         return LabelEncoding(ONE_HOT, max(units, classes), logits=logits)
     return LabelEncoding(SPARSE, classes)
 
@@ -139,6 +139,6 @@ def single_loss(loss: Loss) -> Loss:
     return single_loss(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
 
 
-def _is_keras_own(loss: Loss) -> bool:
+def _is_keras_loss(loss: Loss) -> bool:
     function = getattr(loss, "fn", loss)  # a user's function may be wrapped in a Keras class
     return isinstance(loss, str) or str(getattr(function, "__module__", "")).startswith("keras.")

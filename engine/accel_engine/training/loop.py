@@ -30,7 +30,7 @@ CHUNK_SECONDS = 0.05
 SHARED_CHUNK_SECONDS = 4 * CHUNK_SECONDS
 """The same with other workers, which synchronize before every chunk."""
 
-MAXIMUM_STEPS = 4096
+MAX_STEPS = 4096
 """The most steps of a chunk."""
 
 
@@ -75,7 +75,7 @@ class ChunkSize:
     def update(self, count: int, seconds: float) -> None:
         """Adapt to the duration of a chunk; grows at most fourfold, so that one quick chunk has little effect."""
         wanted = int(self._target / max(seconds / count, 1e-9))
-        self.steps = max(self._minimum, min(wanted, 4 * self.steps, MAXIMUM_STEPS))
+        self.steps = max(self._minimum, min(wanted, 4 * self.steps, MAX_STEPS))
 
 
 class Loop:
@@ -99,7 +99,9 @@ class Loop:
         self._names: tuple[str, ...] = ()
         step, optimizer = _step(assembly, mode.micro_batches), assembly.optimizer
         # Only a custom train_step could change the rate within a chunk.
-        constant = optimizer is not None and optimizer_rate.is_constant(optimizer) and not assembly.own_train_step
+        constant = (
+            optimizer is not None and optimizer_rate.is_constant(optimizer) and not assembly.has_custom_train_step
+        )
         self._constant_rate_of = optimizer if constant else None
         if optimizer is not None and not constant:
             step = _with_rate(step, optimizer)
@@ -136,7 +138,7 @@ class Loop:
         return True
 
     def measure_rate(self, order: npt.NDArray[np.int32], seconds: float) -> float:
-        """Run steps for about so many seconds and return steps per second, without the first chunk, a warm-up."""
+        """Run steps for about ``seconds`` and return steps per second, without the first chunk, a warm-up."""
         count, spent, warm = 0, 0.0, False
         while spent < seconds:
             for chunk in self.run(order):
@@ -149,7 +151,7 @@ class Loop:
         return count / spent
 
     def _run_steps(self, source: Any, first: int, count: int) -> npt.NDArray[np.float32]:
-        """Run so many steps from step ``first``; returns their metrics, ``[count, series]``."""
+        """Run ``count`` steps from step ``first``; returns their metrics, ``[count, series]``."""
         values: npt.NDArray[np.float32] = self._chunk(source, tf.constant(first), tf.constant(count)).numpy()
         return values
 
@@ -159,7 +161,7 @@ class Loop:
         return series if self._assembly.single_process else mean_of_workers(self._strategy, series)
 
     def _take_steps(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-        """The metrics of so many steps, the mean of this worker's replicas, ``[count, series]``."""
+        """The metrics of ``count`` steps, the mean of this worker's replicas, ``[count, series]``."""
 
         def take(index: tf.Tensor, measured: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             values = self._strategy.run(self._replica_step, args=self._feed.arguments(source, first + index))
@@ -191,7 +193,7 @@ Step = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 def _step(assembly: Assembly, micro_batches: int) -> Step:
     """A function that runs one optimizer update on one replica, from raw examples and sparse labels to metrics."""
     model, labels = assembly.model, assembly.label_encoding
-    if assembly.own_train_step:
+    if assembly.has_custom_train_step:
         return _own_step(assembly)
     replicas = assembly.strategy.num_replicas_in_sync
     names = ("loss", "accuracy") if assembly.is_classifier else ("loss",)
@@ -260,7 +262,7 @@ def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -
     Without AutoGraph, which takes three quarters of the time of tracing, unless a custom ``train_step`` or
     ``test_step`` may need it.
     """
-    return tf.function(function, autograph=assembly.own_train_step, **options)
+    return tf.function(function, autograph=assembly.has_custom_train_step, **options)
 
 
 def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:

@@ -16,7 +16,7 @@ from accel_engine.training.flops import loop_name
 from accel_engine.training.label_encoding import Loss, single_loss
 from accel_engine.training.layer_table import walk
 
-MAXIMUM_SIZE, MINIMUM_SIZE = 48, 8
+MAX_SIZE, MIN_SIZE = 48, 8
 """Examples per micro-batch on a CPU: at most, to fit the caches, and at least, to be worthwhile."""
 
 _PER_EXAMPLE_LAYERS = re.compile(
@@ -39,7 +39,7 @@ GradientFunction = Callable[[tf.Tensor, tf.Tensor], tuple[list[Any], list[tf.Ten
 
 def candidate_count(batch: int) -> int:
     """The number of micro-batches worth trying for a batch on a CPU; 1 if there is none."""
-    sizes = range(min(MAXIMUM_SIZE, batch // 2), MINIMUM_SIZE - 1, -1)
+    sizes = range(min(MAX_SIZE, batch // 2), MIN_SIZE - 1, -1)
     return next((batch // size for size in sizes if batch % size == 0), 1)
 
 
@@ -56,10 +56,10 @@ def _is_per_example(layer: Any) -> bool:
     """Whether a layer, or a model between its layers, computes every example independently."""
     operations = getattr(layer, "operations", ())  # of a functional model, not only layers
     return (
-        _is_keras_own(layer)
+        _is_keras_defined(layer)
         and _PER_EXAMPLE_LAYERS.fullmatch(type(layer).__name__) is not None
         and all(isinstance(operation, keras.Layer) for operation in operations)
-        and _is_keras_own(getattr(layer, "activation", keras.activations.linear))
+        and _is_keras_defined(getattr(layer, "activation", keras.activations.linear))
         and not penalizes_outputs(layer)
     )
 
@@ -74,12 +74,12 @@ def is_mean(loss: Loss) -> bool:
     loss = single_loss(loss)
     known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
     function = getattr(known, "fn", known)  # the function in a Keras class
-    if not (_is_keras_own(known) and _is_keras_own(function)) or function.__name__ in _BATCH_LOSSES:
+    if not (_is_keras_defined(known) and _is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
         return False
     return getattr(known, "reduction", "mean") in _MEAN_REDUCTIONS  # Keras takes the mean of a function
 
 
-def _is_keras_own(thing: Any) -> bool:
+def _is_keras_defined(thing: Any) -> bool:
     """Whether a function, or the class of an object, is defined by Keras."""
     return str(getattr(thing, "__module__", "")).startswith("keras.")
 

@@ -18,7 +18,7 @@ from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 
 
-def describe(plan: Plan) -> dict[str, Any]:
+def measure_model(plan: Plan) -> dict[str, Any]:
     """Build the plan's model and return its size.
 
     Returns:

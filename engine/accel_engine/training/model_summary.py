@@ -48,7 +48,7 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
 
 def _series(assembly: Assembly) -> tuple[str, ...]:
     """Names of the series recorded at every step; a custom ``train_step`` may add more."""
-    accuracy = ("accuracy",) if assembly.is_classifier and not assembly.own_train_step else ()
+    accuracy = ("accuracy",) if assembly.is_classifier and not assembly.has_custom_train_step else ()
     norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
     rate = () if assembly.optimizer is None else (LEARNING_RATE,)
     return ("loss", *accuracy, *norm, *rate)

@@ -6,12 +6,12 @@ import keras
 import tensorflow as tf
 
 
-def optimizer_of_steps(model: keras.Model, *, own_train_step: bool) -> keras.Optimizer | None:
+def optimizer_of_steps(model: keras.Model, *, custom_step: bool) -> keras.Optimizer | None:
     """The optimizer that updates a compiled model.
 
     Args:
         model: The model.
-        own_train_step: Whether it has a custom ``train_step``.
+        custom_step: Whether it has a custom ``train_step``.
 
     Returns:
         ``None`` where it is ambiguous: a GAN's ``train_step`` uses optimizers other than ``model.optimizer``, which
@@ -19,7 +19,7 @@ def optimizer_of_steps(model: keras.Model, *, own_train_step: bool) -> keras.Opt
     """
     compiled = model.optimizer
     others = (each for each in _optimizers(vars(model)) if each is not compiled)
-    return None if own_train_step and any(others) else compiled
+    return None if custom_step and any(others) else compiled
 
 
 def _optimizers(value: object) -> Iterator[keras.Optimizer]:

@@ -76,8 +76,8 @@ def restore_model(plan: Plan, input_spec: InputSpec, directory: Path, step: int)
     restored = RestoredModel(model, input_spec, recorded_scale(plan, input_spec, model))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
-        found = tf.train.Checkpoint(model=model).restore(str(checkpoint))
-        found.expect_partial().assert_existing_objects_matched()
+        status = tf.train.Checkpoint(model=model).restore(str(checkpoint))
+        status.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).splitlines()[0]
         raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {reason}") from error

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.errors import DataError, ModelError, RunError
-from accel_engine.models.traits import overrides_train_step
+from accel_engine.models.traits import has_custom_train_step
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
 from accel_engine.run.diagnostics import EvaluationReport
@@ -22,7 +22,7 @@ from accel_engine.run.status import RunInfo
 from accel_engine.training.evaluation_report import CUSTOM_STEP_REASON, EvaluationReportBuilder, input_spec_of
 from accel_engine.training.restored_model import restore_model
 from accel_engine.training.run_scaling import scale_of_data
-from accel_engine.training.validation import LARGEST_BATCH
+from accel_engine.training.validation import MAX_BATCH
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
@@ -42,14 +42,14 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         AccelError: The run is active, or its model cannot be validated.
     """
     info = _read_ended_run(directory)
-    step, plan = latest_checkpoint(directory), Plan.from_mapping(info.values)
+    step, plan = latest_checkpoint(directory), Plan.from_mapping(info.plan_values)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     split, recorded = dataset.validation, diagnostics.read(directory).input_spec
     input_spec = input_spec_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
     if split is None:
         raise DataError(f"{plan.data} has too few examples for a validation split")
     model = restore_model(plan, input_spec, directory, step)
-    if overrides_train_step(model.model):
+    if has_custom_train_step(model.model):
         raise ModelError(CUSTOM_STEP_REASON)
 
     def predict(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -57,8 +57,8 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
 
     predict_batch = tf.function(predict, reduce_retracing=True)
     report_builder, reported_at = EvaluationReportBuilder(input_spec, split), time.monotonic()
-    for first in range(0, len(split), LARGEST_BATCH):
-        rows = np.arange(first, min(first + LARGEST_BATCH, len(split)), dtype=np.int32)
+    for first in range(0, len(split), MAX_BATCH):
+        rows = np.arange(first, min(first + MAX_BATCH, len(split)), dtype=np.int32)
         x = split.x[rows] if isinstance(split.x, np.ndarray) else split.x.take(rows)
         report_builder.add_batch(rows[np.newaxis], predict_batch(x, split.y[rows]).numpy(), repeated=False)
         if time.monotonic() - reported_at >= PROGRESS_SECONDS:
@@ -77,7 +77,7 @@ def _read_ended_run(directory: Path) -> RunInfo:
 
 
 def _save_report(directory: Path, report: EvaluationReport, step: int) -> None:
-    _read_ended_run(directory)  # if the run was continued meanwhile, its own report is newer
+    _read_ended_run(directory)  # if the run was continued in the meantime, its own report is newer
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.write_diagnostics(report, step)

@@ -38,4 +38,4 @@ class RunReporter:
 
     def emit(self, kind: type[Event], **values: object) -> None:
         """Write an event with these fields and the current time."""
-        self.run.event(kind.parse({"time": clock.now(), **values}))
+        self.run.write_event(kind.parse({"time": clock.now(), **values}))

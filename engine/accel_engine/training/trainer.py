@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock, strategies
-from accel_engine.devices.reading import Inventory
+from accel_engine.devices.device_types import Inventory
 from accel_engine.events import (
     DevicesFound,
     EpochEnded,
@@ -38,12 +38,12 @@ from accel_engine.training.evaluation_report import input_spec_of
 from accel_engine.training.feed import epoch_order, epoch_segment
 from accel_engine.training.loop import ChunkResult, Loop
 from accel_engine.training.means import Means
+from accel_engine.training.mfu import MfuMeter
 from accel_engine.training.model_summary import learning_rate_of, summarize
 from accel_engine.training.run_reporter import RunReporter
-from accel_engine.training.saving import RunSaver
-from accel_engine.training.utilization import UtilizationMeter
+from accel_engine.training.run_saver import RunSaver
 from accel_engine.training.validation import Validation
-from accel_engine.training.worker_introduction import link_worker_runs
+from accel_engine.training.worker_run_links import link_worker_runs
 from accel_engine.training.worker_sync import SharedCommands, WorkerSync
 
 CONNECTION_ERRORS = (
@@ -75,7 +75,7 @@ class Trainer:
     _loop: Loop
     _autotuner: AutoTuner
     _validation: Validation | None
-    _meter: UtilizationMeter | None = None
+    _meter: MfuMeter | None = None
     _sync: WorkerSync | None = None
 
     allocated_memory: AllocatedMemory | None = None
@@ -164,7 +164,7 @@ class Trainer:
             self._reporter.enter_phase(Phase.BUILDING)
             return device_visibility.configure(self._plan, self._inventory)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
-        limit = tpu_builder.CONNECT_SECONDS
+        limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
         with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
             return tpu_builder.connect(endpoint)
 
@@ -177,7 +177,7 @@ class Trainer:
         self._reporter.step = self._sync.minimum(self._reporter.step)
         self._run.truncate(self._reporter.step)
         reduction = reduction_over_workers(assembly.devices, self._plan)
-        self._run.event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
+        self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 
     def _broadcast(self, number: int) -> int:
         """The chief's number, for all workers to use."""
@@ -234,7 +234,7 @@ class Trainer:
             self._loop = Loop(assembly, mode, sync_count=self._broadcast)
         graph = self._loop.trace(self._order(0, self._segment_around(0)))
         self._report_name_remarks()
-        self._meter = UtilizationMeter(assembly, self._reporter, self._hardware)
+        self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
         self._autotuner.report_cached()
@@ -279,7 +279,7 @@ class Trainer:
     def _record(self, chunk: ChunkResult) -> None:
         first = self._reporter.step
         self._reporter.step += chunk.count
-        self._run.chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
+        self._run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
         self._means.add(chunk.series, chunk.seconds)
         if self._warm:
             self._timed_steps += chunk.count
@@ -316,9 +316,9 @@ class Trainer:
             strategy=type(assembly.strategy).__name__,
             address=tpu_builder.address_of(self._plan),
         )
-        self._run.event(summarize(assembly))
+        self._run.write_event(summarize(assembly))
         self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
-            self._run.event(rate)
+            self._run.write_event(rate)
         for note in assembly.notes:
             self._reporter.emit(Warned, message=note)

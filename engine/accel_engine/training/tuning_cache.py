@@ -34,7 +34,7 @@ def save(name: str, key: str, value: Any) -> None:
 
 def _read(name: str) -> dict[str, Any]:
     try:
-        found = json.loads((home() / name).read_text())
+        values = json.loads((home() / name).read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}

@@ -21,7 +21,7 @@ from accel_engine.training.loop import graph_of, mean_loss, scaled
 from accel_engine.training.worker_data import WorkerDataFeed
 from accel_engine.training.worker_pool import WorkerPool
 
-LARGEST_BATCH = 256
+MAX_BATCH = 256
 """The largest per-replica batch, unless training uses a larger one."""
 
 GROWTH = 4
@@ -50,10 +50,10 @@ class Validation:
         self._assembly = assembly
         self._examples = len(split.y)
         self._size = max(
-            assembly.step_counts.per_replica_batch, min(LARGEST_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
+            assembly.step_counts.per_replica_batch, min(MAX_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
         )
         # A TPU would compile for each batch shape, which takes longer than computing padding.
-        self._pads_batches = assembly.on_tpu and not (assembly.own_train_step or self._has_own_metrics)
+        self._pads_batches = assembly.on_tpu and not (assembly.has_custom_train_step or self._has_custom_metrics)
         if assembly.coordinated:
             self._feed: Feed = WorkerDataFeed(split, "validation")
         else:
@@ -78,7 +78,7 @@ class Validation:
                 if self._records_predictions:
                     self.report_builder.add_batch(order[step], sums[3:], repeated=weight < 1)
                 between_batches()
-        if self._assembly.own_train_step:
+        if self._assembly.has_custom_train_step:
             return self._own_metrics()
         loss, correct, count = total
         means = {"loss": float(loss / count)}
@@ -124,7 +124,7 @@ class Validation:
     def _run_order_on_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
         workers, pending = WorkerPool(self._assembly.strategy), deque[Any]()
         # The model's own metrics are variables, which workers must not update at the same time.
-        most = 1 if self._has_own_metrics else CHUNKS_AHEAD * self._assembly.simultaneous_steps
+        most = 1 if self._has_custom_metrics else CHUNKS_AHEAD * self._assembly.simultaneous_steps
         for rows in order:
             pending.append(workers.schedule(self._batch, self._feed.open(rows[np.newaxis]), tf.constant(0)))
             if len(pending) == most:
@@ -143,7 +143,7 @@ class Validation:
         model = assembly.model
         x, y = self._feed.examples(*arguments)
         inputs, targets = scaled(x, assembly.scale), assembly.label_encoding.encode(y)
-        if assembly.own_train_step:
+        if assembly.has_custom_train_step:
             model.test_step((inputs, targets))
             return tf.zeros(3)
         outputs = model(inputs, training=False)
@@ -152,7 +152,7 @@ class Validation:
         # Keras divides by the size of the whole batch, whatever the weights.
         weights = mask * tf.cast(tf.size(mask), tf.float32) / tf.maximum(count, 1.0) if self._pads_batches else None
         loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, sample_weight=weights, training=False)
-        if self._has_own_metrics:
+        if self._has_custom_metrics:
             model.compute_metrics(inputs, targets, outputs)
         correct = assembly.label_encoding.correct(y, outputs) if assembly.is_classifier else tf.zeros_like(mask)
         # Keras divides the whole loss by the number of replicas.
@@ -177,17 +177,22 @@ class Validation:
         return tf.cast(first + tf.range(self._size) < self._examples, tf.float32)
 
     @property
-    def _has_own_metrics(self) -> bool:
+    def _has_custom_metrics(self) -> bool:
         """Whether the model has compiled metrics; only with one replica, as several would have to merge them."""
         return self._assembly.replicas == 1 and len(self._assembly.model.metrics) > 1
 
     def _own_metrics(self) -> dict[str, float]:
         """The results of the model's own metrics."""
         assembly = self._assembly
-        if not (self._has_own_metrics or assembly.own_train_step):
+        if not (self._has_custom_metrics or assembly.has_custom_train_step):
             return {}
         results = dict(assembly.model.get_metrics_result())
-        if not assembly.own_train_step and assembly.is_classifier and "accuracy" in results and not self._has_accuracy:
+        if (
+            not assembly.has_custom_train_step
+            and assembly.is_classifier
+            and "accuracy" in results
+            and not self._has_accuracy
+        ):
             results["model_accuracy"] = results.pop("accuracy")
             assembly.names.add_note(
                 "the model's metric accuracy is recorded as model_accuracy: "

@@ -3,7 +3,7 @@
 import pytest
 
 from accel_engine.devices.cuda_visible_devices import visible_gpus
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 
 GPUS = (
     Device("gpu:0", "gpu", "A100", uuids=("GPU-8932f937-d72c", "MIG-1aa0b6f9", "MIG-2bb1c7e8")),

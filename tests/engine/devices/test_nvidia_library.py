@@ -248,14 +248,14 @@ def test_a_driver_that_vanishes_is_said_of_every_gpu(driver: Driver, probe: Nvid
 def test_a_gpu_that_stalls_from_the_start_is_listed(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
 ) -> None:
-    monkeypatch.setattr(nvidia_probe, "INVENTORY_TIMEOUT", 0.2)
+    monkeypatch.setattr(nvidia_probe, "GPU_DESCRIPTION_TIMEOUT", 0.2)
     driver.stall("nvmlDeviceGetName", 1)
     probe = NvidiaProbe(tmp_path)
     names = ["NVIDIA A100-SXM4-80GB", "NVIDIA GPU", "NVIDIA A100-SXM4-80GB"]
     wait_until(lambda: [device.name for device in probe.inventory().devices] == names, "the names of the others")
     samples = probe.sample()
     assert [sample.device for sample in samples] == ["gpu:0", "gpu:1", "gpu:2"]
-    assert "not told of it yet" in of(samples, 1)["utilization"].reason
+    assert "has not responded yet" in of(samples, 1)["utilization"].reason
     driver.relent()
     wait_until(lambda: of(probe.sample(), 1)["utilization"].value == 87, "the GPU to be read")
     probe.close()

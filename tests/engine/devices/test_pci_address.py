@@ -3,7 +3,7 @@
 import pytest
 
 from accel_engine.devices import Device, Inventory, find_by_address
-from accel_engine.devices.pci_address import normalise
+from accel_engine.devices.pci_address import normalize_bus_id
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,12 @@ from accel_engine.devices.pci_address import normalise
     ],
 )
 def test_one_spelling(written: str, meant: str) -> None:
-    assert normalise(written) == meant
+    assert normalize_bus_id(written) == meant
 
 
 @pytest.mark.parametrize("text", ["", "cpu", "0000:3b:00", "0000:3b:00.8", "3b.00.0", "0000:xy:00.0"])
 def test_what_is_no_bus_id_has_no_spelling(text: str) -> None:
-    assert normalise(text) == ""
+    assert normalize_bus_id(text) == ""
 
 
 def test_a_device_is_found_however_its_address_is_written() -> None:

@@ -34,7 +34,7 @@ from accel_engine.devices.tpu_chips import GENERATIONS
 def test_the_driver_s_name_of_a_gpu_is_found(name: str, arithmetic: str, teraflops: float) -> None:
     found = peak(name, arithmetic)
 
-    assert found.flops == teraflops * TERA
+    assert found.flops_per_second == teraflops * TERA
     assert found.source.startswith("NVIDIA ")
 
 
@@ -48,7 +48,7 @@ def test_the_driver_s_name_of_a_gpu_is_found(name: str, arithmetic: str, teraflo
     ],
 )
 def test_a_sibling_of_a_known_gpu_is_another_device(name: str) -> None:
-    assert peak(name, "float16").flops is None
+    assert peak(name, "float16").flops_per_second is None
     assert name in peak(name, "float16").reason
 
 
@@ -62,5 +62,8 @@ def test_a_part_of_a_gpu_and_an_arithmetic_without_units_say_so() -> None:
 def test_every_tpu_that_can_be_found_has_a_peak_and_its_devices_share_it(generation) -> None:
     chip = {"TPU v2": 46, "TPU v3": 123, "TPU v4": 275, "TPU v5e": 197, "TPU v5p": 459, "TPU v6e": 918, "TPU 7x": 2307}
 
-    assert peak(generation.name, "bfloat16").flops == chip[generation.name] * TERA / generation.devices
-    assert peak(generation.name, "float32").flops == peak(generation.name, "bfloat16").flops
+    assert (
+        peak(generation.name, "bfloat16").flops_per_second
+        == chip[generation.name] * TERA / generation.runtime_device_count
+    )
+    assert peak(generation.name, "float32").flops_per_second == peak(generation.name, "bfloat16").flops_per_second

@@ -206,7 +206,7 @@ def test_stop_does_not_wait_for_the_next_beat(batches: Batches, wait_until: Wait
     one.start()
     wait_until(lambda: batches)
     one.stop()
-    assert not one._beat.is_alive()
+    assert not one._thread.is_alive()
     assert probe.closed.wait(120)
 
 
@@ -216,7 +216,7 @@ def test_stop_does_not_wait_for_a_probe_that_stalls(batches: Batches) -> None:
     one.start()
     assert stalled.reached.wait(120)
     one.stop()
-    assert not one._beat.is_alive()
+    assert not one._thread.is_alive()
     assert batches == []
     stalled.released.set()
     assert stalled.closed.wait(120)
@@ -227,7 +227,7 @@ def test_no_batch_comes_after_stop(batches: Batches, wait_until: WaitUntil) -> N
     one.start()
     wait_until(lambda: batches)
     one.stop()
-    assert not one._beat.is_alive()
+    assert not one._thread.is_alive()
 
 
 def test_a_sampler_may_be_stopped_by_what_it_calls(wait_until: WaitUntil) -> None:
@@ -240,7 +240,7 @@ def test_a_sampler_may_be_stopped_by_what_it_calls(wait_until: WaitUntil) -> Non
     one = Sampler(stop, OFTEN, [FakeProbe()])
     one.start()
     assert stopped.wait(120)
-    wait_until(lambda: not one._beat.is_alive(), "the sampler to end")
+    wait_until(lambda: not one._thread.is_alive(), "the sampler to end")
 
 
 def test_a_sampler_that_was_never_started_may_be_stopped() -> None:

@@ -12,7 +12,14 @@ import grpc
 import pytest
 
 from accel_engine.devices import tpu_metrics
-from accel_engine.devices.tpu_metrics import DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, METRICS, RuntimeMetrics, decode
+from accel_engine.devices.tpu_metrics import (
+    DUTY_CYCLE,
+    MEMORY_TOTAL,
+    MEMORY_USED,
+    METRICS,
+    RuntimeMetrics,
+    decode_metric_response,
+)
 from accel_engine.protobuf import MalformedError, Message, text_field
 from tpu_runtime.stand_in import GIB, Runtime, kept, response
 
@@ -252,7 +259,7 @@ def test_a_program_that_ends_while_it_is_asked_leaves_the_terminal_clean(
 
 def test_numbers_of_all_sizes_are_read() -> None:
     values = {0: 0, 1: 127, 2: 128, 3: 2**40 + 1, 4: 0.0, 5: 1e-300, 2**31: 2**62}
-    assert decode(response(MEMORY_USED, values)) == values
+    assert decode_metric_response(response(MEMORY_USED, values)) == values
 
 
 def test_what_is_unknown_or_of_another_type_is_as_if_it_were_not_set() -> None:
@@ -265,7 +272,7 @@ def test_every_beginning_of_an_answer_is_read_or_refused() -> None:
     whole = response(DUTY_CYCLE, {0: 1.5, 1: 99.0})
     for end in range(1, len(whole)):
         with pytest.raises(MalformedError):
-            decode(whole[:end])
+            decode_metric_response(whole[:end])
 
 
 def test_googles_own_client_reads_the_stand_in_alike(ask: Ask) -> None:

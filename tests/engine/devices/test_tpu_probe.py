@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.reading import CountedItem
+from accel_engine.devices.device_types import CountedItem
 from accel_engine.devices.tpu_chips import GENERATIONS, Generation, find_chips, find_holders
 from accel_engine.devices.tpu_probe import TpuProbe
 from tpu_runtime.machine import add, hold, node

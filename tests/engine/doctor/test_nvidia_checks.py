@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from accel_engine.devices.reading import Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.doctor import Verdict
 from accel_engine.doctor import nvidia_driver as asking
 from accel_engine.doctor.nvidia_checks import check_driver, check_libraries, check_memory, check_visible_gpus
@@ -139,8 +139,8 @@ def test_xla_needs_cuda_s_compiler(machine) -> None:
 
 
 def test_a_driver_that_hangs_is_told_once_and_nothing_is_made_up(machine) -> None:
-    told = Driver(problem="the NVIDIA driver does not respond within 20 s", late=True)
-    given = machine(CUDA_BUILD, driver=told, tensorflow=TensorFlowDevices(late=True))
+    told = Driver(problem="the NVIDIA driver does not respond within 20 s", timed_out=True)
+    given = machine(CUDA_BUILD, driver=told, tensorflow=TensorFlowDevices(timed_out=True))
     assert check_driver(given).verdict is Verdict.FAIL
     for check in (check_libraries, check_visible_gpus, check_memory):
         finding = check(given)
@@ -158,7 +158,7 @@ def test_gpus_that_both_see(machine) -> None:
 
 
 def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> None:
-    for tensorflow in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(late=True)):
+    for tensorflow in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(timed_out=True)):
         finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
         assert (finding.verdict, finding.fix) == (Verdict.WARN, "see tensorflow.import")
     assert check_visible_gpus(machine({}, driver=ONE)).verdict is Verdict.PASS
@@ -329,7 +329,7 @@ def test_a_driver_that_does_not_answer_is_left(binding, monkeypatch) -> None:
     monkeypatch.setattr(Probe, "inventory", hang)
     told = query_driver(timeout=0.05)
     end.set()
-    assert told.late
+    assert told.timed_out
     assert told.problem == "the NVIDIA driver does not respond within 0.05 s"
 
 

@@ -51,8 +51,8 @@ def test_without_tensorflow_its_import_is_not_tried(machine) -> None:
 @pytest.mark.parametrize(
     ("tensorflow", "words"),
     [
-        (TensorFlowDevices(late=True), "still importing after 90 s"),
-        (TensorFlowDevices("2.21.0", late=True), "still listing devices"),
+        (TensorFlowDevices(timed_out=True), "still importing after 90 s"),
+        (TensorFlowDevices("2.21.0", timed_out=True), "still listing devices"),
         (
             TensorFlowDevices(signal="SIGABRT", problem="Check failed: file already exists"),
             "SIGABRT while importing",
@@ -87,7 +87,7 @@ def test_an_import_that_fails_is_explained(machine, tensorflow, words) -> None:
 
 def test_on_a_tpu_build_the_usual_causes_are_others(machine) -> None:
     tpu = {"tensorflow-tpu": "2.20.0"} | KERAS
-    assert "TPU_SKIP_MDS_QUERY=1" in check_import(machine(tpu, tensorflow=TensorFlowDevices(late=True))).fix
+    assert "TPU_SKIP_MDS_QUERY=1" in check_import(machine(tpu, tensorflow=TensorFlowDevices(timed_out=True))).fix
     assert "tpu.library" in check_import(machine(tpu, tensorflow=TensorFlowDevices(signal="SIGABRT"))).fix
 
 

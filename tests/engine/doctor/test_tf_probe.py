@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.doctor.tf_probe import is_beside, probe_tensorflow
+from accel_engine.doctor.tf_probe import probe_tensorflow, shadows
 
 
 def script(text: str) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def test_the_true_tensorflow_is_seen() -> None:
     assert tensorflow.keras.startswith("3.")
     assert tensorflow.file.endswith("tensorflow/__init__.py")
     assert tensorflow.seconds > 0
-    assert (tensorflow.signal, tensorflow.late) == ("", False)
+    assert (tensorflow.signal, tensorflow.timed_out) == ("", False)
 
 
 def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pyt
     tensorflow = probe_tensorflow()
     assert tensorflow.file == str(tmp_path / "tensorflow.py")
     assert "has no attribute" in tensorflow.problem
-    assert is_beside(tensorflow.file, Path.cwd())
+    assert shadows(tensorflow.file, Path.cwd())
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_error_is_told_by_its_own_line() -> None:
 
 def test_a_process_that_hangs_is_ended() -> None:
     tensorflow = probe_tensorflow(script("import time\ntime.sleep(600)"), timeout=0.2)
-    assert tensorflow.late
+    assert tensorflow.timed_out
     assert tensorflow.signal == ""
 
 

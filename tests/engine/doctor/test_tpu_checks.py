@@ -13,7 +13,7 @@ import pytest
 from accel_engine.devices import tpu_metrics
 from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.doctor import Verdict, tpu_checks
-from accel_engine.doctor.lock_holders import describe, is_own, lock_holder
+from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
 from accel_engine.doctor.tpu_checks import LIBTPU, check_address, check_chips, check_library, check_lock, check_metrics
 from tpu_runtime.stand_in import Runtime
 
@@ -147,7 +147,7 @@ def test_what_this_program_started_to_look_holds_nothing(tmp_path) -> None:
     process = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
-    assert is_own(process.pid)
+    assert is_child_process(process.pid)
     assert lock_holder(file) is None
     process.communicate()
 
@@ -211,8 +211,8 @@ def test_a_lock_that_is_no_file(machine) -> None:
 
 
 def test_processes_in_words(dead_process) -> None:
-    assert describe(os.getpid()).startswith(f"process {os.getpid()} (")
-    assert describe(dead_process) == f"process {dead_process}"
+    assert describe_process(os.getpid()).startswith(f"process {os.getpid()} (")
+    assert describe_process(dead_process) == f"process {dead_process}"
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def dead_process() -> int:
 
 def test_a_run_of_this_program_is_named_as_that(child) -> None:
     text = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {READY!r}, '-m', 'accel_engine.process'])"
-    assert "accel-tui engine" in describe(child(text))
+    assert "accel-tui engine" in describe_process(child(text))
 
 
 @pytest.fixture

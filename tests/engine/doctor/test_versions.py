@@ -1,6 +1,6 @@
 import pytest
 
-from accel_engine.doctor.versions import fits, numbers
+from accel_engine.doctor.versions import release_numbers, satisfies
 
 
 @pytest.mark.parametrize(
@@ -8,7 +8,7 @@ from accel_engine.doctor.versions import fits, numbers
     [("2.20.0", (2, 20, 0)), ("2.20.0rc1", (2, 20, 0)), ("0.0.31.dev20260101+nightly", (0, 0, 31)), ("", ())],
 )
 def test_numbers(version, expected) -> None:
-    assert numbers(version) == expected
+    assert release_numbers(version) == expected
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_numbers(version, expected) -> None:
     ],
 )
 def test_ranges(version, ranges, expected) -> None:
-    assert fits(version, ranges) is expected
+    assert satisfies(version, ranges) is expected

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
 from accel_engine.events import RunStarted, Validated
 from accel_engine.export.tables import TABLES
@@ -32,7 +32,7 @@ def writer() -> Iterator[RunWriter]:
         for step in range(0, 50, 10):
             # One series only becomes known on the way.
             more = {"accuracy": np.full(10, 0.1)} if step >= 20 else {}
-            writer.chunk(step, 1000 + step / 10, 1001 + step / 10, {"loss": LOSS[step : step + 10], **more})
+            writer.write_chunk(step, 1000 + step / 10, 1001 + step / 10, {"loss": LOSS[step : step + 10], **more})
         yield writer
 
 
@@ -60,12 +60,12 @@ def add(writer: RunWriter) -> None:
     """Two validations, one of them of steps that were then forgotten, and a look at a device."""
     for step, first in ((20, 0), (50, 20), (50, 50)):
         metrics = {"loss": step + first, "top_5": 0.5} if first else {"loss": 0.25}
-        writer.event(Validated(time=1000.0 + step, epoch=1, step=step, metrics=metrics, seconds=0.5))
+        writer.write_event(Validated(time=1000.0 + step, epoch=1, step=step, metrics=metrics, seconds=0.5))
         if first == 20:
             started = {"run": "r", "name": "", "plan": {}, "pid": 1, "host": "h", "versions": {}}
-            writer.event(RunStarted(time=1060.0, first_step=20, **started))
+            writer.write_event(RunStarted(time=1060.0, first_step=20, **started))
     readings = {"utilization": Reading(43.0, "%"), "power": Reading.missing("not supported, they say", "W")}
-    writer.samples([Sample(1001.5, "gpu:0", readings)])
+    writer.write_samples([Sample(1001.5, "gpu:0", readings)])
 
 
 def test_every_step_is_a_row_of_exact_values(run: BulkReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_every_step_is_a_row_of_exact_values(run: BulkReader, monkeypatch: pytes
 
 
 def test_steps_that_are_not_there_have_no_row(writer: RunWriter, run: BulkReader) -> None:
-    writer.chunk(80, 2000, 2001, {"loss": [1.0, 2.0]})
+    writer.write_chunk(80, 2000, 2001, {"loss": [1.0, 2.0]})
     assert [row["step"] for row in rows(run, "steps")[48:]] == ["48", "49", "80", "81"]
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from accel_engine import models
 from accel_engine.errors import ModelError
 from accel_engine.models.build import build
-from accel_engine.models.traits import output_units, overrides_train_step, preprocessing, returns_logits
+from accel_engine.models.traits import has_custom_train_step, output_units, preprocessing, returns_logits
 
 
 def trainable(model: keras.Model) -> int:
@@ -61,7 +61,7 @@ def test_catalogue_entries_match_their_models(name: str) -> None:
         assert bool(preprocessing(model)) == entry.preprocesses
         assert output_units(model, shape) == 7
         assert not returns_logits(model)
-        assert not overrides_train_step(model)
+        assert not has_custom_train_step(model)
     keras.backend.clear_session()
 
 

@@ -2,7 +2,7 @@ import keras
 import pytest
 from keras import layers, ops
 
-from accel_engine.models.traits import output_units, overrides_train_step, preprocessing, returns_logits
+from accel_engine.models.traits import has_custom_train_step, output_units, preprocessing, returns_logits
 
 SHAPE = (8, 8, 3)
 
@@ -92,9 +92,9 @@ def test_a_custom_train_step_is_detected() -> None:
         def train_step(self, data: object) -> dict[str, float]:
             return {}
 
-    assert overrides_train_step(Own())
-    assert not overrides_train_step(built(Subclassed()))
-    assert not overrides_train_step(sequential(layers.Flatten()))
+    assert has_custom_train_step(Own())
+    assert not has_custom_train_step(built(Subclassed()))
+    assert not has_custom_train_step(sequential(layers.Flatten()))
     patched = sequential(layers.Flatten())
     patched.train_step = lambda data: {}
-    assert overrides_train_step(patched)
+    assert has_custom_train_step(patched)

@@ -16,7 +16,7 @@ from tensorboard_loader import scalars
 def recorded(directory: Path) -> list[tuple[int, float]]:
     with closing(BulkReader(directory)) as source:
         new = source.new_steps()
-        pieces = list(source.steps(0, new.last)) if new else []
+        pieces = list(source.steps(0, new.stop)) if new else []
     return [
         (int(step), float(loss))
         for piece in pieces

@@ -220,7 +220,7 @@ def test_a_fit_of_the_users_class_that_calls_keras_is_observed(wait_until: Calla
 def test_where_fit_is_not_observed_its_frames_tell(
     monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(keras.Model, "fit", inspect.unwrap(keras.Model.fit, stop=_is_keras_own))
+    monkeypatch.setattr(keras.Model, "fit", inspect.unwrap(keras.Model.fit, stop=_is_keras_defined))
     recorder = RunRecorder()
     assert fit_calls.current() is None
 
@@ -230,7 +230,7 @@ def test_where_fit_is_not_observed_its_frames_tell(
         assert ended(recorder, wait_until).reason == "ValueError: oh no"
 
 
-def _is_keras_own(function: Any) -> bool:
+def _is_keras_defined(function: Any) -> bool:
     return not hasattr(function, "observed_by_accel_tui")
 
 
@@ -247,7 +247,7 @@ def test_the_exception_and_its_traceback_are_as_without_the_recorder(monkeypatch
 
     observed = frames()
     with monkeypatch.context() as patch:
-        patch.setattr(keras.Model, "fit", inspect.unwrap(keras.Model.fit, stop=_is_keras_own))
+        patch.setattr(keras.Model, "fit", inspect.unwrap(keras.Model.fit, stop=_is_keras_defined))
         assert frames() == observed
 
 

@@ -345,7 +345,7 @@ def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
 ) -> None:
     monkeypatch.setattr("accel_engine.recording.write_queue.MAX_ITEMS", 3)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
-    goes_on, chunk = threading.Event(), RunWriter.chunk
+    goes_on, chunk = threading.Event(), RunWriter.write_chunk
 
     def hang(*arguments: Any) -> None:
         goes_on.wait()
@@ -459,9 +459,9 @@ def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
 def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
     directory = create_recorded({"name": "", "model": "m", "data": "d"}, "script")
     with closing(RunWriter(directory)) as run:
-        run.chunk(0, 0.0, 1.0, {"loss": np.ones(3)})
-        run.chunk(3, 1.0, 1.0, {"loss": np.full(2, np.nan)})
-        run.chunk(5, 1.0, 2.0, {"loss": np.ones(3)})
+        run.write_chunk(0, 0.0, 1.0, {"loss": np.ones(3)})
+        run.write_chunk(3, 1.0, 1.0, {"loss": np.full(2, np.nan)})
+        run.write_chunk(5, 1.0, 2.0, {"loss": np.ones(3)})
 
     assert np.isnan(Read(directory).series("loss")).tolist() == [False] * 3 + [True] * 2 + [False] * 3
 

@@ -13,7 +13,7 @@ from accel_engine import RunRecorder
 from accel_engine.events import LearningRateChanged, Outcome, RunEnded, Warned
 from accel_engine.recording import fit_session as fitting
 from accel_engine.recording import rate_schedule
-from accel_engine.recording.learning_rates import series_of
+from accel_engine.recording.learning_rates import learning_rate_series_name
 from accel_engine.recording.rate_schedule import RateSchedule
 
 from .conftest import Read, examples, tiny
@@ -302,7 +302,7 @@ def test_a_vectorized_schedule_that_gives_other_rates_is_not_used(monkeypatch: p
     ],
 )
 def test_a_rate_is_called_after_its_optimizer(attribute: str, series: str) -> None:
-    assert series_of(attribute) == series
+    assert learning_rate_series_name(attribute) == series
 
 
 def test_an_attribute_of_any_name_and_one_optimizer_with_two_attributes_have_one_series_each() -> None:

@@ -41,13 +41,13 @@ def test_the_last_batch_that_counts_as_precise_is_known_to_a_hundredth_of_the_me
 
 
 def test_weights_are_told_where_they_are_certain() -> None:
-    assert batch_weights(96, 3, 32, over=False) == pytest.approx([32, 32, 32])
-    assert batch_weights(69, 3, 32, over=True) == pytest.approx([32, 32, 5])
-    assert batch_weights(17, 1, 32, over=False) == pytest.approx([17])
+    assert batch_weights(96, 3, 32, epoch_ended=False) == pytest.approx([32, 32, 32])
+    assert batch_weights(69, 3, 32, epoch_ended=True) == pytest.approx([32, 32, 5])
+    assert batch_weights(17, 1, 32, epoch_ended=False) == pytest.approx([17])
 
 
 @pytest.mark.parametrize(
-    ("count", "calls", "over"),
+    ("count", "calls", "epoch_ended"),
     [
         (69, 3, False),  # one of them is smaller, and which is not known
         (64, 3, True),  # two of them are
@@ -55,8 +55,8 @@ def test_weights_are_told_where_they_are_certain() -> None:
         (0, 1, True),
     ],
 )
-def test_weights_are_not_made_up(count: float, calls: int, over: bool) -> None:
-    assert batch_weights(count, calls, 32, over=over) is None
+def test_weights_are_not_made_up(count: float, calls: int, epoch_ended: bool) -> None:
+    assert batch_weights(count, calls, 32, epoch_ended=epoch_ended) is None
 
 
 @pytest.mark.parametrize("split", [0, 3, 6])

@@ -60,7 +60,7 @@ def test_the_run_of_a_script_that_ends_early_says_why(script: Path, how: str, st
     assert (read.info.status, ended.reason) == (status, reason)
     assert ended.steps == len(read.series("loss"))
     assert read.info.name == "mine"
-    assert read.info.values["data"] == "train.py"
+    assert read.info.plan_values["data"] == "train.py"
     assert shlex.split(read.info.script)[1:] == [str(script), how]
 
 

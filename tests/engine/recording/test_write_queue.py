@@ -5,13 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Sample
+from accel_engine.devices.device_types import Sample
 from accel_engine.recording import write_queue
-from accel_engine.recording.write_queue import Item, Steps, WriteQueue
+from accel_engine.recording.write_queue import PendingSteps, QueueItem, WriteQueue
 
 
-def steps(count: int) -> Steps:
-    return Steps(0.0, 1.0, count, {"loss": np.zeros(count), "accuracy": np.zeros(count)})
+def steps(count: int) -> PendingSteps:
+    return PendingSteps(0.0, 1.0, count, {"loss": np.zeros(count), "accuracy": np.zeros(count)})
 
 
 def test_steps_that_are_put_in_while_another_thread_puts_in_something_else_are_counted(
@@ -20,7 +20,7 @@ def test_steps_that_are_put_in_while_another_thread_puts_in_something_else_are_c
     waiting, count = WriteQueue(), write_queue._values
     samples: tuple[Sample, ...] = ()
 
-    def count_interrupted(item: Item) -> int:
+    def count_interrupted(item: QueueItem) -> int:
         values = count(item)
         if item is samples:  # just then, the other thread goes on
             training = threading.Thread(target=waiting.put, args=[steps(3)])

@@ -35,7 +35,7 @@ def reader(directory: Path) -> Iterator[RunReader]:
 def ended(directory: Path, writer: RunWriter) -> Path:
     """A run that has finished."""
     writer.begin()
-    writer.event(
+    writer.write_event(
         RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=0, epochs=0, seconds=1.0, steps_per_second=0.0, metrics={})
     )
     return directory

@@ -43,7 +43,7 @@ def test_labels_are_given_while_an_engine_writes_and_stay_when_the_run_is_taken_
 ) -> None:
     writer.begin()
     set_tags(directory, ["live"])
-    writer.chunk(0, 0.0, 1.0, {"loss": [1.0]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0]})
     writer.heartbeat()
     rename(directory, "renamed")
     writer.close()

@@ -12,11 +12,11 @@ import pytest
 
 from accel_engine.events import RunStarted
 from accel_engine.run import Chunk, RunReader, RunWriter
-from accel_engine.run.buckets import fold, merge
+from accel_engine.run.buckets import downsample, merge
 from accel_engine.run.downsampled_steps import WIDTHS, StepRange
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import SPANS, connect
-from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.steps import THROUGHPUT, TIME
 
 
 class Recorder:
@@ -26,7 +26,7 @@ class Recorder:
         self.writer = writer
         self.random = np.random.default_rng(0)
         self.now = 1.7e6
-        self.steps: dict[str, list[float]] = {name: [] for name in ("loss", "norm", RATE, TIME)}
+        self.steps: dict[str, list[float]] = {name: [] for name in ("loss", "norm", THROUGHPUT, TIME)}
 
     @property
     def step(self) -> int:
@@ -43,10 +43,10 @@ class Recorder:
             if norm(first):
                 series["norm"] = loss**2
             seconds = float(self.random.uniform(0.01, 0.1))
-            self.writer.chunk(first, self.now, self.now + seconds, series)
+            self.writer.write_chunk(first, self.now, self.now + seconds, series)
             self.steps["loss"] += loss.tolist()
             self.steps["norm"] += series.get("norm", np.full(count, np.nan)).tolist()
-            self.steps[RATE] += np.full(count, count / seconds, np.float32).tolist()
+            self.steps[THROUGHPUT] += np.full(count, count / seconds, np.float32).tolist()
             self.steps[TIME] += [self.now + seconds * (place + 1) / count for place in range(count)]
             self.now += seconds
 
@@ -59,7 +59,7 @@ class Recorder:
         """Compare a step_range with what was recorded."""
         for name, values in self.steps.items():
             whole = np.array(values, np.float64 if name == TIME else np.float32)
-            wanted = fold(whole[step_range.first_step : step_range.last_step], step_range.width)
+            wanted = downsample(whole[step_range.first_step : step_range.stop_step], step_range.width)
             if not wanted["finite"].any():
                 assert name not in step_range.series or not step_range.series[name]["finite"].any()
                 continue
@@ -69,7 +69,7 @@ class Recorder:
             if name == TIME:
                 assert np.allclose(got["total"] / got["finite"], wanted["total"] / wanted["finite"], rtol=0, atol=1e-4)
                 continue
-            tolerance = 1e-4 if name == RATE else 0.0  # the time that passed is a small part of the time that it is
+            tolerance = 1e-4 if name == THROUGHPUT else 0.0  # differences of much larger times
             assert np.allclose(got["low"], wanted["low"], rtol=tolerance, atol=0, equal_nan=True), name
             assert np.allclose(got["high"], wanted["high"], rtol=tolerance, atol=0, equal_nan=True), name
             assert np.allclose(got["total"], wanted["total"], rtol=max(tolerance, 1e-9)), name
@@ -116,7 +116,7 @@ def test_a_stretch_is_that_of_the_steps_themselves(
     assert step_range.width == width
     assert step_range.first_step % width == 0
     assert step_range.first_step <= first
-    assert step_range.last_step == max(step_range.first_step, min(last, 150_000))
+    assert step_range.stop_step == max(step_range.first_step, min(last, 150_000))
     recorder.check(step_range)
 
 
@@ -126,7 +126,7 @@ def test_of_a_stretch_only_those_series_are_read_that_are_asked_for(
 ) -> None:
     recorder.record(150_000, norm=lambda step: step > 80_000)
     every, some = reader.step_range(first, last, width), reader.step_range(first, last, width, {"norm", "unheard"})
-    assert every.series.keys() - some.series.keys() == every.series.keys() - {"norm", RATE, TIME}
+    assert every.series.keys() - some.series.keys() == every.series.keys() - {"norm", THROUGHPUT, TIME}
     for name, buckets in some.series.items():
         assert buckets.tobytes() == every.series[name].tobytes()
 
@@ -141,7 +141,7 @@ def test_most_of_a_long_stretch_comes_from_the_summary(recorder: Recorder, reade
 
 def test_a_run_without_steps_is_an_empty_stretch(reader: RunReader) -> None:
     step_range = reader.step_range(0, 1000, 4)
-    assert (step_range.first_step, step_range.last_step, dict(step_range.series)) == (0, 0, {})
+    assert (step_range.first_step, step_range.stop_step, dict(step_range.series)) == (0, 0, {})
 
 
 @pytest.mark.parametrize("step", [0, 1, 4096, 70_000, 131_071, 131_072, 149_000])
@@ -163,12 +163,12 @@ def test_steps_that_are_recorded_again_replace_the_old_ones(recorder: Recorder, 
     recorder.forget(4_500)
     recorder.record(6_000)
     recorder.check(reader.step_range(0, 1 << 40, 64))
-    assert reader.step_range(0, 1 << 40, 1).last_step == 10_500
+    assert reader.step_range(0, 1 << 40, 1).stop_step == 10_500
 
 
 def test_steps_that_nothing_is_known_of_are_gaps(writer: RunWriter, reader: RunReader) -> None:
-    writer.chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
-    writer.chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})
+    writer.write_chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
+    writer.write_chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})
     for width in (1, 64, 1024):
         loss = reader.step_range(0, 50_000, width).series["loss"]
         assert loss["finite"].sum() == 20_000
@@ -234,7 +234,7 @@ def test_opening_reads_the_latest_chunks_and_what_is_before_them_in_buckets(
         assert update.step_range
         assert update.step_range.width == 2048  # of 1024 each, there would be more than 100
         assert len(update.chunks) == RECENT_CHUNKS
-        assert update.step_range.last_step == update.chunks[0].first_step
+        assert update.step_range.stop_step == update.chunks[0].first_step
         recorder.check(update.step_range)
         assert together(update.chunks) == recorder.steps["loss"][update.chunks[0].first_step :]
         recorder.record(1_000, most=50)
@@ -259,7 +259,7 @@ def test_a_failed_summary_loses_no_chunk(
     with monkeypatch.context() as broken:
         broken.setattr(downsampled_steps, "extend", fail)
         with pytest.raises(sqlite3.OperationalError):
-            recorder.writer.chunk(4_000, 1.0, 2.0, {"loss": np.ones(200)})
+            recorder.writer.write_chunk(4_000, 1.0, 2.0, {"loss": np.ones(200)})
     recorder.record(5_000)
     recorder.check(reader.step_range(0, 1 << 40, 64))
 
@@ -267,7 +267,7 @@ def test_a_failed_summary_loses_no_chunk(
 def test_buckets_of_buckets_are_buckets_of_their_steps() -> None:
     values = np.random.default_rng(0).normal(0, 1, 10_000).astype(np.float32)
     values[100:300] = np.inf
-    merged, wanted = merge(fold(values, WIDTHS[0]), 16), fold(values, 16 * WIDTHS[0])
+    merged, wanted = merge(downsample(values, WIDTHS[0]), 16), downsample(values, 16 * WIDTHS[0])
     assert np.array_equal(merged["low"], wanted["low"])
     assert np.array_equal(merged["finite"], wanted["finite"])
     assert np.allclose(merged["total"], wanted["total"])

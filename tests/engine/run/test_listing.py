@@ -52,27 +52,27 @@ def test_before_an_epoch_has_ended_the_latest_means_are_those_of_the_last_chunk(
 ) -> None:
     writer.begin()
     assert list_runs()[0].metrics == {}
-    writer.chunk(0, 0.0, 1.0, {"loss": [9.0, 9.0], "accuracy": [0.0, 0.0]})
-    writer.chunk(2, 1.0, 2.0, {"loss": [1.0, 2.0, math.nan], "accuracy": [math.nan] * 3})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [9.0, 9.0], "accuracy": [0.0, 0.0]})
+    writer.write_chunk(2, 1.0, 2.0, {"loss": [1.0, 2.0, math.nan], "accuracy": [math.nan] * 3})
     assert list_runs()[0].metrics == {"loss": 1.5}
-    writer.event(EpochEnded(time=3.0, epoch=1, step=5, metrics={"loss": 4.0}, seconds=1.0))
+    writer.write_event(EpochEnded(time=3.0, epoch=1, step=5, metrics={"loss": 4.0}, seconds=1.0))
     assert list_runs()[0].metrics == {"loss": 4.0}
 
 
 def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    writer.event(started(time=40.0))
-    writer.event(Warned(time=41.0, message="an engine that died"))
-    writer.event(started(time=100.0))
-    writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0]})
-    writer.chunk(2, 0.0, 1.0, {"loss": [3.0]})
+    writer.write_event(started(time=40.0))
+    writer.write_event(Warned(time=41.0, message="an engine that died"))
+    writer.write_event(started(time=100.0))
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0]})
+    writer.write_chunk(2, 0.0, 1.0, {"loss": [3.0]})
     for epoch, loss in ((1, 2.0), (2, 1.0)):
-        writer.event(EpochEnded(time=101.0, epoch=epoch, step=3, metrics={"loss": loss}, seconds=1.0))
-        writer.event(Validated(time=102.0, epoch=epoch, step=3, metrics={"accuracy": loss / 4}, seconds=1.0))
+        writer.write_event(EpochEnded(time=101.0, epoch=epoch, step=3, metrics={"loss": loss}, seconds=1.0))
+        writer.write_event(Validated(time=102.0, epoch=epoch, step=3, metrics={"accuracy": loss / 4}, seconds=1.0))
     (run,) = list_runs()
     assert (run.id, run.steps, run.seconds, run.status) == (directory.name, 3, 1.0 + 2.0, Status.RUNNING)
     assert run.metrics == {"loss": 1.0, "validation_accuracy": 0.25}
-    writer.event(
+    writer.write_event(
         RunEnded(
             time=103.0,
             outcome=Outcome.FINISHED,
@@ -86,8 +86,8 @@ def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: Ru
     (run,) = list_runs()
     assert run.status is Status.FINISHED
     assert run.metrics == {"loss": 0.5, "validation_accuracy": 0.75}
-    writer.event(started(time=50.0))  # the clock was set back
-    writer.event(Warned(time=20.0, message="and once more"))
+    writer.write_event(started(time=50.0))  # the clock was set back
+    writer.write_event(Warned(time=20.0, message="and once more"))
     assert list_runs()[0].seconds == 1.0 + 3.0
 
 

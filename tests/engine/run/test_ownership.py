@@ -118,7 +118,7 @@ def test_a_dead_engine_s_run_is_taken_up_at_once(directory: Path, writer: RunWri
 
 def test_an_engine_may_be_handed_a_run_while_the_one_before_closes_it(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    writer.event(
+    writer.write_event(
         RunEnded(time=9.0, outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=1.0, steps_per_second=0.0, metrics={})
     )
     reopen(directory, Plan())

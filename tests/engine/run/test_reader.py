@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
@@ -13,7 +13,7 @@ from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS, current_user, read_answer
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import DATABASE, connect
-from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.steps import THROUGHPUT, TIME
 
 
 def test_nothing_new_is_an_empty_update(reader: RunReader) -> None:
@@ -24,17 +24,17 @@ def test_nothing_new_is_an_empty_update(reader: RunReader) -> None:
 def test_each_event_is_read_once_and_in_order(writer: RunWriter, reader: RunReader) -> None:
     first = Warned(time=1.0, message="one")
     second = PhaseChanged(time=0.5, phase=Phase.TRAINING)
-    writer.event(first)
+    writer.write_event(first)
     assert reader.poll().events == (first,)
-    writer.event(second)
+    writer.write_event(second)
     assert reader.poll().events == (second,)
     assert not reader.poll()
 
 
 def test_late_reader_gets_everything_at_once(directory: Path, writer: RunWriter) -> None:
     for index in range(5):
-        writer.event(Warned(time=float(index), message=str(index)))
-        writer.chunk(index, 0.0, 1.0, {"loss": [float(index)]})
+        writer.write_event(Warned(time=float(index), message=str(index)))
+        writer.write_chunk(index, 0.0, 1.0, {"loss": [float(index)]})
     with closing(RunReader(directory)) as late:
         update = late.poll()
     assert [event.time for event in update.events] == [0, 1, 2, 3, 4]
@@ -42,24 +42,24 @@ def test_late_reader_gets_everything_at_once(directory: Path, writer: RunWriter)
 
 
 def test_a_series_that_begins_late_is_read_from_then_on(writer: RunWriter, reader: RunReader) -> None:
-    writer.chunk(0, 0.0, 1.0, {"loss": [0.5]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0.5]})
     assert [sorted(chunk.series) for chunk in reader.poll().chunks] == [["loss"]]
-    writer.chunk(1, 1.0, 2.0, {"loss": [0.4], "accuracy": [0.9]})
-    writer.chunk(2, 2.0, 3.0, {"loss": [0.3]})
+    writer.write_chunk(1, 1.0, 2.0, {"loss": [0.4], "accuracy": [0.9]})
+    writer.write_chunk(2, 2.0, 3.0, {"loss": [0.3]})
     assert [sorted(chunk.series) for chunk in reader.poll().chunks] == [["accuracy", "loss"], ["loss"]]
 
 
 def test_more_chunks_than_are_looked_for_at_first_are_all_read(writer: RunWriter, reader: RunReader) -> None:
     for step in range(3 * RECENT_CHUNKS):
-        writer.chunk(step, 0.0, 1.0, {"loss": [0.5]})
+        writer.write_chunk(step, 0.0, 1.0, {"loss": [0.5]})
     assert [chunk.first_step for chunk in reader.poll().chunks] == list(range(3 * RECENT_CHUNKS))
     assert not reader.poll()
 
 
 def test_many_events_are_read_a_part_at_a_time_and_all_else_after_them(directory: Path, writer: RunWriter) -> None:
     for index in range(5):
-        writer.event(Warned(time=float(index), message=str(index)))
-        writer.chunk(index, 0.0, 1.0, {"loss": [float(index)]})
+        writer.write_event(Warned(time=float(index), message=str(index)))
+        writer.write_chunk(index, 0.0, 1.0, {"loss": [float(index)]})
     with closing(RunReader(directory, max_events=2)) as reader:
         updates = [reader.poll() for _ in range(3)]
         assert not reader.poll()
@@ -71,10 +71,10 @@ def test_many_events_are_read_a_part_at_a_time_and_all_else_after_them(directory
 def test_phases_that_are_over_are_left_out_where_that_is_asked(directory: Path, writer: RunWriter) -> None:
     with closing(RunReader(directory, past_phases=False)) as reader:
         for time in range(0, 6, 2):
-            writer.event(PhaseChanged(time=float(time), phase=Phase.TRAINING))
-            writer.event(Warned(time=time + 1.0, message="late"))
+            writer.write_event(PhaseChanged(time=float(time), phase=Phase.TRAINING))
+            writer.write_event(Warned(time=time + 1.0, message="late"))
         assert [event.time for event in reader.poll().events] == [1.0, 3.0, 4.0, 5.0]
-        writer.event(PhaseChanged(time=6.0, phase=Phase.PAUSED))
+        writer.write_event(PhaseChanged(time=6.0, phase=Phase.PAUSED))
         assert [event.time for event in reader.poll().events] == [6.0]
 
 
@@ -83,17 +83,17 @@ def test_event_that_only_a_later_program_knows_is_passed_over(
 ) -> None:
     with closing(connect(directory)) as connection:
         connection.execute("INSERT INTO event (time, kind, body) VALUES (1.0, 'moon_landed', '{}')")
-    writer.event(Warned(time=2.0, message="known"))
+    writer.write_event(Warned(time=2.0, message="known"))
     assert [event.time for event in reader.poll().events] == [2.0]
 
 
 def test_of_many_samples_only_the_latest_are_read_where_that_is_asked(directory: Path, writer: RunWriter) -> None:
     samples = [Sample(float(second), "cpu:0", {"utilization": Reading(1.0, "%")}) for second in range(10)]
-    writer.samples(samples)
+    writer.write_samples(samples)
     with closing(RunReader(directory, max_samples=3)) as latest, closing(RunReader(directory)) as complete:
         assert [sample.time for sample in latest.poll().samples] == [7, 8, 9]
         assert [sample.time for sample in complete.poll().samples] == list(range(10))
-        writer.samples([Sample(10.0, "cpu:0")])
+        writer.write_samples([Sample(10.0, "cpu:0")])
         assert [sample.time for sample in latest.poll().samples] == [10]
 
 
@@ -122,7 +122,7 @@ def test_plan_that_no_longer_holds_here_is_told_by_its_values(tmp_path: Path) ->
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     assert info.plan is None
-    assert info.values["model"] == f"{model}:build"
+    assert info.plan_values["model"] == f"{model}:build"
     assert info.title == f"{model}:build on digits"
 
 
@@ -135,7 +135,7 @@ def test_run_without_its_plan_is_an_error_in_words(directory: Path, reader: RunR
 
 def test_file_damaged_while_it_is_read_is_an_error_in_words(directory: Path, writer: RunWriter) -> None:
     for index in range(200):
-        writer.event(Warned(time=float(index), message="x" * 100))
+        writer.write_event(Warned(time=float(index), message="x" * 100))
     writer.close()
     with closing(sqlite3.connect(directory / DATABASE)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -166,13 +166,13 @@ def test_who_needs_no_user_database(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_passed_over_is_not_read(directory: Path, writer: RunWriter, reader: RunReader) -> None:
     reader.skip()
     assert not reader.poll()
-    writer.chunk(0, 0.0, 1.0, {"loss": [1.0]})
-    writer.event(Warned(time=1.0, message="old"))
-    writer.samples([Sample(1.0, "cpu:0", {})])
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0]})
+    writer.write_event(Warned(time=1.0, message="old"))
+    writer.write_samples([Sample(1.0, "cpu:0", {})])
     reader.skip()
     assert not reader.poll()
-    writer.chunk(1, 1.0, 2.0, {"loss": [2.0]})
-    writer.event(Warned(time=2.0, message="new"))
+    writer.write_chunk(1, 1.0, 2.0, {"loss": [2.0]})
+    writer.write_event(Warned(time=2.0, message="new"))
     update = reader.poll()
     assert [chunk.first_step for chunk in update.chunks] == [1]
     assert [event.time for event in update.events] == [2.0]
@@ -180,7 +180,7 @@ def test_what_is_passed_over_is_not_read(directory: Path, writer: RunWriter, rea
 
 def test_a_column_that_no_engine_could_have_made_is_no_series(directory: Path, writer: RunWriter) -> None:
     for first in range(0, 3 * (1 << 12), 1 << 10):
-        writer.chunk(first, 0.0, 1.0, {"loss": [1.0] * (1 << 10)})
+        writer.write_chunk(first, 0.0, 1.0, {"loss": [1.0] * (1 << 10)})
     with closing(connect(directory)) as connection:
         connection.execute('ALTER TABLE chunk ADD COLUMN "a\x1b[2J" BLOB')
         connection.execute('UPDATE chunk SET "a\x1b[2J" = loss')
@@ -189,5 +189,5 @@ def test_a_column_that_no_engine_could_have_made_is_no_series(directory: Path, w
         )
     with closing(RunReader(directory)) as reader:
         assert {name for chunk in reader.poll().chunks for name in chunk.series} == {"loss"}
-        assert reader.step_range(0, 3 << 12, 1 << 10).series.keys() == {"loss", RATE, TIME}
-        assert reader.step_range(0, 3 << 12, 1).series.keys() == {"loss", RATE, TIME}
+        assert reader.step_range(0, 3 << 12, 1 << 10).series.keys() == {"loss", THROUGHPUT, TIME}
+        assert reader.step_range(0, 3 << 12, 1).series.keys() == {"loss", THROUGHPUT, TIME}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from accel_engine.devices.reading import CountedItem, Reading, Sample
+from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.run.sample_packing import FULL_SECONDS, OTHERS_SECONDS, SamplePacker, SampleUnpacker
 
 GIB = 2**30

@@ -85,16 +85,16 @@ def test_ended_run_tells_its_outcome_though_its_process_lives(
     directory: Path, writer: RunWriter, reader: RunReader, outcome: Outcome
 ) -> None:
     writer.begin()
-    writer.event(started(directory))
-    writer.event(ended(outcome))
+    writer.write_event(started(directory))
+    writer.write_event(ended(outcome))
     assert reader.info().status == outcome
     assert not reader.info().status.live
 
 
 def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reader: RunReader) -> None:
     writer.begin()
-    writer.event(ended(Outcome.STOPPED))
-    writer.event(started(directory))
+    writer.write_event(ended(Outcome.STOPPED))
+    writer.write_event(started(directory))
     assert reader.info().status is Status.RUNNING
     assert reader.info().status.live
 
@@ -103,16 +103,16 @@ def test_a_paused_run_is_paused_until_it_goes_on_ends_or_is_lost(
     directory: Path, writer: RunWriter, reader: RunReader
 ) -> None:
     writer.begin()
-    writer.event(started(directory))
-    writer.event(PhaseChanged(time=2.0, phase=Phase.PAUSED))
+    writer.write_event(started(directory))
+    writer.write_event(PhaseChanged(time=2.0, phase=Phase.PAUSED))
     assert reader.info().status is Status.PAUSED
     assert reader.info().status.live
-    writer.event(PhaseChanged(time=3.0, phase=Phase.TRAINING))
+    writer.write_event(PhaseChanged(time=3.0, phase=Phase.TRAINING))
     assert reader.info().status is Status.RUNNING
-    writer.event(PhaseChanged(time=4.0, phase=Phase.PAUSED))
-    writer.event(ended(Outcome.STOPPED))
+    writer.write_event(PhaseChanged(time=4.0, phase=Phase.PAUSED))
+    writer.write_event(ended(Outcome.STOPPED))
     assert reader.info().status is Status.STOPPED
-    writer.event(started(directory))
+    writer.write_event(started(directory))
     assert reader.info().status is Status.RUNNING
 
 

@@ -38,7 +38,7 @@ def begin(directory: Path, worker: str = "", chief: str = "") -> Path:
         if chief:
             runs = zip(("worker 0", "worker 1"), ADDRESSES, (chief, directory.name), strict=True)
             workers = tuple({"name": name, "address": at, "host": at[:5], "run": run} for name, at, run in runs)
-            writer.event(WorkersMet(time=2.0, workers=workers, reduction="ring"))
+            writer.write_event(WorkersMet(time=2.0, workers=workers, reduction="ring"))
     return directory
 
 
@@ -72,7 +72,7 @@ def test_a_part_that_is_elsewhere_is_found_from_the_chief_s_run_where_both_see_t
     assert worker_runs_of(chief)["worker 1"].resolve() == part.resolve()
     assert not os.path.isabs(os.readlink(chief / "workers" / "1")), "the chief may see these files elsewhere"
     with closing(RunReader(worker_runs_of(chief)["worker 1"])) as reader:
-        assert reader.info().values["strategy"] == "multi-worker"
+        assert reader.info().plan_values["strategy"] == "multi-worker"
 
 
 def test_a_part_is_not_linked_into_another_run_of_that_id_nor_over_another_part(chief: Path) -> None:

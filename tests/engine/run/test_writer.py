@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
@@ -25,7 +25,7 @@ from accel_engine.run.schema import DATABASE, connect
 
 
 def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None:
-    writer.event(Warned(time=1.0, message="so that the WAL exists"))
+    writer.write_event(Warned(time=1.0, message="so that the WAL exists"))
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert stat.S_IMODE(directory.parent.stat().st_mode) == 0o700
     files = list(directory.iterdir())
@@ -87,7 +87,7 @@ def test_place_that_cannot_be_written_is_told_with_what_to_do(monkeypatch: pytes
 
 def test_series_come_back_exactly_in_float32(writer: RunWriter, reader: RunReader) -> None:
     losses = [2.5, math.nan, math.inf, 1e-30]
-    writer.chunk(0, 10.0, 11.0, {"loss": losses, "accuracy": [0.0, 0.25, 0.5, 1.0]})
+    writer.write_chunk(0, 10.0, 11.0, {"loss": losses, "accuracy": [0.0, 0.25, 0.5, 1.0]})
     (chunk,) = reader.poll().chunks
     assert (chunk.first_step, chunk.count, chunk.started, chunk.ended) == (0, 4, 10.0, 11.0)
     assert list(chunk.series) == ["loss", "accuracy"]
@@ -96,8 +96,8 @@ def test_series_come_back_exactly_in_float32(writer: RunWriter, reader: RunReade
 
 
 def test_series_may_come_up_later(writer: RunWriter, reader: RunReader) -> None:
-    writer.chunk(0, 0.0, 1.0, {"loss": [1.0]})
-    writer.chunk(1, 1.0, 2.0, {"loss": [2.0], "gradient_norm": [3.0]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0]})
+    writer.write_chunk(1, 1.0, 2.0, {"loss": [2.0], "gradient_norm": [3.0]})
     first, second = reader.poll().chunks
     assert list(first.series) == ["loss"]
     assert second.series["gradient_norm"].tolist() == [3.0]
@@ -106,7 +106,7 @@ def test_series_may_come_up_later(writer: RunWriter, reader: RunReader) -> None:
 @pytest.mark.parametrize("name", ['x"; DROP TABLE chunk; --', "", "two words", "1st"])
 def test_series_name_that_is_no_name_is_refused(writer: RunWriter, name: str) -> None:
     with pytest.raises(ValueError, match="is not a valid series name"):
-        writer.chunk(0, 0.0, 1.0, {"loss": [1.0], name: [1.0]})
+        writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0], name: [1.0]})
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_series_name_that_is_no_name_is_refused(writer: RunWriter, name: str) ->
 def test_truncating_forgets_later_steps_even_within_a_chunk(
     directory: Path, writer: RunWriter, step: int, left: list[int]
 ) -> None:
-    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
-    writer.chunk(4, 1.0, 2.0, {"loss": [4, 5, 6, 7], "accuracy": [4, 5, 6, 7]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+    writer.write_chunk(4, 1.0, 2.0, {"loss": [4, 5, 6, 7], "accuracy": [4, 5, 6, 7]})
     writer.truncate(step)
     with closing(RunReader(directory)) as reader:
         chunks = reader.poll().chunks
@@ -137,10 +137,10 @@ def test_truncating_forgets_later_steps_even_within_a_chunk(
 def test_steps_taken_again_after_truncating_reach_a_reader_that_saw_the_old_ones(
     writer: RunWriter, reader: RunReader
 ) -> None:
-    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
     assert len(reader.poll().chunks) == 1
     writer.truncate(2)
-    writer.chunk(2, 1.0, 2.0, {"loss": [20, 30]})
+    writer.write_chunk(2, 1.0, 2.0, {"loss": [20, 30]})
     (again,) = reader.poll().chunks
     assert again.first_step == 2
     assert again.series["loss"].tolist() == [20, 30]
@@ -204,7 +204,7 @@ def test_samples_keep_values_and_reasons(writer: RunWriter, reader: RunReader) -
         "gpu:0",
         {"utilization": Reading(12.5, "%"), "power": Reading.missing("not supported", "W"), "load": Reading(0.0)},
     )
-    writer.samples([sample, Sample(6.0, "cpu:0")])
+    writer.write_samples([sample, Sample(6.0, "cpu:0")])
     assert reader.poll().samples == (sample, Sample(6.0, "cpu:0", {}))
 
 
@@ -231,14 +231,14 @@ def test_many_threads_write_while_many_readers_read(
 
     def sample() -> None:
         while not beat.is_set():
-            writer.samples([Sample(0.0, "cpu:0", {"utilization": Reading(1.0, "%")})])
+            writer.write_samples([Sample(0.0, "cpu:0", {"utilization": Reading(1.0, "%")})])
             writer.heartbeat()
 
     sampler = threading.Thread(target=sample)
     for thread in (*followers, sampler):
         thread.start()
     for index in range(chunks):
-        writer.chunk(3 * index, 0.0, 1.0, {"loss": [3 * index, 3 * index + 1, 3 * index + 2]})
+        writer.write_chunk(3 * index, 0.0, 1.0, {"loss": [3 * index, 3 * index + 1, 3 * index + 2]})
     beat.set()
     sampler.join()
     wait_until(lambda: failures or not any(thread.is_alive() for thread in followers), "the readers")
@@ -250,14 +250,14 @@ def test_failed_write_does_not_block_the_next(directory: Path, writer: RunWriter
     with closing(connect(directory)) as other:
         other.execute("CREATE TRIGGER refuse BEFORE INSERT ON sample BEGIN SELECT RAISE(ABORT, 'full'); END")
         with pytest.raises(sqlite3.Error, match="full"):
-            writer.samples([Sample(0.0, "cpu:0")])
+            writer.write_samples([Sample(0.0, "cpu:0")])
         other.execute("DROP TRIGGER refuse")
-    writer.samples([Sample(1.0, "cpu:0")])
+    writer.write_samples([Sample(1.0, "cpu:0")])
     assert len(reader.poll().samples) == 1
 
 
 def test_not_a_number_in_an_event_is_null_in_the_file(directory: Path, writer: RunWriter) -> None:
-    writer.event(EpochEnded(time=1.0, epoch=1, step=2, metrics={"loss": math.nan}, seconds=1.0))
+    writer.write_event(EpochEnded(time=1.0, epoch=1, step=2, metrics={"loss": math.nan}, seconds=1.0))
     with closing(connect(directory)) as connection:
         (body,) = connection.execute("SELECT body FROM event").fetchone()
     assert json.loads(body)["metrics"] == {"loss": None}
@@ -278,7 +278,7 @@ def test_a_run_taken_up_again_never_looks_ended(ended: Path, writer: RunWriter) 
 
 
 def test_taking_a_run_up_forgets_the_steps_after_its_checkpoint(writer: RunWriter, reader: RunReader) -> None:
-    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
 
     writer.begin(started(first_step=3))
 
@@ -291,7 +291,7 @@ def test_a_run_that_another_process_trains_is_not_taken_up(directory: Path, writ
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         assign_process(directory, other.pid)
-        writer.chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+        writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
 
         with pytest.raises(RunError, match=f"already being trained by process {other.pid}"):
             writer.begin(started())
@@ -303,9 +303,9 @@ def test_a_run_that_another_process_trains_is_not_taken_up(directory: Path, writ
 
 
 def test_what_was_recorded_is_read_back_with_its_seconds(writer: RunWriter) -> None:
-    writer.chunk(0, 0.0, 1.0, {"loss": [0, 1]})
-    writer.chunk(2, 1.0, 3.5, {"loss": [2, 3]})
-    writer.chunk(4, 3.5, 4.0, {"loss": [4]})
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1]})
+    writer.write_chunk(2, 1.0, 3.5, {"loss": [2, 3]})
+    writer.write_chunk(4, 3.5, 4.0, {"loss": [4]})
 
     series, seconds = writer.read_steps(2, 5)
 
@@ -318,5 +318,5 @@ def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> 
     writer.end(Warned(time=1.0, message="the last"))
 
     with pytest.raises(sqlite3.Error, match="closed"):
-        writer.chunk(0, 0.0, 1.0, {"loss": [0]})
+        writer.write_chunk(0, 0.0, 1.0, {"loss": [0]})
     assert [event.message for event in reader.poll().events] == ["the last"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
@@ -29,12 +29,12 @@ def train(writer: RunWriter, first: int, last: int, level: float = 0.0) -> None:
     for step in range(first, last, 10):
         steps = np.arange(step, min(step + 10, last))
         series = {"loss": steps + level, "accuracy": steps / 1000}
-        writer.chunk(step, 1000 + step / 10, 1000 + (steps[-1] + 1) / 10, series)
+        writer.write_chunk(step, 1000 + step / 10, 1000 + (steps[-1] + 1) / 10, series)
 
 
 def validate(writer: RunWriter, step: int, loss: float) -> None:
     metrics = {"loss": loss, "top_5": 0.5}
-    writer.event(Validated(time=1000 + step / 10, epoch=1, step=step, metrics=metrics, seconds=0.1))
+    writer.write_event(Validated(time=1000 + step / 10, epoch=1, step=step, metrics=metrics, seconds=0.1))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def steps(tmp_path: Path) -> list[tuple[int, float]]:
 
 
 def test_every_step_and_every_validation_is_there(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
-    writer.event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5))
+    writer.write_event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5))
     train(writer, 0, 45)
     validate(writer, 45, 0.25)
     log.extend()
@@ -74,7 +74,7 @@ def test_every_step_and_every_validation_is_there(writer: RunWriter, log: RunLog
 def test_a_series_of_the_users_that_is_called_as_the_pace_has_a_tag_of_its_own(
     writer: RunWriter, log: RunLog, tmp_path: Path
 ) -> None:
-    writer.chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "steps_per_second": [0.25, 0.125]})
+    writer.write_chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "steps_per_second": [0.25, 0.125]})
     log.extend()
     found = scalars(tmp_path / "events" / "train")
     assert found["steps_per_second"] == [(0, 2.0)]
@@ -82,12 +82,12 @@ def test_a_series_of_the_users_that_is_called_as_the_pace_has_a_tag_of_its_own(
 
 
 def test_the_learning_rate_of_each_step_is_there_once(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
-    writer.event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5, schedule="ExponentialDecay"))
+    writer.write_event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5, schedule="ExponentialDecay"))
     log.extend()
-    writer.chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
+    writer.write_chunk(0, 1000.0, 1001.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
     log.extend()
-    writer.event(LearningRateChanged(time=1001.0, step=2, learning_rate=0.125))
-    writer.chunk(2, 1001.0, 1002.0, {"loss": [1.0], "learning_rate": [0.125]})
+    writer.write_event(LearningRateChanged(time=1001.0, step=2, learning_rate=0.125))
+    writer.write_chunk(2, 1001.0, 1002.0, {"loss": [1.0], "learning_rate": [0.125]})
     log.extend()
     assert scalars(tmp_path / "events" / "train")["learning_rate"] == [(0, 0.5), (1, 0.25), (2, 0.125)]
 
@@ -96,12 +96,12 @@ def test_of_steps_of_an_older_program_the_changes_of_the_learning_rate_are_there
     writer: RunWriter, log: RunLog, tmp_path: Path
 ) -> None:
     for step, rate in ((0, 0.5), (10, 0.25), (20, 0.125)):  # the last is forgotten before a step is taken with it
-        writer.event(LearningRateChanged(time=1000.0, step=step, learning_rate=rate))
+        writer.write_event(LearningRateChanged(time=1000.0, step=step, learning_rate=rate))
     train(writer, 0, 20)
     log.extend()
     begin(writer, first_step=15)
-    writer.event(LearningRateChanged(time=1003.0, step=15, learning_rate=0.25))
-    writer.chunk(15, 1003.0, 1004.0, {"loss": np.ones(10), "learning_rate": np.full(10, 0.25)})
+    writer.write_event(LearningRateChanged(time=1003.0, step=15, learning_rate=0.25))
+    writer.write_chunk(15, 1003.0, 1004.0, {"loss": np.ones(10), "learning_rate": np.full(10, 0.25)})
     log.extend()
     found = scalars(tmp_path / "events" / "train")["learning_rate"]
     assert found == [(0, 0.5), (10, 0.25), *((step, 0.25) for step in range(15, 25))]
@@ -150,7 +150,7 @@ def test_what_devices_read_is_at_the_steps_taken_by_then(writer: RunWriter, log:
             "power": Reading.missing("not supported", "W"),
             "core_0": Reading(100.0, "%"),
         }
-        writer.samples([Sample(at, "cpu:0", readings)])
+        writer.write_samples([Sample(at, "cpu:0", readings)])
 
     sample(999.0, 10.0)
     train(writer, 0, 20)

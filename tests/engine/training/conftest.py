@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk, RunReader, RunWriter, create
@@ -120,7 +120,7 @@ class Gym:
         mailbox = CommandMailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
         ended = Trainer(plan, writer, mailbox, MACHINE, first).train()
-        writer.event(ended)
+        writer.write_event(ended)
         writer.close()
         reader = RunReader(directory)
         update = reader.poll()
@@ -136,8 +136,8 @@ class Gym:
         when: dict[Phase, list[tuple[Any, ...]]],
         writer: RunWriter,
     ) -> None:
-        record: Callable[..., None] = writer.chunk
-        say = writer.event
+        record: Callable[..., None] = writer.write_chunk
+        say = writer.write_event
 
         def post(commands: list[tuple[Any, ...]]) -> None:
             for name, *argument in commands:
@@ -153,8 +153,8 @@ class Gym:
             if isinstance(said, PhaseChanged):
                 post(when.pop(said.phase, []))
 
-        writer.chunk = chunk  # type: ignore[method-assign]
-        writer.event = event  # type: ignore[method-assign]
+        writer.write_chunk = chunk  # type: ignore[method-assign]
+        writer.write_event = event  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,7 @@ def test_a_learning_rate_takes_effect_at_the_reported_step(gym: Gym) -> None:
 
 @pytest.mark.parametrize("command", ["pause", "stop"])
 def test_commands_are_handled_during_validation(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.setattr("accel_engine.training.validation.LARGEST_BATCH", 64)
+    monkeypatch.setattr("accel_engine.training.validation.MAX_BATCH", 64)
     plan = PLAN.replace(batch_size=64, steps_per_epoch=4, epochs=1)
 
     trained = gym.train(plan, at={}, when={Phase.VALIDATING: [(command,), ("resume",)]})

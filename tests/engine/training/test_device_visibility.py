@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.cluster_spec import ClusterSpec
-from accel_engine.devices.reading import Device, Inventory, Reading, Sample
+from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.training import device_visibility

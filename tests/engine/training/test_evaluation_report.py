@@ -79,7 +79,7 @@ def test_reports_of_other_data_have_no_images(gym: Gym) -> None:
 
 
 def test_no_confusion_matrix_for_too_many_classes(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation_report, "MAXIMUM_CLASSES", 9)
+    monkeypatch.setattr(evaluation_report, "MAX_CLASSES", 9)
     found = examined(gym.train(PLAN))
     assert found.counts is None
     assert found.pictures is not None

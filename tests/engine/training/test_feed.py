@@ -31,7 +31,7 @@ def test_an_epoch_longer_than_the_data_starts_another_pass() -> None:
 
 
 def test_the_order_of_a_long_epoch_is_generated_in_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "MAXIMUM_ROWS", 50)
+    monkeypatch.setattr(feed, "MAX_ROWS", 50)
     whole = epoch_order(0, 3, examples=11, steps=23, replicas=1, batch=5)
 
     parts = [epoch_segment(step, examples=11, steps=23, batch=5) for step in (0, 9, 10, 19, 20, 22)]

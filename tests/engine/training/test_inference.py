@@ -14,7 +14,7 @@ from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import InputSpec
 from accel_engine.run.schema import connect
-from accel_engine.training.inference import example_of, predict
+from accel_engine.training.inference import classify_images, example_of
 
 from .conftest import Gym
 
@@ -36,7 +36,7 @@ def test_predictions_equal_those_of_the_saved_model(gym: Gym, tmp_path: Path, ol
     validation = data.load("digits", image_size=None, seed=0).validation
     assert validation is not None
     files = [write(tmp_path / f"{row}.png", validation.x[row]) for row in range(3)]
-    told = predict(trained.directory, files, 10)
+    told = classify_images(trained.directory, files, 10)
     model = keras.models.load_model(trained.directory / "model.keras")
     expected = model.predict(validation.x[:3] / 255, verbose=0)
     assert told["step"] == 14
@@ -54,7 +54,7 @@ def test_a_folder_of_images_has_class_names_and_a_size(gym: Gym, tmp_path: Path)
             write(tmp_path / "pets" / name / f"{index}.png", rng.integers(low, low + 100, (9, 8, 3)).astype(np.uint8))
     plan = Plan(model="mlp", data=str(tmp_path / "pets"), epochs=20, batch_size=8, image_size="8x8", validation="end")
     trained = gym.train(plan)
-    told = predict(trained.directory, [tmp_path / "pets" / "dog" / "3.png", tmp_path / "missing.png"], 1)
+    told = classify_images(trained.directory, [tmp_path / "pets" / "dog" / "3.png", tmp_path / "missing.png"], 1)
     first, second = told["images"]
     assert [name for name, _ in first["choices"]] == ["dog"]
     assert first["notes"] == ["resized from 9x8 to 8x8"]
@@ -99,7 +99,7 @@ def test_files_that_are_not_images_are_named(tmp_path: Path) -> None:
 def test_a_run_of_other_data_does_not_take_images(gym: Gym, tmp_path: Path) -> None:
     trained = gym.train(Plan(model="mlp", data="synthetic:20:3:500", epochs=1))
     with pytest.raises(DataError, match=r"does not take images: .*20"):
-        predict(trained.directory, [tmp_path / "any.png"], 1)
+        classify_images(trained.directory, [tmp_path / "any.png"], 1)
 
 
 SOURCE = """
@@ -122,7 +122,7 @@ def test_a_changed_model_or_one_that_is_not_a_classifier_is_rejected(gym: Gym, t
     trained = gym.train(PLAN.replace(model=f"{source}:build", data="synthetic:6x6x1:3:300", batch_size=50))
     assert not trained.ended.reason, trained.ended.reason
     with pytest.raises(ModelError, match="not a classifier"):
-        predict(trained.directory, [], 1)
+        classify_images(trained.directory, [], 1)
     source.write_text(textwrap.dedent(SOURCE.format(units="30")))  # Python sees a change within a second by the size
     with pytest.raises(RunError, match="does not fit the model"):
-        predict(trained.directory, [], 1)
+        classify_images(trained.directory, [], 1)

@@ -53,7 +53,7 @@ def test_an_epoch_in_segments_is_the_same_epoch(gym: Gym, monkeypatch: pytest.Mo
     plan = PLAN.replace(batch_size=256, steps_per_epoch=13)
     whole = gym.train_once(plan)
     monkeypatch.setattr(feed, "CACHE_SHARE", share)
-    monkeypatch.setattr(feed, "MAXIMUM_ROWS", 1)
+    monkeypatch.setattr(feed, "MAX_ROWS", 1)
     stopped = gym.train(plan, at={20: [("stop",)]})
 
     resumed = gym.train(plan, run=stopped.directory)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_engine.training.model_size import describe
+from accel_engine.training.model_size import measure_model
 
 SUBCLASSED = """
 import keras
@@ -23,7 +23,7 @@ def build(classes):
 
 
 def test_sizes_match_counts_by_hand() -> None:
-    found = describe(Plan(model="mlp"))
+    found = measure_model(Plan(model="mlp"))
 
     assert found["parameters"] == found["trainable"] == 64 * 128 + 128 + 128 * 10 + 10
     assert (found["input_shape"], found["classes"]) == ((8, 8, 1), 10)
@@ -34,13 +34,13 @@ def test_a_subclassed_model_has_no_known_activations(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(SUBCLASSED)
 
-    found = describe(Plan(model=f"{path}:build"))
+    found = measure_model(Plan(model=f"{path}:build"))
 
     assert (found["parameters"], found["activations"]) == (650, 0)
 
 
 @pytest.mark.parametrize("name", ["cnn", "resnet20"])
 def test_running_statistics_are_not_trainable(name: str) -> None:
-    found = describe(Plan(model=name))
+    found = measure_model(Plan(model=name))
 
     assert 0 < found["trainable"] < found["parameters"]

@@ -206,7 +206,7 @@ def test_every_keras_optimizer_has_a_rate() -> None:
 def test_a_model_with_its_own_optimizers_has_no_rate(held: Any) -> None:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    assert optimizer_of_steps(model, own_train_step=True) is model.optimizer
+    assert optimizer_of_steps(model, custom_step=True) is model.optimizer
     model.others = held(keras.optimizers.Adam())
-    assert optimizer_of_steps(model, own_train_step=True) is None
-    assert optimizer_of_steps(model, own_train_step=False) is model.optimizer
+    assert optimizer_of_steps(model, custom_step=True) is None
+    assert optimizer_of_steps(model, custom_step=False) is model.optimizer

@@ -6,7 +6,7 @@ import pytest
 from accel_engine.errors import PlanError
 from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
 from accel_engine.plan import Plan
-from accel_engine.training import assembly, feed, saving
+from accel_engine.training import assembly, feed, run_saver
 
 from .conftest import Gym
 
@@ -63,7 +63,7 @@ def test_a_checkpoint_without_the_random_state_can_be_continued(gym: Gym, monkey
 
 
 def test_a_run_continues_from_the_last_checkpoint_before_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "SHARE", 1e-9)
+    monkeypatch.setattr(run_saver, "MAX_CHECKPOINT_TIME_SHARE", 1e-9)
     plan = PLAN.replace(epochs=4)
     whole = gym.train_once(plan)
     broken = gym.train(plan, at={12: [("stop_now",)]})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.strategies import tpu_builder
@@ -126,7 +126,7 @@ def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
         return begin(self, order, first)
 
     monkeypatch.setattr(feed.StreamedFeed, "open", note)
-    monkeypatch.setattr("accel_engine.training.validation.LARGEST_BATCH", 16)
+    monkeypatch.setattr("accel_engine.training.validation.MAX_BATCH", 16)
     plan = PLAN.replace(data="synthetic:6x6x1:3:700", epochs=1, batch_size=32)
     trained = gym.train(plan)
     examples = trained.only(ModelBuilt).validation_examples
@@ -148,7 +148,7 @@ def test_data_that_does_not_fit_in_memory_needs_a_local_tpu(
 ) -> None:
     plan = PLAN.replace(data=str(photos), image_size="8x8", batch_size=4, epochs=1)
     assert gym.train(plan.replace(tpu="10.0.0.2")).ended.outcome is Outcome.FINISHED
-    monkeypatch.setattr("accel_engine.data.folder.fits_in_memory", lambda _: False)
+    monkeypatch.setattr("accel_engine.data.image_folder.fits_in_memory", lambda _: False)
     assert gym.train(plan).ended.outcome is Outcome.FINISHED
     refused = gym.train(plan.replace(tpu="10.0.0.2")).ended
     assert refused.outcome is Outcome.FAILED

@@ -16,7 +16,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
-from accel_engine.training import saving
+from accel_engine.training import run_saver
 
 from .conftest import Gym
 
@@ -42,7 +42,7 @@ def test_a_run_writes_all_events(gym: Gym) -> None:
 def test_short_epochs_have_no_checkpoint(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float, steps: list[int]
 ) -> None:
-    monkeypatch.setattr(saving, "SHARE", share)
+    monkeypatch.setattr(run_saver, "MAX_CHECKPOINT_TIME_SHARE", share)
     trained = gym.train(PLAN.replace(epochs=4))
 
     assert [event.step for event in trained.all(EpochEnded)] == [5, 10, 15, 20]

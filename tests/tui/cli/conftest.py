@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from accel_engine import launch
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunReader, create
@@ -62,7 +62,7 @@ class Engine(FakeEngine):
 
     def __init__(self, directory: Path, pid: int | None = None) -> None:
         with closing(RunReader(directory)) as reader:
-            super().__init__(Plan.from_mapping(reader.info().values), directory=directory, pid=pid)
+            super().__init__(Plan.from_mapping(reader.info().plan_values), directory=directory, pid=pid)
         self.steps_per_epoch = STEPS
         self.told = 0.0
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from accel_engine import data, models, strategies
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 
 
 @pytest.fixture(autouse=True)

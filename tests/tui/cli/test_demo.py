@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from accel_engine import launch, run
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome
 from accel_engine.run import Status
 from accel_tui.cli import demo

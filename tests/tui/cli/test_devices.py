@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
 from accel_tui.cli.devices import _fit_to_terminal
 
 GIB = 2**30

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.doctor import Check, failed, passed, warned
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader

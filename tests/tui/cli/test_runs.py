@@ -70,7 +70,7 @@ def test_a_worker_s_own_run_is_listed_as_what_it_is(run_command, new_run):
         for name, engine in (("worker 0", chief), ("worker 1", worker))
     )
     with closing(RunWriter(worker.directory)) as writer:
-        writer.event(WorkersMet(time=2.0, workers=workers, reduction="ring"))
+        writer.write_event(WorkersMet(time=2.0, workers=workers, reduction="ring"))
     assert run_command("runs").lines[-1] == f"{worker.directory.name} is worker 1 of {chief.directory.name}"
     told = {run["run"]: (run["worker"], run["worker_of"]) for run in map(json.loads, run_command("runs --json").lines)}
     assert told == {

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk
 from accel_tui.plan.demo_stages import DemoResult, DemoStage, agreement, bars, rate, stages

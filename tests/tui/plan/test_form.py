@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data import DatasetEntry
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Placement
 from accel_tui.plan import form

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data, installation
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.installation import Installation
 from accel_engine.launch import Description
 from accel_tui.plan import form, plan_preview

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
 from accel_tui.plan import form
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import fold
+from accel_engine.run.buckets import downsample
 from accel_tui.run.curve import CAPACITY, Curve, extended
 
 
@@ -169,16 +169,15 @@ def test_what_was_summarised_goes_on_as_if_it_had_been_followed(width: int) -> N
     rng = np.random.default_rng(width)
     values = noisy(rng, width * CAPACITY // 2 + 4001, 0.02)
     cut = len(values) - 1003
-    curve = (
-        Curve.of(fold(values[:cut], width), 0, cut, width).extend(values[cut : cut + 500]).extend(values[cut + 500 :])
-    )
+    curve = Curve.of(downsample(values[:cut], width), 0, cut, width)
+    curve = curve.extend(values[cut : cut + 500]).extend(values[cut + 500 :])
     assert_same(curve, values)
 
 
 def test_a_part_of_a_run_is_where_it_belongs() -> None:
     values = np.arange(10_000, dtype=np.float32)
     whole = Curve().extend(values)
-    part = Curve.of(fold(values[4096:6001], 4), 4096, 6001, 4)
+    part = Curve.of(downsample(values[4096:6001], 4), 4096, 6001, 4)
     assert (part.gaps, part.count) == (0, 6001)
     for got, wanted in zip(part.columns(4400, 5200, 40), whole.columns(4400, 5200, 40), strict=True):
         np.testing.assert_allclose(got, wanted, atol=4)

@@ -1,4 +1,4 @@
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_tui.run.device_meter import HISTORY, Meter, record
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import (
     CheckpointSaved,
     CommandAnswered,
@@ -30,9 +30,9 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
-from accel_engine.run.buckets import fold as buckets_of
+from accel_engine.run.buckets import downsample as buckets_of
 from accel_engine.run.downsampled_steps import StepRange
-from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.steps import THROUGHPUT, TIME
 from accel_tui.cli.event_text import format_event
 from accel_tui.run.curve import Curve
 from accel_tui.run.fold_events import NOTICES, fold
@@ -300,7 +300,7 @@ def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words:
 
 
 def stretch(last_step: int, width: int = 64) -> StepRange:
-    values = {"loss": np.ones(last_step, np.float32), RATE: np.full(last_step, 10.0, np.float32)}
+    values = {"loss": np.ones(last_step, np.float32), THROUGHPUT: np.full(last_step, 10.0, np.float32)}
     times = np.arange(last_step) / 10
     return StepRange(
         0, last_step, width, {name: buckets_of(one, width) for name, one in {**values, TIME: times}.items()}

@@ -1,6 +1,6 @@
 """The devices of a run."""
 
-from accel_engine.devices.reading import Device, Inventory, Reading, Sample
+from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.events import DevicesFound
 from accel_engine.run import Update
 from accel_tui.run.fold_events import fold

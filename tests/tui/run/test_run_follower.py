@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
 from accel_engine.run import RunReader, Status, request
 from accel_engine.run.schema import SCHEMA_VERSION, connect
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run import run_follower
 from accel_tui.run.device_meter import HISTORY
 from accel_tui.run.fold_events import fold
@@ -196,7 +196,7 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
         wait_until(lambda: watched.latest().details)
         loss = watched.latest().details["loss"]
         assert (loss.first, loss.count, loss.means.tolist()) == (100_000, 100_050, list(range(100_000, 100_050)))
-        assert watched.latest().details[RATE].count == 100_050
+        assert watched.latest().details[THROUGHPUT].count == 100_050
 
         watched.follower.load_details(VisibleSteps(199_990, 200_090, 1, frozenset({"loss"})))
         wait_until(lambda: watched.latest().details["loss"].count == 200_000)
@@ -242,7 +242,7 @@ def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: 
     engine.begin().build()
     for step in range(4):
         at = 1000.0 + step
-        engine.writer.samples([Sample(at + 0.5, "cpu:0", {"utilization": Reading(10.0 * step, "%")})])
+        engine.writer.write_samples([Sample(at + 0.5, "cpu:0", {"utilization": Reading(10.0 * step, "%")})])
         engine.chunk([1.0], seconds=1.0, at=at)
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 4)
@@ -250,7 +250,7 @@ def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: 
         watched.follower.load_readings(frozenset({"utilization"}))
         wait_until(lambda: watched.latest().readings)
         assert watched.latest().readings["utilization"]["cpu:0"].means.tolist() == [0, 10, 20, 30]
-        engine.writer.samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
+        engine.writer.write_samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
         engine.chunk([1.0], seconds=1.0, at=1004.0)
         wait_until(lambda: watched.latest().readings["utilization"]["cpu:0"].count == 5)
         assert watched.latest().readings["utilization"]["cpu:0"].last == 70

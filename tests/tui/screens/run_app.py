@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_tui.app import AccelApp
 from accel_tui.screens.run_screen import RunScreen
 

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.screens import compare_screen
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -88,7 +88,7 @@ async def test_a_live_run_is_followed(home: Path) -> None:
 async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> None:
     one, other = trained(Plan(name="first")), FakeEngine(Plan(name="second"))
     other.begin()
-    other.writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "mae": [0.5, 0.25]})
+    other.writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "mae": [0.5, 0.25]})
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
@@ -104,11 +104,11 @@ async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> No
 async def test_rates_and_metrics_of_validations_are_compared_whichever_program_wrote_the_run(home: Path) -> None:
     older, newer = trained(Plan(name="older")), FakeEngine(Plan(name="newer"))
     newer.begin()
-    newer.writer.chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
+    newer.writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
     newer.say(Validated, epoch=1, step=2, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
     async with StubApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, older.directory, newer.directory)
-        names = ["loss", "accuracy", "f1_score", RATE, "learning_rate"]
+        names = ["loss", "accuracy", "f1_score", THROUGHPUT, "learning_rate"]
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names == names, "all series")
         await shows(pilot, "f1 score ● b 0.75", "learning rate ━━ a 0.001  ━━ b 0.25")
         await pilot.press("m", "o", "y")
@@ -217,7 +217,7 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
 async def test_what_only_a_short_run_has_is_on_the_axis_of_all(home: Path) -> None:
     one, other = trained(Plan(name="first"), 400), FakeEngine(Plan(name="second"))
     other.begin()
-    other.writer.chunk(0, 0.0, 1.0, {"loss": [1.0] * 20, "mae": [0.5] * 20})
+    other.writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0] * 20, "mae": [0.5] * 20})
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from accel_engine import launch
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.launch import Description, EngineState, Installation, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, list_runs

@@ -8,10 +8,10 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
@@ -123,10 +123,10 @@ async def test_of_a_part_only_those_series_are_read_that_are_shown(engine: FakeE
         await shows(pilot, "step 26,000")
         await pilot.press(*["plus"] * 6)
         await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss", "accuracy"}, "both")
-        await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", RATE}, "what was read")
+        await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", THROUGHPUT}, "what was read")
         await pilot.press("f")
         await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss"}, "one")
-        await until(pilot, lambda: charts.state.details.keys() == {"loss", RATE}, "what was read")
+        await until(pilot, lambda: charts.state.details.keys() == {"loss", THROUGHPUT}, "what was read")
         await pilot.press("0")
         await until(pilot, lambda: not charts.state.details, "nothing")
 
@@ -261,7 +261,7 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         await pilot.press("space", "down", "space", "down", "down", "space", "escape")
         await shows(pilot, "1 of 6 charts", "utilization % ━━ 37", "100 ┤")
         now = time.time()
-        engine.writer.samples([Sample(now + 3.5, "cpu:0", {"utilization": Reading(80.0, "%")})])
+        engine.writer.write_samples([Sample(now + 3.5, "cpu:0", {"utilization": Reading(80.0, "%")})])
         engine.chunk(np.arange(2000, 2010), seconds=1.0, at=now + 3)
         await shows(pilot, "utilization % ━━ 80")
         await pilot.press("a")
@@ -298,7 +298,7 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
         charts_of(pilot).selected = ("learning-rate", "loss")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5, schedule="LinearDecay")
         series = {"loss": np.ones(50), "learning_rate": np.linspace(0.5, 0.25, 50)}
-        engine.writer.chunk(2000, engine.now, engine.now + 1, series)
+        engine.writer.write_chunk(2000, engine.now, engine.now + 1, series)
         await shows(pilot, "learning rate ━━ 0.25", "0.25, LinearDecay")
         rate = chart_of(pilot, "learning-rate")
         assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)

@@ -68,8 +68,10 @@ async def test_what_happens_is_marked_as_it_happens_and_explained_once(engine: F
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
         assert "┴" not in text_of(pilot)
-        engine.writer.event(EpochEnded(time=time.time(), epoch=1, step=400, metrics={}, seconds=1.0))
-        engine.writer.event(CheckpointSaved(time=time.time(), epoch=1, step=800, path="checkpoints/1", seconds=0.1))
+        engine.writer.write_event(EpochEnded(time=time.time(), epoch=1, step=400, metrics={}, seconds=1.0))
+        engine.writer.write_event(
+            CheckpointSaved(time=time.time(), epoch=1, step=800, path="checkpoints/1", seconds=0.1)
+        )
         await shows(pilot, "┴", "◆", "┴ epoch  ◆ checkpoint")
         assert text_of(pilot).count("◆ checkpoint") == 1
 

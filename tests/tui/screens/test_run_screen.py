@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.screens.run_screen import RunScreen
@@ -176,7 +176,7 @@ async def test_warnings_are_told_as_they_come_and_listed(engine: FakeEngine) -> 
     async with opened(engine.directory) as small, opened(engine.directory, WIDE) as wide:
         await shows(small, "training")
         await shows(wide, "training")
-        engine.warn("the loss of step 7 is not a number")
+        engine.warn("the loss of step 7 is NaN or infinite")
         await until(small, lambda: "step 7" in told(small), "the warning")
         await until(wide, lambda: "step 7" in str(screen_of(wide).query_one(Notices).content), "the list")
         assert not told(wide)  # what is listed on the screen needs no toast over it

@@ -81,7 +81,7 @@ def cluster(
     train_arguments = ["--strategy", strategy, *arguments]
     _check(train_arguments, strategy)
     processes = ClusterSpec(workers, servers, coordinator="".join(coordinator)).processes
-    places = {"coordinator" if part.role == "chief" else part.run_name: part for part in processes}
+    places = {"coordinator" if part.role == "chief" else part.run_directory_name: part for part in processes}
     if here is not None:
         if here not in places:
             raise click.UsageError(f"--here must be one of {', '.join(places)}")

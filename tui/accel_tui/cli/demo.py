@@ -18,7 +18,7 @@ import click
 
 from accel_engine import launch
 from accel_engine.devices import detect
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request

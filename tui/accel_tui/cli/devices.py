@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample
+from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
 from accel_tui.formatting import units

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import Event, RunEnded, to_wire
+from accel_engine.events import Event, RunEnded, to_json_object
 from accel_engine.run import Chunk, RunInfo, Update
 from accel_engine.run.run_paths import LOG, trained_model
 
@@ -30,7 +30,7 @@ class JsonLines:
         events: Iterable[Event | Chunk] = update.events
         # A chunk comes before the event of its last step.
         for item in heapq.merge(chunks, events, key=_time):
-            line = _steps(item) if isinstance(item, Chunk) else to_wire(item)
+            line = _steps(item) if isinstance(item, Chunk) else to_json_object(item)
             if isinstance(item, RunEnded):
                 model = info and trained_model(info.directory)
                 line["model"] = str(model) if model else None

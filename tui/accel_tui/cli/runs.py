@@ -122,7 +122,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "note": run.info.annotations.note if run.info else "",
         "tags": run.info.annotations.tags if run.info else (),
         "metrics": metrics,
-        "plan": run.info.values if run.info else {},
+        "plan": run.info.plan_values if run.info else {},
         "worker": run.membership.worker if run.membership else "",
         "worker_of": run.membership.run if run.membership else "",
         "reason": run.reason,

@@ -153,7 +153,7 @@ def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, pla
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
         anew = f": train it again with {info.plan.command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
-    plan = Plan.from_mapping(info.values | _given(flags))
+    plan = Plan.from_mapping(info.plan_values | _given(flags))
     _check_machine(plan)
     reopen(directory, plan)
     return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)

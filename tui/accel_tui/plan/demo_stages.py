@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from accel_engine import preflight
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk

@@ -11,7 +11,7 @@ from typing import Any
 from accel_engine import data, estimate, models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.estimate import StepCounts
 from accel_engine.field_spec import AUTO

@@ -6,7 +6,7 @@ The form hides irrelevant fields; they have their default in the plan.
 from collections.abc import Callable, Mapping, Sequence
 
 from accel_engine import data, models, strategies
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
 
@@ -77,7 +77,7 @@ _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "local_workers": lambda plan, _: strategies.find(plan.strategy).processes,
     "tpu": lambda plan, _: strategies.find(plan.strategy).kind == "tpu",
     "rate_scaling": lambda plan, _: strategies.find(plan.strategy).maximum_devices != 1,
-    "image_size": lambda plan, _: data.find(plan.data).reader == "folder",
+    "image_size": lambda plan, _: data.find(plan.data).reader == "image_folder",
     "scale": lambda plan, _: _has_own_model_or_data(plan) or plan.scale != DEFAULTS["scale"],
 }
 """The rules of the fields that are not always relevant."""

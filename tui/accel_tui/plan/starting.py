@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accel_engine import launch, preflight
 from accel_engine.devices import detect
-from accel_engine.devices.reading import Device
+from accel_engine.devices.device_types import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import USABLE, WarmEngine
 from accel_engine.plan import Plan

@@ -33,7 +33,7 @@ from accel_engine.run import Chunk, Update
 from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
-from accel_engine.run.steps import RATE, TIME
+from accel_engine.run.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import Curve, Floats, extended
 from accel_tui.run.device_meter import record
@@ -187,16 +187,16 @@ def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
 def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     """The state with the downsampled steps up to a step."""
     curves = curves_of(stretch)
-    throughput = curves.pop(RATE, Curve())
-    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
-    state = replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
+    throughput = curves.pop(THROUGHPUT, Curve())
+    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.stop_step, stretch.width)
+    state = replace(state, step=stretch.stop_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
     return replace(state, learning_rate=latest_rate(state, curves.get(LEARNING_RATE)))
 
 
 def curves_of(stretch: StepRange) -> dict[str, Curve]:
     """The curves of a range of steps, including the throughput."""
     return {
-        name: Curve.of(buckets, stretch.first_step, stretch.last_step, stretch.width)
+        name: Curve.of(buckets, stretch.first_step, stretch.stop_step, stretch.width)
         for name, buckets in stretch.series.items()
         if name != TIME
     }

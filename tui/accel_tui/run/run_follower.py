@@ -147,7 +147,7 @@ class RunFollower:
 
 
 def _of_many(info: RunInfo) -> bool:
-    strategy = CATALOGUE.get(str(info.values.get("strategy")))
+    strategy = CATALOGUE.get(str(info.plan_values.get("strategy")))
     return strategy is not None and strategy.processes
 
 

@@ -53,7 +53,7 @@ class RunState:
         marks: Marks on the step axis.
         readings: Device metrics by step, of the charts that are shown.
         details: Series of the visible steps at full resolution, by name; the throughput under
-            :data:`~accel_engine.run.steps.RATE`.
+            :data:`~accel_engine.run.steps.THROUGHPUT`.
         validation: Points of step and value by metric.
         epoch: The last completed epoch.
         xla: The XLA trial; ``None`` if there was none.

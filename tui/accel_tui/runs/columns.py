@@ -79,7 +79,7 @@ def ordered(runs: Iterable[RunSummary], order: SortOrder) -> tuple[RunSummary, .
 
 def plan_value(run: RunSummary, field: str) -> str:
     """The value of a plan field as text; empty for a run that cannot be read."""
-    return str(run.info.values.get(field) or "") if run.info else ""
+    return str(run.info.plan_values.get(field) or "") if run.info else ""
 
 
 def title_of(run: RunSummary) -> str:
@@ -122,7 +122,7 @@ def _tags(run: RunSummary) -> str:
 
 
 def _batch(run: RunSummary) -> SortKey | None:
-    size = run.info.values.get("batch_size") if run.info else None
+    size = run.info.plan_values.get("batch_size") if run.info else None
     return (float(size), "") if isinstance(size, int) else None
 
 

@@ -45,7 +45,7 @@ class ComparedRun:
     def plan(self) -> Mapping[str, Any]:
         """Its plan, with defaults for fields added later; for a script, the recorded fields."""
         info = self.run.info
-        return info.values if info and info.script else {**DEFAULTS, **(info.values if info else {})}
+        return info.plan_values if info and info.script else {**DEFAULTS, **(info.plan_values if info else {})}
 
     @property
     def speed(self) -> float | None:

@@ -13,7 +13,7 @@ from textual.events import ScreenResume, ScreenSuspend
 from textual.reactive import reactive
 from textual.widgets import Button, Input, Static
 
-from accel_engine.devices.reading import Inventory
+from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_tui.formatting import field_labels
 from accel_tui.palette import PlanCommands

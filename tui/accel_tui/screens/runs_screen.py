@@ -173,7 +173,7 @@ class RunsScreen(Screen[None]):
             return
         shown = printable_fields(info)
         question = RunsToEdit(
-            [printable_line(run.id) for run in runs], shown.annotations, str(shown.values.get("name") or "")
+            [printable_line(run.id) for run in runs], shown.annotations, str(shown.plan_values.get("name") or "")
         )
 
         def label(change: Change | None) -> None:

@@ -83,7 +83,7 @@ class Notifier:
 
 def title_of(state: "RunState") -> str:
     """A run's progress for the title, e.g. ``accel-tui: mlp 43 % · loss 0.12``."""
-    called = state.info.name or base_name(str(state.info.values.get("model"))) if state.info else ""
+    called = state.info.name or base_name(str(state.info.plan_values.get("model"))) if state.info else ""
     said = f"accel-tui: {called}"
     if not state.live:
         ended = state.ended

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import fold
+from accel_engine.run.buckets import downsample
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
@@ -17,7 +17,7 @@ from accel_tui.widgets.chart.series import Series
 
 def series(values: np.ndarray, width: int = 1) -> Series:
     values = values.astype(np.float32)
-    return Series("loss", Curve.of(fold(values, width), 0, len(values), width))
+    return Series("loss", Curve.of(downsample(values, width), 0, len(values), width))
 
 
 def noisy(count: int = 1000, *spikes: float) -> np.ndarray:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import fold
+from accel_engine.run.buckets import downsample
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.scale import epochs, seconds
@@ -14,7 +14,7 @@ BEGUN = 1.7e9
 
 
 def ended(times: np.ndarray, width: int = 1) -> Curve:
-    return Curve.of(fold(BEGUN + times, width), 0, len(times), width)
+    return Curve.of(downsample(BEGUN + times, width), 0, len(times), width)
 
 
 def test_epochs_are_where_they_ended_and_go_on_as_they_will() -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import fold
+from accel_engine.run.buckets import downsample
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.chart_options import SMOOTHINGS
 from accel_tui.widgets.chart.smoothing import smooth, smoothed
@@ -51,7 +51,7 @@ def test_a_curve_of_single_steps_is_smoothed_step_by_step() -> None:
 
 def test_a_curve_of_buckets_is_smoothed_by_their_means() -> None:
     values = np.random.default_rng(1).normal(0, 1, 1000).astype(np.float32)
-    curve = Curve.of(fold(values, 8), 0, 1000, 8)
+    curve = Curve.of(downsample(values, 8), 0, 1000, 8)
     again = smoothed(curve, 0.9)
     np.testing.assert_allclose(again.means, plain(curve.means.tolist(), 0.9))
     np.testing.assert_array_equal(again.low, again.high)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.reading import Reading, Sample
+from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunInfo, Status
 from accel_tui.cli.event_text import format_event

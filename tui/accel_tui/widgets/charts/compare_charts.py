@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting import figures
 from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
 from accel_tui.run.step_window import StepWindow, VisibleSteps, steps_to_load
@@ -30,7 +30,7 @@ from accel_tui.widgets.charts.shared_axis import SharedAxis
 _FEWEST = 2  # minimum number of charts
 _MOST = 6
 _MARK = "▸"
-_FORMATS = {RATE: figures.compact, LEARNING_RATE: figures.learning_rate}
+_FORMATS = {THROUGHPUT: figures.compact, LEARNING_RATE: figures.learning_rate}
 _STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
 
 
@@ -129,7 +129,7 @@ class CompareCharts(ChartKeys):
     def names(self) -> list[str]:
         """All series, the throughput, and the learning rate."""
         known = any(has_rate(side.state) for side in self.sides)
-        return [*series_of(self.sides), RATE, *([LEARNING_RATE] if known else [])]
+        return [*series_of(self.sides), THROUGHPUT, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
@@ -229,7 +229,7 @@ def _series(place: int, side: ComparedRun, name: str) -> Series:
     state = side.state
     if name == LEARNING_RATE:
         return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))
-    curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
+    curve = state.throughput if name == THROUGHPUT else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
     detail = state.details.get(name, NOTHING)
     return Series(letter(place), curve, points, style_of(place), detail)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import MEAN_PREFIXES, elements
-from accel_engine.run.steps import RATE
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run.device_curves import READINGS
 from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
 from accel_tui.run.marks import Kind, Track
@@ -18,7 +18,7 @@ from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 
 _TITLES = {
-    RATE: "steps/s",
+    THROUGHPUT: "steps/s",
     LEARNING_RATE: "learning rate",
     "utilization": "utilization %",
     "memory_used": "memory GiB",
@@ -44,7 +44,7 @@ class Panel:
     @property
     def title(self) -> str:
         """The chart's title."""
-        known = self.of_devices or self.name in (RATE, LEARNING_RATE)
+        known = self.of_devices or self.name in (THROUGHPUT, LEARNING_RATE)
         return _TITLES[self.name] if known else self.name.replace("_", " ")
 
     @property
@@ -83,7 +83,7 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
     rate = [Panel("learning-rate", LEARNING_RATE)] if has_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
-    return (*first, Panel("throughput", RATE), *single, *read[:1], *rate, *read[1:], *of_many)
+    return (*first, Panel("throughput", THROUGHPUT), *single, *read[:1], *rate, *read[1:], *of_many)
 
 
 def series_names(state: RunState) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     if panel.name == LEARNING_RATE:
         return (Series("learning rate", rate_curve(state), detail=rate_detail(state)),)
     detail = state.details.get(panel.name, NOTHING)
-    if panel.name == RATE:
+    if panel.name == THROUGHPUT:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation_of(panel.name))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from textual.content import Content
 
-from accel_engine.devices.reading import Device, Reading
+from accel_engine.devices.device_types import Device, Reading
 from accel_tui.formatting import units
 from accel_tui.run.device_meter import Meter
 from accel_tui.widgets.chart.sparkline import sparkline

@@ -13,7 +13,7 @@ from textual.renderables.text_opacity import TextOpacity
 from textual.strip import Strip
 from textual.style import Style as TextualStyle
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_tui.formatting.names import CHIEF, COORDINATOR
 from accel_tui.run.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget

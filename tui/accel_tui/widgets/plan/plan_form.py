@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from accel_engine.data import DatasetEntry
-from accel_engine.devices.reading import Inventory
+from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui.plan import form
 from accel_tui.plan.form import FormResult

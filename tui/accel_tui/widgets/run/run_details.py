@@ -138,7 +138,7 @@ def _micro_batches(state: RunState) -> str:
             if taken
             else f"off: {whole} steps/s, {split} with {tried.tried}"
         )
-    asked = state.info.values.get("micro_batches") if state.info else None
+    asked = state.info.plan_values.get("micro_batches") if state.info else None
     return str(asked or "")
 
 
@@ -152,6 +152,6 @@ def _work(work: WorkCounted) -> list[tuple[str, str]]:
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
     names = ", ".join(device["name"] for device in found.devices)
-    strategy = str(state.info.values.get("strategy", "")) if state.info else ""
+    strategy = str(state.info.plan_values.get("strategy", "")) if state.info else ""
     facts = [("strategy", strategy), ("devices", names)]
     return [*facts, ("address", found.address)] if found.address else facts

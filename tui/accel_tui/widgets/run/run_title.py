@@ -27,7 +27,7 @@ class RunTitle(RunText):
         info = state.info
         if info is None:
             return Content("")
-        values = info.values
+        values = info.plan_values
         # a valid name is part of the id already
         name = info.name if not info.id.endswith(f"-{info.name}") else ""
         model, data = (base_name(str(values.get(field))) for field in ("model", "data"))

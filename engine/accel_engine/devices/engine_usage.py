@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import psutil
 
-from accel_engine.devices.reading import Reading
+from accel_engine.devices.device_types import Reading
 
 CHILDREN_INTERVAL = 10.0
 """Seconds between searches for child processes, which scan all processes of the machine."""
@@ -37,14 +37,14 @@ class EngineUsage:
             if now >= self._children_due:
                 self._children = self._engine.children(recursive=True)
                 self._children_due = now + CHILDREN_INTERVAL
-            seconds, memory = _use(self._engine)
+            seconds, memory = _cpu_and_memory(self._engine)
         except (psutil.Error, OSError) as error:
             reason = "the engine has exited" if isinstance(error, psutil.NoSuchProcess) else str(error)
             return {"engine_cpu": Reading.missing(reason, "%"), "engine_memory": Reading.missing(reason, "B")}
         cpu_seconds = {self._pid: seconds}
         for child in self._children:
             try:
-                cpu_seconds[child.pid], resident = _use(child)
+                cpu_seconds[child.pid], resident = _cpu_and_memory(child)
             except (psutil.Error, OSError):
                 continue  # it has exited
             memory += resident
@@ -63,7 +63,7 @@ class EngineUsage:
         }
 
 
-def _use(process: psutil.Process) -> tuple[float, int]:
+def _cpu_and_memory(process: psutil.Process) -> tuple[float, int]:
     """CPU seconds and resident bytes of a process."""
     with process.oneshot():
         times = process.cpu_times()

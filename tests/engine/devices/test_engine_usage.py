@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from accel_engine.devices.host_engine import CHILDREN_INTERVAL, EngineUsage
+from accel_engine.devices.engine_usage import CHILDREN_INTERVAL, EngineUsage
 
 BUSY = "import sys; print(flush=True)\nwhile True: pass"
 

@@ -1,6 +1,6 @@
 """Measures model FLOPs utilization (MFU).
 
-MFU is the floating-point operations of the model per second over the devices' peak FLOPS.
+MFU is the floating-point operations of the model per second over the devices' peak FLOP/s.
 """
 
 import tensorflow as tf
@@ -19,7 +19,7 @@ MEASURED_SOURCE = "measured on this machine, float32"
 """The source of a CPU's peak."""
 
 
-class UtilizationMeter:
+class MfuMeter:
     """Measures the MFU of one run and emits ``WorkCounted``.
 
     Args:
@@ -70,17 +70,17 @@ class UtilizationMeter:
         self._report()
 
     def achieved(self, rate: float) -> tuple[float | None, float | None]:
-        """The achieved FLOPS and the MFU, 0 to 1, at a rate in steps per second; ``None`` where unknown."""
+        """The achieved FLOP/s and the MFU, 0 to 1, at a rate in steps per second; ``None`` where unknown."""
         if not rate or self._work.flops is None:
             return None, None
         achieved = rate * self._work.flops
-        return achieved, achieved / self._peak.flops if self._peak.flops else None
+        return achieved, achieved / self._peak.flops_per_second if self._peak.flops_per_second else None
 
     def _report(self) -> None:
         self._reporter.emit(
             WorkCounted,
             flops=self._work.flops,
-            peak=self._peak.flops,
+            peak=self._peak.flops_per_second,
             source=self._peak.source,
             reason=self._work.reason or self._peak.reason,
         )
@@ -92,9 +92,9 @@ class UtilizationMeter:
         peaks = [peak(name, self._arithmetic) for name in self._hardware]
         total = 0.0
         for each in peaks:
-            if each.flops is None:
+            if each.flops_per_second is None:
                 return each
-            total += each.flops
+            total += each.flops_per_second
         shares = self._assembly.replicas * self._assembly.simultaneous_steps
         return Peak(total * shares / len(peaks), f"{peaks[0].source}, {self._arithmetic}")
 

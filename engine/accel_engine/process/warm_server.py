@@ -82,9 +82,9 @@ class WarmServer:
         try:
             plan = Plan.from_mapping(values)
             self._tensorflow.wait()
-            from accel_engine.training.model_size import describe
+            from accel_engine.training.model_size import measure_model
 
-            return describe(plan)
+            return measure_model(plan)
         except AccelError as error:
             return {"problem": str(error)}
         except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)

@@ -72,23 +72,23 @@ def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
     Raises:
         DataError: The folder does not have a folder of images per class.
     """
-    tree = read_splits(entry, image_size)
-    examples = len(tree.train.files)
-    if tree.validation is not None:
-        validation = len(tree.validation.files)
+    folder = scan_image_folder(entry, image_size)
+    examples = len(folder.train.files)
+    if folder.validation is not None:
+        validation = len(folder.validation.files)
     else:
         validation = validation_count(examples)
         examples -= validation
     return replace(
         entry,
-        shape=tree.shape,
-        classes=len(tree.class_names),
+        shape=folder.shape,
+        classes=len(folder.class_names),
         examples=examples,
         validation_examples=validation,
     )
 
 
-def read_splits(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
+def scan_image_folder(entry: DatasetEntry, image_size: str | None) -> ImageFolder:
     """Find the images of a folder and their classes.
 
     Args:
@@ -131,11 +131,11 @@ def _read_split(root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], Spli
     for folder in folders:
         if folder.name not in names:
             raise DataError(f"{root} has the class {folder.name}, which has no training images")
-        found = _images(folder)
-        if not found and not known:
+        images = _images(folder)
+        if not images and not known:
             raise DataError(f"{folder} has no images ({', '.join(SUFFIXES)}); {layout}")
-        files += found
-        labels += [names.index(folder.name)] * len(found)
+        files += images
+        labels += [names.index(folder.name)] * len(images)
     if not files:
         raise DataError(f"{root} has no images ({', '.join(SUFFIXES)})")
     return names, SplitFiles(tuple(files), tuple(labels))

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from accel_engine.devices.reading import Device, Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import RunEnded, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import home
-from accel_engine.training import cpu_peak, device_visibility, utilization
+from accel_engine.training import cpu_peak, device_visibility, mfu
 from accel_engine.training.flops import FlopCount
-from accel_engine.training.utilization import UtilizationMeter
+from accel_engine.training.mfu import MfuMeter
 
 from .conftest import MACHINE, Gym
 
@@ -41,9 +41,9 @@ def on(
     replicas: int = 0,
     dtype: str = "float32",
     counted: FlopCount | None = None,
-) -> tuple[UtilizationMeter, Told]:
+) -> tuple[MfuMeter, Told]:
     """The utilization meter of simulated devices, and its events."""
-    monkeypatch.setattr(utilization, "count_flops", lambda *_, **__: counted or FlopCount(100e12))
+    monkeypatch.setattr(mfu, "count_flops", lambda *_, **__: counted or FlopCount(100e12))
     assembly: Any = SimpleNamespace(
         devices=devices,
         on_cpu=devices[0].startswith("CPU"),
@@ -54,13 +54,13 @@ def on(
         model=SimpleNamespace(compute_dtype=dtype),
     )
     told = Told()
-    made = UtilizationMeter(assembly, told, hardware)  # type: ignore[arg-type]
+    made = MfuMeter(assembly, told, hardware)  # type: ignore[arg-type]
     made.count_flops(None)  # type: ignore[arg-type]
     return made, told
 
 
 def test_a_short_run_counts_flops_without_a_measurement(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(utilization, "SETTLED_SECONDS", 600.0)
+    monkeypatch.setattr(mfu, "SETTLED_SECONDS", 600.0)
 
     trained = gym.train(PLAN)
 
@@ -74,7 +74,7 @@ def test_a_short_run_counts_flops_without_a_measurement(gym: Gym, monkeypatch: p
 
 def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = gym.train(PLAN.replace(model="cnn"))
-    monkeypatch.setattr(utilization, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(mfu, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
 
     first = gym.train(PLAN.replace(model="cnn"))
@@ -103,7 +103,7 @@ def test_an_exceeded_peak_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(("share", "kept"), [(0.0, True), (1.1, False)], ids=["quiet", "busy"])
 def test_a_peak_is_saved_only_on_an_idle_machine(monkeypatch: pytest.MonkeyPatch, share: float, kept: bool) -> None:
     monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
-    monkeypatch.setattr(cpu_peak, "_MINIMUM_CPU_SHARE", share)
+    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", share)
     cpu, told = on(("CPU:0",), ("another processor",), monkeypatch)
 
     cpu.update_peak(10.0, 0.5)

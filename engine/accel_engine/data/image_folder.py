@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folder_tree import SplitFiles, read_splits
+from accel_engine.data.image_folder_scan import SplitFiles, scan_image_folder
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError
 
@@ -95,7 +95,7 @@ def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArra
 
 
 def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
-    """Read a folder of images; loaded into memory if they fit, else read lazily.
+    """Read a folder of images; loaded into memory if they fit, read lazily otherwise.
 
     Args:
         entry: Has the folder's path.
@@ -105,22 +105,22 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
     Raises:
         DataError: The folder does not have a folder of images per class, or an image cannot be read.
     """
-    tree = read_splits(entry, image_size)
+    folder = scan_image_folder(entry, image_size)
 
     def split(part: SplitFiles) -> Split:
-        lazy = ImageFiles(part.files, tree.shape)
+        lazy = ImageFiles(part.files, folder.shape)
         return Split(
             lazy.take(np.arange(len(lazy))) if fits_in_memory(lazy.nbytes) else lazy,
             np.array(part.labels, np.int32),
         )
 
-    train, validation = tree.split(seed)
+    train, validation = folder.split(seed)
     return Dataset(
         entry.name,
         split(train),
         split(validation) if validation is not None else None,
-        len(tree.class_names),
-        tree.class_names,
+        len(folder.class_names),
+        folder.class_names,
         value_range=PIXELS,
-        notes=tree.notes,
+        notes=folder.notes,
     )

@@ -10,7 +10,7 @@ from accel_engine.training.assembly import Assembly
 from accel_engine.training.checkpoint import Checkpoints
 from accel_engine.training.run_reporter import RunReporter
 
-SHARE = 0.05
+MAX_CHECKPOINT_TIME_SHARE = 0.05
 """The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""
 
 
@@ -36,7 +36,7 @@ class RunSaver:
 
     @property
     def is_due(self) -> bool:
-        """Whether another checkpoint keeps within :data:`SHARE`; the first always does."""
+        """Whether another checkpoint keeps within :data:`MAX_CHECKPOINT_TIME_SHARE`; the first always does."""
         return time.perf_counter() >= self._due
 
     def save_checkpoint(self) -> None:
@@ -50,7 +50,7 @@ class RunSaver:
         self._saved = self._current
         ended = time.perf_counter()
         seconds = ended - began
-        self._due = ended + seconds / SHARE
+        self._due = ended + seconds / MAX_CHECKPOINT_TIME_SHARE
         reporter.emit(CheckpointSaved, epoch=reporter.epochs, step=reporter.step, path=path, seconds=seconds)
 
     def save_model(self) -> None:
