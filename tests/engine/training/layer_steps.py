@@ -12,7 +12,7 @@ from accel_engine.training.cpu_layers import use_fast_kernels
 
 def model_of(layer: keras.Layer) -> Any:
     """A substitute for an assembly whose model is one layer."""
-    return SimpleNamespace(model=layer, on_cpu=True, own_train_step=False)
+    return SimpleNamespace(model=layer, on_cpu=True, has_custom_train_step=False)
 
 
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:

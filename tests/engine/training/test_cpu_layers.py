@@ -105,7 +105,7 @@ def test_results_are_the_same_under_strategies(models: str, strategy: str, monke
 
     faster, values = learnt()
     for kind in (batch_norm, convolution):
-        monkeypatch.setattr(kind, "MINIMUM_ELEMENTS", 2**40)
+        monkeypatch.setattr(kind, "MIN_ELEMENTS", 2**40)
     without, expected = learnt()
 
     assert (faster, without) == (True, False)
