@@ -22,7 +22,7 @@ from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_line
 from accel_tui import messages
-from accel_tui.appearance.theme import DARK, THEMES, other
+from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.engines import EngineApp
 from accel_tui.palette import KeyCommands
 from accel_tui.sampling import MakeSampler
@@ -193,7 +193,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def action_toggle_theme(self) -> None:
         """Switch between the dark and the light theme."""
-        self.theme = other(self.current_theme).name
+        self.theme = counterpart(self.current_theme).name
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
@@ -309,7 +309,9 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
         self.post_message(messages.ImportsFinished(self.stylesheet.parse_ahead(sheets)))
-        self.stylesheet.store_parsed(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
+        self.stylesheet.store_parsed(
+            self.stylesheet.parse_ahead(sheets, self._variables_of(counterpart(self.current_theme)))
+        )
         if self.settings.keys:
             from accel_tui.settings import keymap
 

@@ -35,7 +35,7 @@ from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.steps import RATE, TIME
 from accel_tui.cli.event_text import format_event
 from accel_tui.run.curve import Curve
-from accel_tui.run.fold_events import NOTICES, fold
+from accel_tui.run.fold_events import NOTICES, apply_update
 from accel_tui.run.state import RunState
 from tui.example_events import model_built
 
@@ -60,12 +60,12 @@ def validated(step: int, loss: float, seconds: float = 2.0) -> Validated:
 
 
 def after(*events: Event, chunks: Sequence[Chunk] = (), state: RunState | None = None) -> RunState:
-    return fold(state or RunState(), Update(events=events, chunks=tuple(chunks)))
+    return apply_update(state or RunState(), Update(events=events, chunks=tuple(chunks)))
 
 
 def test_an_empty_update_changes_nothing() -> None:
     state = RunState()
-    assert fold(state, Update()) is state
+    assert apply_update(state, Update()) is state
 
 
 def test_folding_leaves_the_earlier_state_as_it_was() -> None:
@@ -253,7 +253,7 @@ def test_the_learning_rate_is_the_plans_until_the_engine_says_another() -> None:
 
 def test_meters_keep_the_latest_sample_and_the_past() -> None:
     samples = tuple(Sample(float(second), "gpu:0", {"utilization": Reading(float(second), "%")}) for second in range(3))
-    meter = fold(RunState(), Update(samples=samples)).meters["gpu:0"]
+    meter = apply_update(RunState(), Update(samples=samples)).meters["gpu:0"]
     assert (meter.sample.time, meter.history) == (2.0, (0.0, 1.0, 2.0))
 
 
@@ -275,7 +275,7 @@ def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:
 def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
     tried = XlaTried(time=5.0, step=40, xla=True, plain=650.0, compiled=1430.0, remembered=False)
 
-    state = fold(RunState(), Update(events=(tried,)))
+    state = apply_update(RunState(), Update(events=(tried,)))
 
     assert state.xla is tried
     assert "XLA on: 1.43k steps/s with it, 650 without" in format_event(tried, state)
@@ -293,7 +293,7 @@ def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words:
         time=5.0, step=40, micro_batches=taken, tried=4, whole=80.0, split=105.0, remembered=False
     )
 
-    state = fold(RunState(), Update(events=(tried,)))
+    state = apply_update(RunState(), Update(events=(tried,)))
 
     assert state.micro_batches is tried
     assert words in format_event(tried, state)
@@ -309,7 +309,7 @@ def stretch(last_step: int, width: int = 64) -> StepRange:
 
 def test_a_long_run_is_known_from_its_summary_and_its_latest_chunks() -> None:
     chunks = (chunk(1000, [2.0, 3.0]), chunk(1002, [4.0]))
-    state = fold(RunState(), Update(events=(started(), built()), chunks=chunks, step_range=stretch(1000)))
+    state = apply_update(RunState(), Update(events=(started(), built()), chunks=chunks, step_range=stretch(1000)))
     assert state.step == 1003
     assert list(state.curves) == ["loss"]
     assert (state.curves["loss"].count, state.curves["loss"].last, state.curves["loss"].gaps) == (1003, 4.0, 0)
@@ -320,7 +320,7 @@ def test_a_long_run_is_known_from_its_summary_and_its_latest_chunks() -> None:
 
 def test_a_summary_replaces_what_was_known() -> None:
     state = after(chunks=[chunk(0, [9.0] * 10)])
-    state = fold(state, Update(chunks=(chunk(1000, [2.0]),), step_range=stretch(1000)))
+    state = apply_update(state, Update(chunks=(chunk(1000, [2.0]),), step_range=stretch(1000)))
     assert (state.step, state.curves["loss"].high.max()) == (1001, 2.0)
 
 
@@ -337,9 +337,9 @@ def test_the_use_of_the_devices_follows_the_pace() -> None:
 
     state = after(started(), work, chunks=at_pace)
     assert (state.flops_per_second, state.mfu) == (pytest.approx(20e9), None)
-    known = fold(state, Update(events=(replace(work, peak=80e9, source="a datasheet", reason=""),)))
+    known = apply_update(state, Update(events=(replace(work, peak=80e9, source="a datasheet", reason=""),)))
     assert known.mfu == pytest.approx(0.25)
-    unknown = fold(state, Update(events=(replace(work, flops=None),)))
+    unknown = apply_update(state, Update(events=(replace(work, flops=None),)))
     assert (unknown.flops_per_second, unknown.mfu) == (None, None)
     assert after(started(10), state=known).work is None
 
@@ -356,13 +356,13 @@ def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
 
 
 def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after_training_went_back() -> None:
-    state = fold(RunState(), Update(chunks=(chunk(0, [1, 1], started=100.0), chunk(2, [1, 1], started=200.0))))
+    state = apply_update(RunState(), Update(chunks=(chunk(0, [1, 1], started=100.0), chunk(2, [1, 1], started=200.0))))
     assert state.ended_at.means.tolist() == [100.5, 101, 200.5, 201]
     rates = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.1), (3, 0.2))]
-    state = fold(state, Update(events=tuple(rates)))
+    state = apply_update(state, Update(events=tuple(rates)))
     assert state.learning_rates == ((0, 0.1), (3, 0.2))
     again = (started(2), LearningRateChanged(time=0.0, step=2, learning_rate=0.3))
-    state = fold(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
+    state = apply_update(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
     assert state.learning_rates == ((0, 0.1), (2, 0.3))
     assert state.ended_at.means.tolist() == [100.5, 101, 301]
 

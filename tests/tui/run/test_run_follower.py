@@ -16,7 +16,7 @@ from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_engine.run.steps import RATE
 from accel_tui.run import run_follower
 from accel_tui.run.device_meter import HISTORY
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.run_follower import RunFollower
 from accel_tui.run.state import RunState
 from accel_tui.run.step_window import VisibleSteps
@@ -170,7 +170,7 @@ def test_a_run_of_many_epochs_opens_with_all_that_it_has_said(
     assert engine.obey() == ["pause"]
     engine.enter(Phase.CHECKPOINTING)
     with closing(RunReader(engine.directory)) as reader:
-        whole = fold(RunState(), reader.poll())
+        whole = apply_update(RunState(), reader.poll())
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == whole.step)
         state = watched.latest()

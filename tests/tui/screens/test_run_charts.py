@@ -15,7 +15,7 @@ from accel_engine.run.steps import RATE
 from accel_tui.run.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.charts.chart_bar import ChartBar
@@ -50,7 +50,7 @@ def chart_of(pilot: Pilot[None], id_: str = "loss") -> Chart:
 def x_of(chart: Chart, share: float) -> int:
     """A column of a chart, by its share of the plot's width."""
     assert chart._view
-    plot = plot_of(chart._view)
+    plot = plot_region(chart._view)
     return plot.x + int(share * plot.width)
 
 

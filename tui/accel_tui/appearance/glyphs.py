@@ -37,7 +37,7 @@ _SHAPES = {
 _BITS = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
 
 
-def resolve(settings: Settings, environment: Mapping[str, str], encoding: str) -> Settings:
+def resolve_glyphs(settings: Settings, environment: Mapping[str, str], encoding: str) -> Settings:
     """The settings, with the glyphs that the terminal can show if none were set.
 
     Args:

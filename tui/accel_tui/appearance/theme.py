@@ -165,6 +165,6 @@ ANSI = Theme(
 THEMES = (DARK, LIGHT, CONTRAST, ANSI)
 
 
-def other(theme: Theme) -> Theme:
+def counterpart(theme: Theme) -> Theme:
     """The counterpart of a theme: light for a dark one, dark for a light one."""
     return LIGHT if theme.dark else DARK

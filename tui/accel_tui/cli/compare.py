@@ -14,7 +14,7 @@ from accel_engine.run.listing import summarize
 from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
 from accel_tui.run.curve import CAPACITY
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 from accel_tui.runs.comparison import ComparedRow, ComparedRun, Comparison
 from accel_tui.runs.comparison import compare as compare_sides
@@ -56,7 +56,7 @@ def _side(directory: Path) -> ComparedRun:
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
     with closing(RunReader(directory, max_samples=0, max_buckets=CAPACITY, past_phases=False)) as reader:
-        return ComparedRun(run, fold(RunState(info=run.info), reader.poll()))
+        return ComparedRun(run, apply_update(RunState(info=run.info), reader.poll()))
 
 
 def _line(row: ComparedRow) -> tuple[str, ...]:

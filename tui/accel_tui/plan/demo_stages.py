@@ -11,7 +11,7 @@ from accel_engine.devices.reading import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 
 TAG = "demo"
 """The tag of the runs of the demo."""
@@ -174,7 +174,7 @@ def bars(results: Sequence[DemoResult], width: int, full: str = "\u2588") -> lis
             lines.append(f"{name}  {result.problem}")
             continue
         bar = full * max(round(room * result.rate / max(rates)), 1)
-        lines.append(f"{name}  {bar:{room}}  {figures.compact(result.rate):>10} steps/s {result.rate / rates[0]:6.2f}x")
+        lines.append(f"{name}  {bar:{room}}  {numbers.compact(result.rate):>10} steps/s {result.rate / rates[0]:6.2f}x")
     return lines
 
 

@@ -14,7 +14,7 @@ READINGS = ("utilization", "memory_used", "temperature", "power")
 
 _GIB = 2.0**30
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """Maximum number of samples per read, so that nothing else waits for those of a long run."""
 
 DeviceCurves = Mapping[str, Mapping[str, Curve]]
@@ -66,7 +66,7 @@ class DeviceCurvesReader:
 
     def _read(self, reader: RunReader) -> bool:
         """Read some samples; returns whether there may be more."""
-        rows = reader.samples(self._last, MOST_ROWS)
+        rows = reader.samples(self._last, MAX_ROWS)
         found: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for number, at, device, text in rows:
             for name, reading in self._unpacker.unpack(at, device, text).readings.items():
@@ -76,7 +76,7 @@ class DeviceCurvesReader:
             self._last = number
         for key, values in found.items():
             self._traces.setdefault(key, ForwardFilledCurve()).extend(*zip(*values, strict=True))
-        return len(rows) == MOST_ROWS
+        return len(rows) == MAX_ROWS
 
     def _curves(self, names: frozenset[str], ended: Curve) -> DeviceCurves:
         curves: dict[str, dict[str, Curve]] = {}

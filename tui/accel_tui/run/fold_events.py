@@ -37,7 +37,7 @@ from accel_engine.run.steps import RATE, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import Curve, Floats, extended
 from accel_tui.run.device_meter import record
-from accel_tui.run.learning_rate_curve import latest_rate
+from accel_tui.run.learning_rate_curve import latest_learning_rate
 from accel_tui.run.marks import extended as with_marks
 from accel_tui.run.marks import mark_of, resumed
 from accel_tui.run.state import RunState
@@ -53,7 +53,7 @@ _PAUSED_AFTER = {
 }  # whether the run is paused after each command
 
 
-def fold(state: RunState, update: Update) -> RunState:
+def apply_update(state: RunState, update: Update) -> RunState:
     """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
     if update.step_range:
@@ -190,7 +190,7 @@ def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     throughput = curves.pop(RATE, Curve())
     ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
     state = replace(state, step=stretch.last_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
-    return replace(state, learning_rate=latest_rate(state, curves.get(LEARNING_RATE)))
+    return replace(state, learning_rate=latest_learning_rate(state, curves.get(LEARNING_RATE)))
 
 
 def curves_of(stretch: StepRange) -> dict[str, Curve]:
@@ -219,7 +219,7 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
         ended_at=ended_at,
         step_rate=pace,
     )
-    rate = latest_rate(state, state.curves.get(LEARNING_RATE))
+    rate = latest_learning_rate(state, state.curves.get(LEARNING_RATE))
     return state if rate == state.learning_rate else replace(state, learning_rate=rate)
 
 

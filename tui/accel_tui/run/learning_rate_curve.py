@@ -9,12 +9,12 @@ from accel_tui.run.forward_fill import constant_between
 from accel_tui.run.state import Points, RunState
 
 
-def has_rate(state: RunState) -> bool:
+def has_learning_rate(state: RunState) -> bool:
     """Whether any learning rate is known."""
     return bool(state.learning_rates) or LEARNING_RATE in state.curves
 
 
-def rate_curve(state: RunState) -> Curve:
+def learning_rate_curve(state: RunState) -> Curve:
     """The learning rate of each step as recorded; before that, from the changes in events of older versions."""
     recorded = state.curves.get(LEARNING_RATE)
     if recorded is None:
@@ -22,13 +22,13 @@ def rate_curve(state: RunState) -> Curve:
     return _with_beginning(recorded, state.learning_rates)
 
 
-def rate_detail(state: RunState) -> Curve:
+def visible_learning_rate_curve(state: RunState) -> Curve:
     """The same at full resolution, of the visible steps; empty if not loaded."""
     recorded = state.details.get(LEARNING_RATE)
     return Curve() if recorded is None else _with_beginning(recorded, state.learning_rates)
 
 
-def latest_rate(state: RunState, curve: Curve | None) -> float | None:
+def latest_learning_rate(state: RunState, curve: Curve | None) -> float | None:
     """The learning rate of the latest step, or the one set for the next.
 
     Args:

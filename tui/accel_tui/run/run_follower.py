@@ -13,7 +13,7 @@ from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import CAPACITY, Curve
 from accel_tui.run.device_curves import DeviceCurvesReader
-from accel_tui.run.fold_events import curves_of, fold
+from accel_tui.run.fold_events import apply_update, curves_of
 from accel_tui.run.state import RunState
 from accel_tui.run.step_window import VisibleSteps
 from accel_tui.run.worker_follower import WorkerFollower
@@ -104,7 +104,7 @@ class RunFollower:
         while is_wanted() and not self._stop.is_set():
             try:
                 while update := reader.poll():
-                    after = fold(after, update)
+                    after = apply_update(after, update)
                     if not update.more:
                         break
                 turned = (after.started, after.ended) != (state.started, state.ended)

@@ -26,7 +26,7 @@ from accel_engine.run.series_names import MEAN_PREFIXES
 from accel_tui.run.curve import Curve
 from accel_tui.run.device_curves import DeviceCurves
 from accel_tui.run.device_meter import Meter
-from accel_tui.run.marks import Kind, Marks, Track
+from accel_tui.run.marks import MarkKind, Marks, Track
 from accel_tui.run.step_rate import StepRate
 
 Notice = Warned | CommandAnswered
@@ -207,7 +207,7 @@ class RunState:
         if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
             return None
         epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
-        epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (Kind.EPOCH, Kind.CHECKPOINT))
+        epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
         between = self.validated.seconds if self.validated else 0.0
         if self.checkpoint:
             between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)

@@ -12,7 +12,7 @@ from accel_engine.run import RunReader
 from accel_engine.run.worker_runs import worker_runs_of
 from accel_engine.text import printable_fields
 from accel_tui.formatting.names import CHIEF, COORDINATOR
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 
 _HOSTS = 3
@@ -63,7 +63,7 @@ class WorkerFollower:
         except (RunError, OSError):
             return state  # incomplete, or its disk is away: tried again at the next poll
         state = state or RunState()
-        after = fold(state, update) if update else state
+        after = apply_update(state, update) if update else state
         turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
         if turned or after.info is None or time.monotonic() - self._status_times[name] >= STATUS_SECONDS:
             self._status_times[name] = time.monotonic()
@@ -86,7 +86,7 @@ class WorkerFollower:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerStatus:
     """A worker of a distributed run.
 
     Attributes:
@@ -104,7 +104,7 @@ class Worker:
     run: str = ""
 
 
-def workers_of(state: RunState) -> tuple[Worker, ...]:
+def workers_of(state: RunState) -> tuple[WorkerStatus, ...]:
     """All workers of a run, the chief first; empty for a single worker."""
     if not state.workers_met and not state.workers:
         return ()
@@ -112,8 +112,8 @@ def workers_of(state: RunState) -> tuple[Worker, ...]:
     mine = (state.started and state.started.worker) or chief
     states = {**state.workers, mine: state}
     if state.workers_met:
-        return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
-    return tuple(Worker(name, states[name], _host(states[name])) for name in (mine, *state.workers))
+        return tuple(WorkerStatus(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
+    return tuple(WorkerStatus(name, states[name], _host(states[name])) for name in (mine, *state.workers))
 
 
 def worker_locations(met: WorkersMet) -> str:

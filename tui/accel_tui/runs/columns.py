@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from accel_engine.run import RunSummary, Status
-from accel_tui.formatting import figures, names, units
+from accel_tui.formatting import names, numbers, units
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.STARTING: ("◌", "accent"),
@@ -97,7 +97,7 @@ def _metric(title: str, width: int, name: str, spare: int = 0, *, descending: bo
         return (run.metrics or {}).get(name)
 
     def text(run: RunSummary, _: float) -> str:
-        return "—" if (found := value(run)) is None else figures.metric(found)
+        return "—" if (found := value(run)) is None else numbers.metric(found)
 
     def sort_key(run: RunSummary) -> SortKey | None:
         found = value(run)
@@ -143,7 +143,7 @@ COLUMNS = (
     Column(
         "steps",
         7,
-        lambda run, _: figures.compact(run.steps) if run.steps else "—",
+        lambda run, _: numbers.compact(run.steps) if run.steps else "—",
         lambda run: (run.steps, "") if run.steps else None,
         right=True,
         descending=True,
@@ -155,7 +155,7 @@ COLUMNS = (
     Column(
         "duration",
         8,
-        lambda run, _: figures.duration(run.seconds) if run.seconds else "—",
+        lambda run, _: numbers.duration(run.seconds) if run.seconds else "—",
         lambda run: (run.seconds, "") if run.seconds else None,
         right=True,
         spare=1,

@@ -9,10 +9,10 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.formatting import field_labels, figures, names, units
+from accel_tui.formatting import field_labels, names, numbers, units
 from accel_tui.run.state import RunState
 
-MOST = 8
+MAX_COMPARED_RUNS = 8
 """The maximum number of runs in a comparison, limited by the colours of a chart."""
 
 NO_VALUE = "—"
@@ -130,7 +130,7 @@ def compare(sides: Sequence[ComparedRun]) -> Comparison:
     return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
-def series_of(sides: Sequence[ComparedRun]) -> list[str]:
+def compared_series_names(sides: Sequence[ComparedRun]) -> list[str]:
     """The series of all runs: per-step series in the order of the runs, then those of validations only."""
     declared = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
     recorded = [name for side in sides for name in side.state.curves]
@@ -145,11 +145,11 @@ def _results(sides: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     for name in dict.fromkeys(name for each in metrics for name in each):
         values = [each.get(name) for each in metrics]
         highest = False if "loss" in name or "error" in name else True if "acc" in name else None
-        yield _row(name.replace("validation_", "val ").replace("_", " "), values, figures.metric, highest)
-    yield _row("steps/s", [side.speed for side in sides], figures.compact, highest=True)
-    yield _row("duration", [side.seconds or None for side in sides], figures.duration)
+        yield _row(name.replace("validation_", "val ").replace("_", " "), values, numbers.metric, highest)
+    yield _row("steps/s", [side.speed for side in sides], numbers.compact, highest=True)
+    yield _row("duration", [side.seconds or None for side in sides], numbers.duration)
     if any(side.state.live for side in sides):
-        yield _row("remaining", [side.state.remaining if side.state.live else None for side in sides], figures.duration)
+        yield _row("remaining", [side.state.remaining if side.state.live else None for side in sides], numbers.duration)
     yield _row("devices", [side.devices or None for side in sides], str)
 
 

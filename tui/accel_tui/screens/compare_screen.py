@@ -40,7 +40,7 @@ class CompareScreen(Screen[None]):
     """Compares several runs side by side.
 
     Args:
-        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MOST`.
+        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MAX_COMPARED_RUNS`.
     """
 
     CSS_PATH = "compare_screen.tcss"

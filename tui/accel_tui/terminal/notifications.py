@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from accel_engine.events import Outcome
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import to_ascii
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.formatting.names import base_name
 from accel_tui.settings.user_settings import Settings
 
@@ -91,7 +91,7 @@ def title_of(state: "RunState") -> str:
     elif state.total_steps:
         said += f" {int(100 * state.step / state.total_steps)} %"
     loss = state.metrics.get("loss")
-    return f"{said} · loss {figures.metric(loss)}" if loss is not None else said
+    return f"{said} · loss {numbers.metric(loss)}" if loss is not None else said
 
 
 def has_title(environ: Mapping[str, str]) -> bool:

@@ -41,7 +41,7 @@ def cut(spans: Iterable[TextSpan], first: int, last: int) -> list[TextSpan]:
     return found
 
 
-def changed(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int, int]:
+def changed_range(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int, int]:
     """First cell that differs between two versions of a line, and the cell after the last."""
     places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
     if len(old) != len(new):  # after this, spans may have moved

@@ -7,7 +7,7 @@ import pytest
 
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
-from accel_tui.widgets.chart.background import plot_of, rows_of
+from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.chart_view import ChartView
@@ -152,7 +152,7 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
 
 
 def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
-    y = axis_of(series, None, options, rows=rows_of(rows))
+    y = axis_of(series, None, options, rows=value_axis_rows(rows))
     steps = max(one.curve.count for one in series)
     return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", options=options))
 
@@ -256,9 +256,14 @@ def test_nothing_is_drawn_where_nothing_was_measured(options: ChartOptions, seed
     columns = 60 + 2 * count
     one = Series("loss", curve(*values))
     view = ChartView(
-        columns, rows, Axis(0, count), axis_of((one,), None, options, rows=rows_of(rows)), (one,), options=options
+        columns,
+        rows,
+        Axis(0, count),
+        axis_of((one,), None, options, rows=value_axis_rows(rows)),
+        (one,),
+        options=options,
     )
-    frame, plot = render(view), plot_of(view)
+    frame, plot = render(view), plot_region(view)
     height = 4 * plot.height
     places = (1 - view.y.fraction(np.float32(values).astype(float))) * height  # in dots from the top
     beside = 1.5 * count / (2 * plot.width)  # steps: a value is in a column of dots, and reaches half way to the next

@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.events import EpochEnded
 from accel_engine.run import Chunk, Update
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.charts.shared_axis import TICKS, SharedAxis
@@ -22,7 +22,7 @@ def run(losses: np.ndarray, *, seconds: float, epochs: int = 1) -> RunState:
         EpochEnded(time=0.0, epoch=epoch, step=epoch * count // epochs, metrics={}, seconds=1.0)
         for epoch in range(1, epochs + 1)
     ]
-    return fold(RunState(), Update(events=tuple(events), chunks=tuple(chunks)))
+    return apply_update(RunState(), Update(events=tuple(events), chunks=tuple(chunks)))
 
 
 def axis_of(x: str, *states: RunState) -> SharedAxis:

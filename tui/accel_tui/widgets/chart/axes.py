@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a chart stays empty
-_FEWEST_STEPS = 10
+_ROUND_ENDS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a chart stays empty
+_MIN_STEPS = 10
 _EXACT = 1e-3  # rows, or units in the last place: tolerance for rounding
 _DECIMALS = 2  # beyond the first digit of the spacing
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -76,9 +76,9 @@ def step_axis(count: int, end: int | None = None) -> Axis:
         count: Number of steps to include.
         end: Last step of the run, if known; the axis does not go beyond it.
     """
-    needed = max(count, _FEWEST_STEPS)
+    needed = max(count, _MIN_STEPS)
     power = 10.0 ** math.floor(math.log10(needed))
-    high = next(rung * power for rung in _LADDER if rung * power >= needed)
+    high = next(rung * power for rung in _ROUND_ENDS if rung * power >= needed)
     return Axis(0.0, min(high, float(end)) if end is not None and end >= max(count, 1) else high)
 
 

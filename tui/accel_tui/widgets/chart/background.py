@@ -11,9 +11,9 @@ from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw_marks import draw_marks
-from accel_tui.widgets.chart.value_axis import most_ticks
+from accel_tui.widgets.chart.value_axis import max_ticks
 
-_FOOTED = 6  # rows from which a chart has an axis and labels below its plot
+_MIN_ROWS_WITH_AXIS = 6  # rows from which a chart has an axis and labels below its plot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,19 +48,19 @@ def draw_background(view: ChartView) -> Frame:
     return frame
 
 
-def plot_of(view: ChartView) -> Region:
+def plot_region(view: ChartView) -> Region:
     """The rectangle of the plot; empty if there is no room."""
     scaffold = _scaffold_of(view)
     return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
 
 
-def rows_of(rows: int) -> int:
+def value_axis_rows(rows: int) -> int:
     """Rows between the labels at the ends of the value axis; 0 if only the ends have labels."""
     height, foot = _heights(rows)
     return height if foot else 0
 
 
-def labels_of(view: ChartView) -> int:
+def label_width(view: ChartView) -> int:
     """Width of the longest value label, whether it fits or not."""
     return _scaffold_of(view).labels
 
@@ -74,7 +74,7 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bo
     frame = Frame.blank(columns, rows)
     height, foot = _heights(rows)
     # Without an axis below the plot, the lower end has its label in the last row.
-    found = y.ticks_on_rows(height, most_ticks(height)) if foot else [(y.low, height - 1), (y.high, 0)]
+    found = y.ticks_on_rows(height, max_ticks(height)) if foot else [(y.low, height - 1), (y.high, 0)]
     texts = y.labels([value for value, _ in found])
     longest = max(map(len, texts), default=0)
     gutter = max(room, longest) + 2
@@ -93,7 +93,7 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bo
 
 def _heights(rows: int) -> tuple[int, bool]:
     """Rows of the plot in a chart of so many rows, and whether there is an axis below it."""
-    foot = rows >= _FOOTED
+    foot = rows >= _MIN_ROWS_WITH_AXIS
     return max(0, rows - 1 - 2 * foot), foot
 
 

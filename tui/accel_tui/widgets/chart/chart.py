@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from accel_tui.run.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
-from accel_tui.widgets.chart.background import labels_of, plot_of, rows_of
+from accel_tui.widgets.chart.background import label_width, plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.chart_header import chart_header
 from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
@@ -24,15 +24,15 @@ from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
-from accel_tui.widgets.chart.scale import Scale
-from accel_tui.widgets.chart.series import Series, go_on
-from accel_tui.widgets.styled_text import TextSpan, changed, cut
+from accel_tui.widgets.chart.scale import XScale
+from accel_tui.widgets.chart.series import Series, only_grew
+from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
 from accel_tui.widgets.visibility import is_covered
 
 DRAW_SECONDS = 0.25
 """Minimum seconds between two drawings of growing curves; the latest values are updated immediately."""
 
-LATEST = 4
+MAX_DELAY_FACTOR = 4
 """Factor of that interval while curves still end in the same cells."""
 
 
@@ -95,7 +95,7 @@ class Chart(ChartMouse):
     options: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
     """How curves are drawn."""
 
-    scale: reactive[Scale | None] = reactive(None, repaint=False)
+    scale: reactive[XScale | None] = reactive(None, repaint=False)
     """The x-axis if not steps. A new one is drawn with the next frame."""
 
     marks: reactive[Marks] = reactive({}, repaint=False)
@@ -182,7 +182,7 @@ class Chart(ChartMouse):
             drawn
             and not self._stale
             and self._shown
-            and go_on(drawn.view.series, series)
+            and only_grew(drawn.view.series, series)
             and self._can_wait(drawn.view)
         ):
             self._head = chart_header(drawn.view, drawn.key, series)
@@ -196,17 +196,19 @@ class Chart(ChartMouse):
         passed = time.monotonic() - self._drawn
         if passed < self.draw_seconds:
             return True
-        return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
+        return passed < MAX_DELAY_FACTOR * self.draw_seconds and self._end(view, self.series) == self._end(
+            view, view.series
+        )
 
     def _end(self, view: ChartView, series: tuple[Series, ...]) -> int:
         """The cell column in which the longest series ends."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
-        return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_of(view).width)
+        return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_region(view).width)
 
     def _wait(self) -> None:
         """Draw what is pending a little later if nothing else does."""
         if self._waiting is None:
-            seconds = (LATEST + 1) * self.draw_seconds
+            seconds = (MAX_DELAY_FACTOR + 1) * self.draw_seconds
             self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._draw_pending)
 
     def _draw_pending(self) -> None:
@@ -239,7 +241,7 @@ class Chart(ChartMouse):
             self.refresh()
             return
         regions = [] if self._frame is old else damage(old, self._frame)
-        first, last = changed(line, self._line)
+        first, last = changed_range(line, self._line)
         if first < last:
             regions.append(Region(first, 0, last - first, 1))
         if regions:
@@ -265,7 +267,7 @@ class Chart(ChartMouse):
                 self.options,
                 self.y_bounds,
                 before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
-                rows_of(size.height),
+                value_axis_rows(size.height),
             ),
             self.series,
             self.title,
@@ -279,7 +281,7 @@ class Chart(ChartMouse):
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view, self._drawing)
-        labels = labels_of(view) if self._drawing.background else 0
+        labels = label_width(view) if self._drawing.background else 0
         if labels != self.labels:
             self.labels = labels
             self.post_message(self.Labelled())

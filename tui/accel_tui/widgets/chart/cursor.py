@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.raster import BLANK
@@ -14,7 +14,7 @@ from accel_tui.widgets.chart.series import Series
 
 def step_at(view: ChartView, x: int) -> float | None:
     """The step in the middle of a cell column; ``None`` outside the plot."""
-    plot = plot_of(view)
+    plot = plot_region(view)
     if not plot or x < plot.x:
         return None
     return view.x.low + (x - plot.x + 0.5) / plot.width * (view.x.high - view.x.low)
@@ -22,7 +22,7 @@ def step_at(view: ChartView, x: int) -> float | None:
 
 def column_of(view: ChartView, step: float) -> int | None:
     """The cell column of a step; ``None`` if it is not visible."""
-    plot = plot_of(view)
+    plot = plot_region(view)
     share = (step - view.x.low) / (view.x.high - view.x.low)
     return plot.x + min(int(share * plot.width), plot.width - 1) if plot and 0 <= share <= 1 else None
 
@@ -32,7 +32,7 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
     column = column_of(view, step)
     if column is None:
         return frame
-    plot = plot_of(view)
+    plot = plot_region(view)
     frame = frame.copy()
     for y in range(plot.y, plot.bottom):
         # Curves stay visible where the line crosses them.

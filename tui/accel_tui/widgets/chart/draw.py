@@ -10,7 +10,7 @@ import numpy as np
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Floats
-from accel_tui.widgets.chart.background import draw_background, plot_of
+from accel_tui.widgets.chart.background import draw_background, plot_region
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
 from accel_tui.widgets.chart.chart_view import ChartView
@@ -21,7 +21,7 @@ from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
 from accel_tui.widgets.styled_text import TextSpan
 
-_around = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
+_shared_inputs = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
 """The parts of a view other than its series and header."""
 
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
@@ -62,7 +62,7 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
         key = legend_of(view, view.columns)
         return Picture(view, frame, None, key, chart_header(view, key, view.series))
-    plot = plot_of(view)
+    plot = plot_region(view)
     key = legend_of(view, view.columns - plot.x)
     start = _unchanged(before.view, view, plot.width) if before and before.background else 0
     if before and before.background and start:
@@ -84,7 +84,7 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
 
 def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
     """Number of leading cell columns of the plot that are unchanged."""
-    if _around(old) != _around(new) or len(old.series) != len(new.series):
+    if _shared_inputs(old) != _shared_inputs(new) or len(old.series) != len(new.series):
         return 0
     columns = width
     for before, after in zip(old.series, new.series, strict=True):

@@ -5,29 +5,34 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_tui.run.marks import Kind, Marks, Track
+from accel_tui.run.marks import MarkKind, Marks, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 
 GLYPHS = {
-    Kind.EPOCH: "┴",
-    Kind.VALIDATION: "●",
-    Kind.CHECKPOINT: "◆",
-    Kind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
-    Kind.MICRO_BATCHES: "÷",
-    Kind.RATE_DOWN: "▼",
-    Kind.RATE_UP: "▲",
-    Kind.RESUMED: "►",
-    Kind.PAUSED: "║",
+    MarkKind.EPOCH: "┴",
+    MarkKind.VALIDATION: "●",
+    MarkKind.CHECKPOINT: "◆",
+    MarkKind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
+    MarkKind.MICRO_BATCHES: "÷",
+    MarkKind.LEARNING_RATE_DOWN: "▼",
+    MarkKind.LEARNING_RATE_UP: "▲",
+    MarkKind.RESUMED: "►",
+    MarkKind.PAUSED: "║",
 }
 """Signs of marks; of two at one place the later in this order stays, and the other is moved aside."""
 
 VALIDATED = "┻"
 """Sign of an epoch that ends with a validation, as most do."""
 
-_STYLES = {Kind.EPOCH: "axis", Kind.VALIDATION: "note", Kind.CHECKPOINT: "note"}
-_LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and often the cause of a change
-_TICKS = {GLYPHS[Kind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks
+_STYLES = {MarkKind.EPOCH: "axis", MarkKind.VALIDATION: "note", MarkKind.CHECKPOINT: "note"}
+_LINED = (
+    MarkKind.LEARNING_RATE_DOWN,
+    MarkKind.LEARNING_RATE_UP,
+    MarkKind.RESUMED,
+    MarkKind.PAUSED,
+)  # rare, and often the cause of a change
+_TICKS = {GLYPHS[MarkKind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks
 _CELLS_APART = 8
 
 
@@ -49,7 +54,7 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
                 continue
             taken.add(free)
             column = left + free
-            tick = kind is Kind.EPOCH and frame.characters[row, column] == ord("┬")
+            tick = kind is MarkKind.EPOCH and frame.characters[row, column] == ord("┬")
             frame.write(column, row, _TICKS[glyph] if tick else glyph, _STYLES.get(kind, "title"))
             if kind in _LINED:
                 _line(frame, column, row)
@@ -70,16 +75,16 @@ def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
     return told
 
 
-def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[Kind, str, int, list[int]]]:
+def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[MarkKind, str, int, list[int]]]:
     """The visible marks, the rarest first: kind, sign, how many events a sign stands for, columns."""
     found = {kind: _cells(marks[kind], x, width) for kind in reversed(GLYPHS) if kind in marks}
     both: set[int] = set()
-    if Kind.EPOCH in found and Kind.VALIDATION in found:
-        both = set(found[Kind.EPOCH][1]).intersection(found[Kind.VALIDATION][1])
+    if MarkKind.EPOCH in found and MarkKind.VALIDATION in found:
+        both = set(found[MarkKind.EPOCH][1]).intersection(found[MarkKind.VALIDATION][1])
     for kind, (stride, cells) in found.items():
-        if both and kind is Kind.EPOCH:
+        if both and kind is MarkKind.EPOCH:
             yield kind, VALIDATED, stride, sorted(both)
-        alone = [cell for cell in cells if cell not in both] if kind in (Kind.EPOCH, Kind.VALIDATION) else cells
+        alone = [cell for cell in cells if cell not in both] if kind in (MarkKind.EPOCH, MarkKind.VALIDATION) else cells
         yield kind, GLYPHS[kind], stride, alone
 
 

@@ -12,7 +12,7 @@ from accel_tui.widgets.chart.value_axis import ends_on_rows, value_axis
 
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 _NARROW = 2.0  # ratio of the ends below which evenly spaced labels are rounder
-_FEWEST_TICKS = 3
+_MIN_TICKS = 3
 _SHRINK_BELOW = 0.5
 _DECADES = (1.0, 2.0, 3.0, 5.0)
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
@@ -35,7 +35,7 @@ class LogAxis(Axis):
         for digits in _DIGITS:
             found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
             found = [tick for tick in found if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
-            if digits is _DIGITS[0] and len(found) < _FEWEST_TICKS:
+            if digits is _DIGITS[0] and len(found) < _MIN_TICKS:
                 return Axis.ticks(self, most)
             if len(found) <= most:
                 return found

@@ -26,7 +26,7 @@ _BARS = np.array(
 """Patterns of a bar in either half of a character, by its first dot row and the one after its last."""
 
 
-def pack(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) -> Patterns:
+def fill_columns(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) -> Patterns:
     """Draw a vertical bar in each dot column.
 
     Args:
@@ -74,7 +74,7 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     np.maximum(lower[..., 1:], up, out=lower[..., 1:])
     if holed:
         upper[gaps], lower[gaps] = 0, -1
-    return pack(upper, lower, rows)
+    return fill_columns(upper, lower, rows)
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:

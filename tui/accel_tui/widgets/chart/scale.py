@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.run.curve import Curve, Floats
 from accel_tui.widgets.chart.axes import Axis
 
@@ -23,7 +23,7 @@ _SECONDS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scale:
+class XScale:
     """A quantity that grows with the steps of a run.
 
     Attributes:
@@ -67,7 +67,7 @@ class Scale:
         return [(cell, self.write(number * rung, rung)) for cell, number in found]
 
 
-def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> Scale:
+def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> XScale:
     """Epochs as x-axis, as far as their lengths are known.
 
     Args:
@@ -80,10 +80,10 @@ def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before
         step, epoch = knots[-1]
         knots.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
     steps, values = np.array(knots, np.float64).T
-    return Scale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
+    return XScale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
 
 
-def seconds(ended: Curve) -> Scale:
+def seconds(ended: Curve) -> XScale:
     """Time since the first step began, including pauses and the time between engines.
 
     Args:
@@ -97,10 +97,10 @@ def seconds(ended: Curve) -> Scale:
         begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
         done = at[-1] + (ended.count - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
         taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.count]), ([begun], at, [done])))
-    return Scale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
+    return XScale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
 
 
 def _clock(value: float, rung: float) -> str:
     if rung >= 1:
-        return figures.duration(value)
+        return numbers.duration(value)
     return f"{value:.{max(0, -math.floor(math.log10(rung)))}f}s"

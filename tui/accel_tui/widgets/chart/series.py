@@ -44,7 +44,7 @@ class Series:
         return self.detail if whole and self.detail.count else self.curve
 
 
-def go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
+def only_grew(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
     """Whether only new steps were added since a chart was drawn."""
     return len(series) == len(drawn) and all(
         new is old

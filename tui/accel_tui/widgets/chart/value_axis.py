@@ -55,7 +55,7 @@ def value_axis(
     return Axis(*(ends_on_rows(low, high, rows, DIGITS) if rows else _round_ends(low, high)))
 
 
-def most_ticks(rows: int) -> int:
+def max_ticks(rows: int) -> int:
     """Maximum number of ticks of an axis with so many rows: none in adjacent rows."""
     return max(2, min(rows // 2 + 1, max(6, rows // 4)))
 
@@ -74,7 +74,7 @@ def ends_on_rows(
         fewest: Minimum number of ticks; by default what so many rows need.
         smallest: Minimum distance of two ticks.
     """
-    fewest, most = fewest or (3 if rows >= _TALL else 2), most_ticks(rows)
+    fewest, most = fewest or (3 if rows >= _TALL else 2), max_ticks(rows)
     shortest, ends = math.inf, (low, high)
     closest = max(rows // (most + 1), min(rows, 2))  # fewer rows would mean too many ticks
     for pitch in range(closest, rows // max(fewest - 1, 1) + 1):

@@ -13,7 +13,7 @@ from accel_tui.widgets.custom_keys import custom_keys
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BarItem:
     """An item of the line.
 
     Attributes:
@@ -50,7 +50,7 @@ class ChartBar(Widget):
 
     _rebound: Mapping[str, str] | None = None
 
-    items: reactive[tuple[Item, ...]] = reactive(())
+    items: reactive[tuple[BarItem, ...]] = reactive(())
     """The items from left to right."""
 
     @dataclass
@@ -59,7 +59,7 @@ class ChartBar(Widget):
 
         action: str
 
-    def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    def validate_items(self, items: tuple[BarItem, ...]) -> tuple[BarItem, ...]:
         """Show the user's custom keys."""
         if self._rebound is None and self.is_attached and isinstance(self.parent, Widget):
             self._rebound = custom_keys(self.parent)
@@ -71,7 +71,7 @@ class ChartBar(Widget):
         return Content(" ").join(item.label for item in self.shown)
 
     @property
-    def shown(self) -> tuple[Item, ...]:
+    def shown(self) -> tuple[BarItem, ...]:
         """The items that fit."""
         items = self.items
         for spare in [item for item in reversed(items) if item.spare]:

@@ -12,25 +12,25 @@ from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
-from accel_tui.formatting import figures
-from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
+from accel_tui.formatting import numbers
+from accel_tui.run.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run.step_window import StepWindow, VisibleSteps, steps_to_load
-from accel_tui.runs.comparison import ComparedRun, series_of
+from accel_tui.runs.comparison import ComparedRun, compared_series_names
 from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.ranges import steps_of
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
-from accel_tui.widgets.charts.chart_bar import ChartBar, Item
-from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
+from accel_tui.widgets.charts.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.charts.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
 from accel_tui.widgets.charts.chart_keys import ChartKeys, Cursor
 from accel_tui.widgets.charts.lettered_chart import LetteredChart
 from accel_tui.widgets.charts.run_panels import points_of
 from accel_tui.widgets.charts.shared_axis import SharedAxis
 
-_FEWEST = 2  # minimum number of charts
-_MOST = 6
+_MIN_CHARTS = 2  # minimum number of charts
+_MAX_CHARTS = 6
 _MARK = "▸"
-_FORMATS = {RATE: figures.compact, LEARNING_RATE: figures.learning_rate}
+_FORMATS = {RATE: numbers.compact, LEARNING_RATE: numbers.learning_rate}
 _STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
 
 
@@ -74,7 +74,7 @@ class CompareCharts(ChartKeys):
         """Compose the line above the charts, and the charts."""
         yield ChartBar()
         with ChartGrid():
-            for place in range(_MOST):
+            for place in range(_MAX_CHARTS):
                 yield LetteredChart(id=f"chart-{place}")
 
     def on_mount(self) -> None:
@@ -128,8 +128,8 @@ class CompareCharts(ChartKeys):
     @property
     def names(self) -> list[str]:
         """All series, the throughput, and the learning rate."""
-        known = any(has_rate(side.state) for side in self.sides)
-        return [*series_of(self.sides), RATE, *([LEARNING_RATE] if known else [])]
+        known = any(has_learning_rate(side.state) for side in self.sides)
+        return [*compared_series_names(self.sides), RATE, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
@@ -163,8 +163,8 @@ class CompareCharts(ChartKeys):
         size = Size(self.size.width, self.size.height - 1)  # below the bar
         if size.width < 1 or size.height < 1:
             return 1
-        most = max(min(room(size, SMALLEST), _FEWEST), room(size, EASY))
-        return min(most, _MOST, len(self.names))
+        most = max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        return min(most, _MAX_CHARTS, len(self.names))
 
     @property
     def _widest(self) -> int:
@@ -206,11 +206,11 @@ class CompareCharts(ChartKeys):
         at = self.cursor
         label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
         self._bar.items = (
-            Item("whole run", "whole", "0", on=self.window.span is None),
-            Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            Item(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
-            Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            BarItem("whole run", "whole", "0", on=self.window.span is None),
+            BarItem("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
+            BarItem(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
+            BarItem(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
+            BarItem("full", "full_screen", "f", on=self.is_full_screen, spare=True),
             *self.option_items,
         )
 
@@ -228,7 +228,9 @@ def _series(place: int, side: ComparedRun, name: str) -> Series:
     """A run's series; empty if it has none of that name."""
     state = side.state
     if name == LEARNING_RATE:
-        return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))
+        return Series(
+            letter(place), learning_rate_curve(state), style=style_of(place), detail=visible_learning_rate_curve(state)
+        )
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
     detail = state.details.get(name, NOTHING)

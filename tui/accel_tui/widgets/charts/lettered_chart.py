@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartView
@@ -25,7 +25,7 @@ class LetteredChart(Chart):
 
 def with_letters(frame: Frame, view: ChartView) -> Frame:
     """The frame with the letters of the series along their curves."""
-    plot = plot_of(view)
+    plot = plot_region(view)
     if not plot:
         return frame
     frame = frame.copy()

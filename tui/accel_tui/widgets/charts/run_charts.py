@@ -12,18 +12,18 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.run import step_window
 from accel_tui.run.state import RunState
 from accel_tui.run.step_window import VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.charts.chart_bar import ChartBar, Item
-from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
+from accel_tui.widgets.charts.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.charts.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
 from accel_tui.widgets.charts.chart_keys import ChartKeys
-from accel_tui.widgets.charts.run_panels import Panel, panels_of, readings_of, scale_of, series_of
+from accel_tui.widgets.charts.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
 from accel_tui.widgets.run.run_view import RunView
 
-_FEWEST = 2  # minimum number of charts
+_MIN_CHARTS = 2  # minimum number of charts
 _MARK = "▸"
 
 
@@ -139,9 +139,9 @@ class RunCharts(ChartKeys, RunView):
         for panel in fresh:
             chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
-                chart.format = figures.compact
+                chart.format = numbers.compact
             elif panel.name == LEARNING_RATE:
-                chart.format = figures.learning_rate
+                chart.format = numbers.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
         if fresh:
             self._grid.mount_all(self._charts_by_id[panel.id] for panel in fresh)
@@ -187,11 +187,11 @@ class RunCharts(ChartKeys, RunView):
         if self.is_full_screen:
             self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
-        most = room(size, SMALLEST)
+        most = max_charts(size, MIN_SIZE)
         if self.selected:
             panels = tuple(panel for panel in panels if panel.id in self.selected)
         else:
-            most = max(min(most, _FEWEST), room(size, EASY))
+            most = max(min(most, _MIN_CHARTS), max_charts(size, COMFORTABLE))
         self.shown = panels[:most]
         if self.active_chart not in {panel.id for panel in self.shown}:
             self.active_chart = self.shown[0].id
@@ -215,7 +215,7 @@ class RunCharts(ChartKeys, RunView):
             told = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
             if chart.series and told and seldom == self._slow_inputs:
                 continue  # a line that only gets longer
-            chart.series = series_of(self.state, panel)
+            chart.series = panel_series(self.state, panel)
         self._slow_inputs = seldom
 
     def _update_labels(self) -> None:
@@ -243,12 +243,16 @@ class RunCharts(ChartKeys, RunView):
     def _update_bar(self) -> None:
         step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
         self._bar.items = (
-            Item("whole run", "whole", "0", on=self.window.span is None),
-            Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            *([Item(shown, spare=True)] if (shown := step_window.describe(self.window, self.state.step)) else []),
-            Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
-            Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            BarItem("whole run", "whole", "0", on=self.window.span is None),
+            BarItem("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
+            *(
+                [BarItem(shown, spare=True)]
+                if (shown := step_window.describe_window(self.window, self.state.step))
+                else []
+            ),
+            BarItem(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
+            BarItem(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
+            BarItem("full", "full_screen", "f", on=self.is_full_screen, spare=True),
             *self.option_items,
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from accel_tui.run.curve import Curve, divide
 from accel_tui.run.state import RunState
 from accel_tui.widgets.chart.chart_options import X
-from accel_tui.widgets.chart.scale import Scale
+from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.charts.run_panels import scale_of
 
@@ -38,9 +38,9 @@ class SharedAxis:
 
     x: X
     states: tuple[RunState, ...]
-    scales: tuple[Scale, ...]
+    scales: tuple[XScale, ...]
     unit: float
-    scale: Scale
+    scale: XScale
 
     @classmethod
     def of(cls, states: Sequence[RunState], x: X, before: "SharedAxis | None") -> "SharedAxis | None":
@@ -89,7 +89,7 @@ class SharedAxis:
         return Series(series.name, _by_ticks(series.curve, scale, self.unit), points, series.style, is_resampled=True)
 
 
-def _last(scale: Scale, steps: int) -> float:
+def _last(scale: XScale, steps: int) -> float:
     """The quantity at the last of so many steps, as far as known."""
     known = scale.steps[scale.steps <= steps]
     at = scale.at(np.array([float(steps), *known[-1:]]))
@@ -97,7 +97,7 @@ def _last(scale: Scale, steps: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
+def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     """A curve by ticks; cached for ended runs."""
     edges = np.minimum(curve.first + np.arange(len(curve.low) + 1) * curve.width, curve.count)
     at = scale.at(edges.astype(np.float64)) / unit

@@ -11,7 +11,7 @@ LIST_WIDTH = 24
 HEAT_WIDTH = 2
 """Width of a column without numbers."""
 
-MOST_LINES = 8
+MAX_LINES = 8
 """Maximum lines of a class."""
 
 _SHARE_WIDTH = 7
@@ -66,7 +66,7 @@ def layout_for(names: tuple[str, ...], number: int, width: int, height: int) -> 
         cell = HEAT_WIDTH
     elif classes * cell <= available:
         widest = (available - LIST_WIDTH - 3) // classes
-        lines = max(1, min(height // classes, (widest + 1) // 2, MOST_LINES))
+        lines = max(1, min(height // classes, (widest + 1) // 2, MAX_LINES))
         cell = max(cell, min(widest, max(max(map(len, names)) + 1, 2 * lines + 1)))
     columns, rows = max(1, min(classes, available // cell)), max(1, min(classes, height // lines))
     return ConfusionLayout(name, cell, columns, rows, lines)

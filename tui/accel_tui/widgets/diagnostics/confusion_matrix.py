@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import EvaluationReport
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.widgets.diagnostics.confused_pairs import confused, pair_name
 from accel_tui.widgets.diagnostics.confusion_layout import HEAT_WIDTH, LIST_WIDTH, ConfusionLayout, layout_for
 from accel_tui.widgets.text_page import TextPage, fitted
@@ -138,14 +138,14 @@ class ConfusionMatrix(TextPage):
         counts = report.counts
         right = int(np.trace(counts))
         words = (
-            f"accuracy {figures.metric(right / max(report.examples, 1))} "
+            f"accuracy {numbers.metric(right / max(report.examples, 1))} "
             f"({units.count(right)} of {units.count(report.examples)}) after step {self.step:,}"
         )
         yield self.line((words, "title"), ("   rows true, columns predicted", "faint"))
         if self.list_only:
             yield from self._list(report, width, height - 1)
             return
-        number = 4 if self.show_percent else len(figures.compact(int(counts.max())))
+        number = 4 if self.show_percent else len(numbers.compact(int(counts.max())))
         shown = layout_for(report.names, number, width, height - 3)
         if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a partial matrix is no overview
             shown = layout_for(report.names, number, width - LIST_WIDTH - 3, height - 3)
@@ -213,9 +213,9 @@ class ConfusionMatrix(TextPage):
         share = count / total if total else 0.0
         text = ""
         if shown.cell > HEAT_WIDTH:
-            text = "" if not count else f"{share:.0%}" if self.show_percent else figures.compact(count)
+            text = "" if not count else f"{share:.0%}" if self.show_percent else numbers.compact(count)
         elif not paint.coloured:
-            text = colour_scales.shade(share) * HEAT_WIDTH
+            text = colour_scales.shading_character(share) * HEAT_WIDTH
         if cell == self.cursor and not text.strip():
             text = "[]"
         text = shown.placed(text)
@@ -253,9 +253,13 @@ class ConfusionMatrix(TextPage):
 
 @lru_cache(1 << 12)
 def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
-    colour = colour_scales.tone(
-        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.background_rgb, dark=paint.dark
+    colour = colour_scales.scale_colour(
+        share, colour_scales.CORRECT if right else colour_scales.INCORRECT, paint.background_rgb, dark=paint.dark
     )
     if here:
-        colour = colour_scales.ink(paint.background_rgb)
-    return Style(color=RichColor.from_rgb(*colour_scales.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)
+        colour = colour_scales.contrasting_text_colour(paint.background_rgb)
+    return Style(
+        color=RichColor.from_rgb(*colour_scales.contrasting_text_colour(colour)),
+        bgcolor=RichColor.from_rgb(*colour),
+        bold=here,
+    )

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.formatting.units import counted
 from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
@@ -87,7 +87,7 @@ class LayerList(TextPage):
         yield f" {layer.parameters:>12,}" if layer.parameters else " " * 13, ""
         trained, style = _trained(layer)
         yield f" {trained:>9}", style
-        flops = figures.compact(layer.flops) if layer.flops else ""
+        flops = numbers.compact(layer.flops) if layer.flops else ""
         yield f" {flops:>6}", ""
         share = layer.flops / total_flops if total_flops and layer.flops else 0.0
         yield f" {units.percent(share) if share else '':>5}", ""

@@ -4,7 +4,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
@@ -57,7 +57,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
         return [("✗ lost", "bold $error")]
     if state.ended and state.has_ended:
         sign, style = _ENDS[state.ended.outcome]
-        took = figures.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
+        took = numbers.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
         return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
             ("" if brief else f"  {took}", "$text-muted"),
@@ -76,7 +76,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     told = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
-        (f" {figures.duration(lasted)}" if told else "", ""),
+        (f" {numbers.duration(lasted)}" if told else "", ""),
         (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
     ]
 
@@ -91,9 +91,9 @@ def progress(state: RunState) -> list[list[TextSpan]]:
     elif state.step:
         pairs.append(_pair("step", f"{state.step:,}"))
     if rate := state.rate:
-        pairs.append(_pair(figures.compact(rate), "steps/s", figure_first=True))
+        pairs.append(_pair(numbers.compact(rate), "steps/s", figure_first=True))
         if state.built and state.built.global_batch:
-            pairs.append(_pair(figures.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
+            pairs.append(_pair(numbers.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
     if (reached := state.flops_per_second) is not None:
         pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))
     if (share := state.mfu) is not None:

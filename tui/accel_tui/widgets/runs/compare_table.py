@@ -18,7 +18,7 @@ from accel_tui.widgets.charts.compare_charts import letter, style_of
 from accel_tui.widgets.runs.runs_layout import cell
 
 _GAP = 2
-_NARROWEST = 10
+_MIN_WIDTH = 10
 _SHARE = 0.55  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
 _SIGN = 3  # width of the sign of a curve
@@ -88,7 +88,7 @@ class CompareTable(ScrollView, can_focus=True):
         rows = [row for row in self._rows if isinstance(row, ComparedRow)]
         self._label = max(len(row.label) for row in rows) + 1
         screen, sides = self.screen, comparison.sides
-        values = [max([_NARROWEST, *(len(row.texts[at]) for row in rows if row.texts)]) for at in range(len(sides))]
+        values = [max([_MIN_WIDTH, *(len(row.texts[at]) for row in rows if row.texts)]) for at in range(len(sides))]
         names = [_SIGN + cell_len(side.title) for side in sides]
         beside = self._label + _GAP * len(sides)
         room = screen.size.width - beside - 1
@@ -151,7 +151,7 @@ def _shares(wanted: list[int], room: int, least: list[int]) -> list[int]:
     """Widths of columns: the wanted ones, limited to equal shares, but at least ``least`` if these fit."""
     widths = list(wanted)
     if sum(least) > room:
-        least = [_NARROWEST] * len(least)
+        least = [_MIN_WIDTH] * len(least)
     for taken, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
         widths[at] = max(least[at], min(wanted[at], room // (len(wanted) - taken)))
         room -= widths[at]
