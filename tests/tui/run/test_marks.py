@@ -96,12 +96,12 @@ def test_a_track_keeps_every_nth_of_as_many_events_as_there_are(count: int) -> N
     assert len(track.steps) <= MAX_MARKS
     assert 2 * len(track.steps) + 1 >= min(count, MAX_MARKS)
     assert track.count == count
-    assert track.steps == tuple(7 * number for number in range(track.every, count + 1, track.every))
+    assert track.steps == tuple(7 * number for number in range(track.stride, count + 1, track.stride))
 
 
 def test_a_track_that_was_cut_goes_on_in_step() -> None:
     track = Track().extended(range(1, MAX_MARKS + 11))
-    assert track.every == 2
+    assert track.stride == 2
     track = track.cut(501)
     assert (track.steps[-1], track.count) == (500, 500)
     for number in range(501, 505):

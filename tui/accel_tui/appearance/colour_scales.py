@@ -1,6 +1,6 @@
 """Colour scales for shares, with a fallback of shading characters.
 
-Blue for correct and orange for incorrect can be told apart with colour blindness. They are mixed in OKLab (Ottosson,
+Blue for correct and orange for incorrect can be distinguished with colour blindness. They are mixed in OKLab (Ottosson,
 "A perceptual color space for image processing", 2020), so that equal steps look equal.
 """
 

@@ -1,6 +1,6 @@
 """Colour themes: quiet greys, one accent, and hues for states.
 
-The hues of series can be told apart with colour blindness, as the tests compute.
+The hues of series can be distinguished with colour blindness, as the tests compute.
 """
 
 from textual.theme import Theme

@@ -202,10 +202,10 @@ class _StageBar(Bar):
     def _bar(self) -> str:
         state, width = self.state, self._width() - 3
         parts = [self._title]
-        if state.rate:
-            parts.append(f"{numbers.compact(state.rate)} steps/s")
+        if state.steps_per_second:
+            parts.append(f"{numbers.compact(state.steps_per_second)} steps/s")
             if curve := state.curves.get("accuracy"):
-                parts.append(f"accuracy {numbers.metric(curve.last)}")
+                parts.append(f"accuracy {numbers.metric(curve.last_value)}")
         elif state.phase:
             parts.append(str(state.phase.phase))
         room = max(min(width - 62, 40), 4)

@@ -129,12 +129,12 @@ class Bar(Log):
 def progress(state: RunState, width: float = math.inf) -> str:
     """Format the progress of a run in about 70 columns, with the MFU if ``width`` allows."""
     parts = [epoch_of(state.current_epoch or 1, state)]
-    metrics = [(name, curve.last) for name, curve in state.curves.items() if name != LEARNING_RATE]
+    metrics = [(name, curve.last_value) for name, curve in state.curves.items() if name != LEARNING_RATE]
     parts.append(means(dict(metrics[:2])))
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
-    elif state.rate:
-        parts.append(f"{numbers.compact(state.rate)} steps/s")
+    elif state.steps_per_second:
+        parts.append(f"{numbers.compact(state.steps_per_second)} steps/s")
         if state.remaining is not None:
             parts.append(f"{numbers.duration(state.remaining)} left")
     text = printable_line("  ".join(filter(None, parts)))

@@ -35,10 +35,10 @@ def level_of(text: str, before: Level = Level.INFO) -> Level:
         text: The line.
         before: Severity of the previous line, which an indented line continues.
     """
-    said = _WORKER.sub("", text, count=1)
-    if said[:1].isspace():
+    message = _WORKER.sub("", text, count=1)
+    if message[:1].isspace():
         return before
-    return next((level for level, pattern in _LEVEL_PATTERNS.items() if pattern.search(said)), Level.INFO)
+    return next((level for level, pattern in _LEVEL_PATTERNS.items() if pattern.search(message)), Level.INFO)
 
 
 @dataclass(frozen=True, slots=True)

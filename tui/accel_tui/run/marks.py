@@ -43,26 +43,26 @@ class Track:
 
     Attributes:
         steps: Steps taken, rising; the n-th is of event number ``n * every``, counted from 1.
-        every: One event in so many is kept.
+        stride: One event in so many is kept.
         count: Number of events.
     """
 
     steps: tuple[int, ...] = ()
-    every: int = 1
+    stride: int = 1
     count: int = 0
 
     def extended(self, steps: Sequence[int]) -> "Track":
         """With more events, at rising steps not before the last one."""
-        count, every = self.count + len(steps), self.every
-        kept = (*self.steps, *steps[every - 1 - self.count % every :: every])
+        count, stride = self.count + len(steps), self.stride
+        kept = (*self.steps, *steps[stride - 1 - self.count % stride :: stride])
         while len(kept) > MAX_MARKS:
-            kept, every = kept[1::2], 2 * every
-        return Track(kept, every, count)
+            kept, stride = kept[1::2], 2 * stride
+        return Track(kept, stride, count)
 
     def cut(self, step: int) -> "Track":
         """Without the events after a step."""
         steps = self.steps[: bisect_right(self.steps, step)]
-        return self if steps == self.steps else Track(steps, self.every, len(steps) * self.every)
+        return self if steps == self.steps else Track(steps, self.stride, len(steps) * self.stride)
 
 
 Marks = Mapping[MarkKind, Track]
@@ -80,12 +80,12 @@ def extended(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Marks:
     return {**marks, **{kind: marks.get(kind, Track()).extended(more) for kind, more in steps.items()}}
 
 
-def mark_of(event: Event, rate: float | None) -> tuple[MarkKind, int] | None:
+def mark_of(event: Event, learning_rate: float | None) -> tuple[MarkKind, int] | None:
     """Kind and step of the mark of an event; ``None`` if it has none.
 
     Args:
         event: The event.
-        rate: The learning rate before it, if known.
+        learning_rate: The learning rate before it, if known.
     """
     match event:
         case EpochEnded(step=step):
@@ -94,10 +94,10 @@ def mark_of(event: Event, rate: float | None) -> tuple[MarkKind, int] | None:
             return MarkKind.VALIDATION, step
         case CheckpointSaved(step=step):
             return MarkKind.CHECKPOINT, step
-        case LearningRateChanged(step=step, learning_rate=new, schedule="") if rate and not isclose(
-            new, rate, rel_tol=_RELATIVE_TOLERANCE
+        case LearningRateChanged(step=step, learning_rate=new, schedule="") if learning_rate and not isclose(
+            new, learning_rate, rel_tol=_RELATIVE_TOLERANCE
         ):
-            return (MarkKind.LEARNING_RATE_DOWN if new < rate else MarkKind.LEARNING_RATE_UP), step
+            return (MarkKind.LEARNING_RATE_DOWN if new < learning_rate else MarkKind.LEARNING_RATE_UP), step
         case XlaTried(step=step, remembered=False):
             return MarkKind.XLA, step
         case MicroBatchesTried(step=step, remembered=False):

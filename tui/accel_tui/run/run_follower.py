@@ -1,4 +1,4 @@
-"""Follows a run in a thread, so that no screen waits for a disk."""
+"""Follows a run in a separate thread, so that no screen waits for a disk."""
 
 import threading
 import time
@@ -59,7 +59,7 @@ class RunFollower:
         """Follow the run until :meth:`stop`; blocks.
 
         Args:
-            is_wanted: Whether to go on; called at each poll.
+            is_wanted: Whether to continue; called at each poll.
         """
         try:
             reader = RunReader(
@@ -79,13 +79,13 @@ class RunFollower:
         self._stop.set()
         self._wake.set()
 
-    def load_details(self, part: VisibleSteps | None) -> None:
-        """Set the steps that ``details`` of the state cover; callable from any thread."""
+    def load_visible_steps(self, part: VisibleSteps | None) -> None:
+        """Set the steps that the state's ``visible_series`` cover; callable from any thread."""
         self._part = part
         self._wake.set()
 
-    def load_readings(self, names: frozenset[str]) -> None:
-        """Set which of ``device_curves.READINGS`` the state's ``readings`` have; callable from any thread."""
+    def load_device_curves(self, names: frozenset[str]) -> None:
+        """Set which of ``device_curves.READINGS`` the state's ``device_curves`` have; callable from any thread."""
         self._readings = names
         self._wake.set()
 
@@ -98,7 +98,7 @@ class RunFollower:
     def _follow(self, reader: RunReader, is_wanted: Callable[[], bool]) -> None:
         problem = ""
         state = after = RunState()
-        looked = -STATUS_SECONDS
+        last_status_check = -STATUS_SECONDS
         seen: VisibleSteps | None = None
         devices = DeviceCurvesReader(STATUS_SECONDS)
         while is_wanted() and not self._stop.is_set():
@@ -107,9 +107,9 @@ class RunFollower:
                     after = apply_update(after, update)
                     if not update.more:
                         break
-                turned = (after.started, after.ended) != (state.started, state.ended)
-                if turned or time.monotonic() - looked >= STATUS_SECONDS:
-                    looked = time.monotonic()
+                started_or_ended = (after.started, after.ended) != (state.started, state.ended)
+                if started_or_ended or time.monotonic() - last_status_check >= STATUS_SECONDS:
+                    last_status_check = time.monotonic()
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
@@ -119,13 +119,13 @@ class RunFollower:
                     if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
                         after = replace(after, workers=workers)
                 part = self._part
-                grown = after.step != state.step
-                if part != seen or (part and (not after.details or (grown and part.last > state.step))):
-                    after = replace(after, details=_details(reader, part))
+                has_new_steps = after.step != state.step
+                if part != seen or (part and (not after.visible_series or (has_new_steps and part.stop > state.step))):
+                    after = replace(after, visible_series=_details(reader, part))
                     seen = part
-                curves = devices.read(reader, self._readings, after.ended_at, update)
+                curves = devices.read(reader, self._readings, after.step_end_times, update)
                 if curves is not None:
-                    after = replace(after, readings=curves)
+                    after = replace(after, device_curves=curves)
                 problem = ""
                 if after is not state:
                     state = after
@@ -152,4 +152,4 @@ def _of_many(info: RunInfo) -> bool:
 
 
 def _details(reader: RunReader, part: VisibleSteps | None) -> dict[str, Curve]:
-    return curves_of(reader.step_range(part.first, part.last, part.width, part.series)) if part else {}
+    return curves_of(reader.step_range(part.first, part.stop, part.width, part.series)) if part else {}

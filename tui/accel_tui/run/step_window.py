@@ -98,13 +98,13 @@ class VisibleSteps:
 
     Attributes:
         first: Its first step.
-        last: The step after its last.
+        stop: The step after its last.
         width: Steps per bucket that suffice, a power of two.
         series: Names of the series.
     """
 
     first: int
-    last: int
+    stop: int
     width: int
     series: frozenset[str]
 

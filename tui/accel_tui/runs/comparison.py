@@ -51,7 +51,7 @@ class ComparedRun:
     def speed(self) -> float | None:
         """Steps per second: of the last engine if it has ended, else the recent rate."""
         ended = self.state.ended
-        return (ended.steps_per_second or None) if ended else self.state.rate
+        return (ended.steps_per_second or None) if ended else self.state.steps_per_second
 
     @property
     def seconds(self) -> float:
@@ -161,7 +161,7 @@ def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest:
         return ComparedRow(label, tuple(values), texts)
     best = max(known) if highest else min(known)
     return ComparedRow(
-        label, tuple(values), texts, frozenset(place for place, value in enumerate(values) if value == best)
+        label, tuple(values), texts, frozenset(index for index, value in enumerate(values) if value == best)
     )
 
 

@@ -156,4 +156,4 @@ class CompareScreen(Screen[None]):
     def _load_visible_steps(self, event: CompareCharts.VisibleStepsChanged) -> None:
         event.stop()
         for follower in self._followers:
-            follower.load_details(event.visible_steps)
+            follower.load_visible_steps(event.visible_steps)

@@ -166,8 +166,8 @@ class RunScreen(RunControlScreen):
     @on(RunCharts.VisibleStepsChanged)
     def _load_details(self, message: RunCharts.VisibleStepsChanged) -> None:
         message.stop()
-        self._follower.load_details(message.visible_steps)
-        self._follower.load_readings(message.readings)
+        self._follower.load_visible_steps(message.visible_steps)
+        self._follower.load_device_curves(message.readings)
 
     def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")

@@ -48,7 +48,7 @@ def on_screen(chart: Chart) -> list[str]:
 
 
 def wanted(chart: Chart) -> list[str]:
-    chart._picture()
+    chart._draw_frame()
     assert chart._view
     return [render(chart._view).text(row) for row in range(chart.size.height)]
 

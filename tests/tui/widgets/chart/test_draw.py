@@ -24,7 +24,7 @@ def curve(*values: float) -> Curve:
 
 
 def picture(*series: Series, columns: int = 40, rows: int = 9, x: Axis | None = None, y: Axis | None = None) -> Frame:
-    steps = max((one.curve.count for one in series), default=0)
+    steps = max((one.curve.end_step for one in series), default=0)
     return render(ChartView(columns, rows, x or step_axis(steps), y or Axis(0, 2), series, "loss", "waiting"))
 
 
@@ -153,7 +153,7 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
 
 def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
     y = axis_of(series, None, options, rows=value_axis_rows(rows))
-    steps = max(one.curve.count for one in series)
+    steps = max(one.curve.end_step for one in series)
     return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", options=options))
 
 
@@ -335,10 +335,10 @@ def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(options: Char
         values[random.random(len(values)) < 0.05] = GAP
         whole = whole.extend(values)
         if turn % 2:  # in the end too many to be told apart
-            points = (*points, (max(0, whole.count - 1), 0.5))
+            points = (*points, (max(0, whole.end_step - 1), 0.5))
         series = (Series("training", whole), Series("validation", points=points, style="secondary"))
         y = axis_of(series, None, options, previous=before.view.y if before else None)
-        view = ChartView(60, 12, step_axis(whole.count), y, series, "loss", options=options)
+        view = ChartView(60, 12, step_axis(whole.end_step), y, series, "loss", options=options)
         after, afresh = draw(view, before), draw(view)
         seen = afresh.frame.characters != ord(" ")
         assert (after.frame.characters == afresh.frame.characters).all()

@@ -89,7 +89,7 @@ def test_a_closer_look_shows_more_of_them() -> None:
 
 def test_thinned_tracks_are_drawn_at_their_own_numbers() -> None:
     marks = {MarkKind.CHECKPOINT: track(*range(1, 3 * MAX_MARKS))}
-    assert marks[MarkKind.CHECKPOINT].every == 4
+    assert marks[MarkKind.CHECKPOINT].stride == 4
     whole = Axis(0, 3 * MAX_MARKS)
     stride = int(mark_legend(marks, whole, 80)[-1].split()[2])
     assert stride % 4 == 0

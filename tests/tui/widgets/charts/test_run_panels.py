@@ -60,7 +60,7 @@ def test_a_metric_that_only_validations_have_has_a_chart_of_its_points() -> None
     panels = {panel.title: panel for panel in panels_of(state, frozenset())}
     assert list(panels) == ["loss", "steps/s", "f1 score"]
     (points,) = panel_series(state, panels["f1 score"])
-    assert (points.name, points.curve.count, points.points) == ("validation", 0, ((4, 0.25), (9, 0.5)))
+    assert (points.name, points.curve.end_step, points.points) == ("validation", 0, ((4, 0.25), (9, 0.5)))
 
 
 def test_a_metric_that_an_older_program_called_otherwise_at_steps_has_one_chart() -> None:

@@ -22,17 +22,17 @@ class _Scaffold:
 
     Attributes:
         frame: Axes, labels and grid.
-        labels: Width of the longest value label.
+        label_width: Width of the longest value label.
         gutter: Columns left of the plot.
         height: Rows of the plot, which begins in the second row.
-        foot: Whether there is an axis with labels below it.
+        has_axis: Whether there is an axis with labels below it.
     """
 
     frame: Frame
-    labels: int
+    label_width: int
     gutter: int
     height: int
-    foot: bool
+    has_axis: bool
 
 
 def draw_background(view: ChartView) -> Frame:
@@ -40,7 +40,7 @@ def draw_background(view: ChartView) -> Frame:
     scaffold = _scaffold_of(view)
     frame = scaffold.frame.copy()
     width = view.columns - scaffold.gutter
-    if scaffold.foot and width > 0:
+    if scaffold.has_axis and width > 0:
         if view.scale:
             name = view.scale.name if scaffold.gutter else ""
             _ticks(frame, view.scale.ticks(view.x, width), scaffold.height + 1, scaffold.gutter, name)
@@ -62,11 +62,11 @@ def value_axis_rows(rows: int) -> int:
 
 def label_width(view: ChartView) -> int:
     """Width of the longest value label, whether it fits or not."""
-    return _scaffold_of(view).labels
+    return _scaffold_of(view).label_width
 
 
 def _scaffold_of(view: ChartView) -> _Scaffold:
-    return _scaffold(view.columns, view.rows, view.x, view.y, view.room, steps=view.scale is None)
+    return _scaffold(view.columns, view.rows, view.x, view.y, view.min_label_width, steps=view.scale is None)
 
 
 @lru_cache(maxsize=32)

@@ -42,10 +42,10 @@ class Chart(ChartMouse):
     Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
 
     Attributes:
-        labels: Width of the longest value label drawn last; 0 for none.
+        label_width: Width of the longest value label drawn last; 0 for none.
     """
 
-    labels = 0
+    label_width = 0
 
     class Labelled(Message):
         """The width of the value labels has changed."""
@@ -104,7 +104,7 @@ class Chart(ChartMouse):
     shows_mark_legend: reactive[bool] = reactive(default=False, repaint=False)
     """Whether the header explains the marks if there is room."""
 
-    room: reactive[int] = reactive(LABELS, repaint=False)
+    min_label_width: reactive[int] = reactive(LABELS, repaint=False)
     """Minimum width of value labels; charts below one another share it."""
 
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
@@ -143,8 +143,8 @@ class Chart(ChartMouse):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render the requested cells; Textual would render and cache whole lines."""
         if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
-            self._plain = self._picture()
-            self._frame, self._line = self._seen()
+            self._plain = self._draw_frame()
+            self._frame, self._line = self._with_cursor()
             self._stale = False
         span = crop.column_span
         rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
@@ -156,16 +156,16 @@ class Chart(ChartMouse):
         self.refresh()
 
     def _repaint(self) -> None:
-        if not self._shown:
+        if not self._is_visible:
             if not self._stale:
                 self._stale = True
                 self.refresh()
         elif not self._stale:
-            self._plain = self._picture()
-            self._show()
+            self._plain = self._draw_frame()
+            self._repaint_changes()
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
-    _watch_options = _watch_shows_mark_legend = _watch_room = _repaint
+    _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _repaint
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -181,12 +181,12 @@ class Chart(ChartMouse):
         if (
             drawn
             and not self._stale
-            and self._shown
+            and self._is_visible
             and only_grew(drawn.view.series, series)
             and self._can_wait(drawn.view)
         ):
-            self._head = chart_header(drawn.view, drawn.key, series)
-            self._show()
+            self._head = chart_header(drawn.view, drawn.legend, series)
+            self._repaint_changes()
             self._wait()
         else:
             self._repaint()
@@ -221,12 +221,12 @@ class Chart(ChartMouse):
     _watch_scale = _watch_marks = _wait
 
     def _watch_cursor(self) -> None:
-        if self._shown and not self._stale:
-            self._show()
+        if self._is_visible and not self._stale:
+            self._repaint_changes()
         else:
             self._repaint()
 
-    def _seen(self) -> tuple[Frame, Sequence[TextSpan]]:
+    def _with_cursor(self) -> tuple[Frame, Sequence[TextSpan]]:
         """The frame and the header with the cursor."""
         at, view = self.cursor, self._view
         if at is None or view is None:
@@ -234,9 +234,9 @@ class Chart(ChartMouse):
         frame = with_cursor(self._plain, replace(view, series=self.series), at)
         return frame, self._head if frame is self._plain else frame.runs(0)
 
-    def _show(self) -> None:
+    def _repaint_changes(self) -> None:
         old, line = self._frame, self._line
-        self._frame, self._line = self._seen()
+        self._frame, self._line = self._with_cursor()
         if old.characters.shape != self._frame.characters.shape:
             self.refresh()
             return
@@ -248,14 +248,14 @@ class Chart(ChartMouse):
             self.refresh(*regions)
 
     @property
-    def _shown(self) -> bool:
+    def _is_visible(self) -> bool:
         return bool(self.in_sight and self.is_mounted and self.outer_size and not is_covered(self.screen))
 
     @property
     def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 
-    def _picture(self) -> Frame:
+    def _draw_frame(self) -> Frame:
         before, size = self._view, self.size
         view = ChartView(
             size.width,
@@ -277,13 +277,13 @@ class Chart(ChartMouse):
             self.scale,
             self.marks,
             self.shows_mark_legend,
-            self.room,
+            self.min_label_width,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view, self._drawing)
         labels = label_width(view) if self._drawing.background else 0
-        if labels != self.labels:
-            self.labels = labels
+        if labels != self.label_width:
+            self.label_width = labels
             self.post_message(self.Labelled())
         self._head = self._drawing.header
         if self._waiting:

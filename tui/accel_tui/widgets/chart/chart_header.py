@@ -31,11 +31,11 @@ class Legend:
 
 def legend_of(view: ChartView, width: int) -> Legend:
     """The legend of a frame whose plot is ``width`` cells wide."""
-    gaps = sum(series.curve.gaps for series in view.series if series.curve.count and not series.is_resampled)
+    gaps = sum(series.curve.gaps for series in view.series if series.curve.end_step and not series.is_resampled)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
     beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.options.log)
     return Legend(
-        [_LINE if series.curve.count or are_joined(view.x, series, width) else POINT for series in view.series],
+        [_LINE if series.curve.end_step or are_joined(view.x, series, width) else POINT for series in view.series],
         [", ".join(filter(None, (note, gap))) for note in beyond] if beyond else [gap],
         mark_legend(view.marks, view.x, width) if view.shows_mark_legend else [],
     )
@@ -105,6 +105,6 @@ def _length(entry: list[TextSpan]) -> int:
 
 
 def _latest(series: Series) -> float:
-    if series.curve.count:
-        return series.curve.last
+    if series.curve.end_step:
+        return series.curve.last_value
     return series.points[-1][1] if series.points else math.nan

@@ -30,7 +30,7 @@ class ChartView:
         scale: The x-axis if not steps.
         marks: Marks on the step axis.
         shows_mark_legend: Whether the header explains the marks if there is room.
-        room: Minimum width of value labels, shared by charts below one another.
+        min_label_width: Minimum width of value labels, shared by charts below one another.
     """
 
     columns: int
@@ -45,4 +45,4 @@ class ChartView:
     scale: XScale | None = None
     marks: Marks = field(default_factory=dict)
     shows_mark_legend: bool = False
-    room: int = LABELS
+    min_label_width: int = LABELS

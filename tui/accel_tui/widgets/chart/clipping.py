@@ -46,25 +46,25 @@ class Hidden:
     Attributes:
         above: Values above it, at least.
         below: Values below it, at least.
-        of: All values.
+        total: All values.
         exact: Whether the counts are exact.
     """
 
     above: int = 0
     below: int = 0
-    of: int = 0
+    total: int = 0
     exact: bool = True
 
     def __add__(self, other: "Hidden") -> "Hidden":
         """The sum of both."""
         exact = self.exact and other.exact
-        return Hidden(self.above + other.above, self.below + other.below, self.of + other.of, exact)
+        return Hidden(self.above + other.above, self.below + other.below, self.total + other.total, exact)
 
 
 def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
     """Count the steps from ``first`` to before ``last`` whose value is beyond ``low`` to ``high``."""
     curve = series.curve_in(first, last)
-    if not curve.count:
+    if not curve.end_step:
         return Hidden()
     span = slice(*curve.span(first, last))
     lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
@@ -80,7 +80,7 @@ def hidden_points(series: Series, first: float, last: float, low: float, high: f
 
 
 def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bool:
-    """Whether nothing is hidden, as most often."""
+    """Whether nothing is hidden (the usual case)."""
     for one in series:
         least, most = one.curve_in(x.low, x.high).extremes(x.low, x.high)
         if least < low or most > high:
@@ -117,7 +117,7 @@ def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool
     if any(one.is_resampled for one in series):
         return [f"some hidden {sides}", "some hidden"]
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
-    many = " and ".join(f"{_number(each)} of {each.of:,} {_several(name, each.of)}" for each, name in counts)
+    many = " and ".join(f"{_number(each)} of {each.total:,} {_several(name, each.total)}" for each, name in counts)
     few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
     least = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
     return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", least]

@@ -48,7 +48,7 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
 
 def value_at(view: ChartView, series: Series, step: int) -> str:
     """The value of a series at a step, or its range within a bucket; empty if it has none."""
-    if series.curve.count:
+    if series.curve.end_step:
         found = series.curve_in(view.x.low, view.x.high).at(step)
         if found is None:
             return ""
@@ -85,7 +85,7 @@ def _head(frame: Frame, view: ChartView, step: int) -> None:
     named = len(view.series) > 1
     entries = [(series, value) for series in view.series if (value := value_at(view, series, step))]
     if len(view.title) + sum(len(series.name) + len(value) + 6 for series, value in entries) > view.columns:
-        named = len(view.series) > 2  # two series are told apart by colour
+        named = len(view.series) > 2  # two series are distinguished by colour
     x = len(view.title) + 1
     for place, (series, value) in enumerate(entries):
         left = len(entries) - place

@@ -35,14 +35,14 @@ class Picture:
         view: Its inputs.
         frame: Its cells without the header.
         background: The same without curves; ``None`` if there was nothing to draw.
-        key: The legend.
+        legend: The legend.
         header: The header's text spans.
     """
 
     view: ChartView
     frame: Frame
     background: Frame | None
-    key: Legend
+    legend: Legend
     header: Sequence[TextSpan]
 
 
@@ -57,7 +57,7 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
     """Draw a chart; if curves have only grown since the previous one, only their ends."""
     if not any(_drawable(series) for series in view.series):
         frame = Frame.blank(view.columns, view.rows)
-        counted = any(series.curve.count for series in view.series)
+        counted = any(series.curve.end_step for series in view.series)
         message = "no finite value so far" if counted else view.empty
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
         key = legend_of(view, view.columns)
@@ -74,7 +74,7 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
         frame = behind.copy()
     if plot:
         inside = frame.part(plot.x, plot.y, plot.width, plot.height)
-        drawn = [(series, _line(inside, view, series, start)) for series in view.series if series.curve.count]
+        drawn = [(series, _line(inside, view, series, start)) for series in view.series if series.curve.end_step]
         for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
             mark_edges(inside.part(start, 0, plot.width - start, plot.height), low, high, series.style)
         for series in view.series:
@@ -100,7 +100,7 @@ def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
 
 
 def _drawable(series: Series) -> bool:
-    return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
+    return not math.isnan(series.curve.last_value) or any(math.isfinite(value) for _, value in series.points)
 
 
 def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Floats, Floats]:

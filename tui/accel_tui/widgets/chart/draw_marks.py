@@ -91,8 +91,8 @@ def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[MarkKind, str, in
 def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
     """How many events a sign stands for, and the columns of the signs."""
     first, last = bisect_left(track.steps, x.low), bisect_right(track.steps, x.high)
-    stride = _stride((last - first) * track.every, width, track.every)
-    by = stride // track.every
+    stride = _stride((last - first) * track.stride, width, track.stride)
+    by = stride // track.stride
     a_step = width / (x.high - x.low)
     shown = track.steps[first + (-first - 1) % by : last : by]
     return stride, [min(max(int((step - x.low) * a_step), 0), width - 1) for step in shown]

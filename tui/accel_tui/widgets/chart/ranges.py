@@ -48,12 +48,12 @@ def axis_of(
 def steps_of(series: tuple[Series, ...]) -> int:
     """Number of steps of the longest series."""
     ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
-    return max([*ends, *(one.curve.count for one in series)], default=0)
+    return max([*ends, *(one.curve.end_step for one in series)], default=0)
 
 
 def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
     """Minimum and maximum of all series in a range of steps; NaN if there is none."""
-    ends = [end for one in series if one.curve.count for end in one.curve_in(first, last).extremes(first, last)]
+    ends = [end for one in series if one.curve.end_step for end in one.curve_in(first, last).extremes(first, last)]
     ends += [y for one in series for _, y in one.within(first, last) if math.isfinite(y)]
     known = [end for end in ends if not math.isnan(end)]
     return min(known, default=math.nan), max(known, default=math.nan)

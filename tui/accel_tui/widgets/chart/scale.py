@@ -30,14 +30,14 @@ class XScale:
         name: Its name.
         steps: Numbers of steps, rising.
         values: The quantity after so many steps; unknown before the first and after the last.
-        rungs: Possible distances of labels, rising.
+        step_sizes: Possible distances of labels, rising.
         write: Formats a value, given the distance of labels.
     """
 
     name: str
     steps: Floats
     values: Floats
-    rungs: Sequence[float]
+    step_sizes: Sequence[float]
     write: Callable[[float, float], str]
 
     def at(self, steps: Floats) -> Floats:
@@ -58,7 +58,7 @@ class XScale:
         if not grown.size:
             return []
         distance = _CELLS_A_LABEL * float(np.median(grown))
-        rung = next((rung for rung in self.rungs if rung >= distance), self.rungs[-1])
+        rung = next((rung for rung in self.step_sizes if rung >= distance), self.step_sizes[-1])
         before = np.ceil(edges / rung - 1e-6)  # number of round values before each edge
         cells = np.flatnonzero(before[1:] > before[:-1])
         found = [(int(cell), float(before[cell + 1]) - 1) for cell in cells]
@@ -90,13 +90,13 @@ def seconds(ended: Curve) -> XScale:
         ended: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
     """
     known = np.flatnonzero(ended.finite)
-    starts = ended.first + known * ended.width
-    taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
+    starts = ended.first_step + known * ended.width
+    taken = (starts + np.minimum(starts + ended.width, ended.end_step) + 1) / 2
     at = np.maximum.accumulate(ended.means[known])
     if len(at) > 1:  # extrapolated to the beginning of the first step and the end of the last one
         begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
-        done = at[-1] + (ended.count - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
-        taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.count]), ([begun], at, [done])))
+        done = at[-1] + (ended.end_step - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
+        taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.end_step]), ([begun], at, [done])))
     return XScale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
 
 

@@ -20,24 +20,24 @@ class BarItem:
         text: Its text.
         action: The action of a click; empty for plain text.
         key: The action's key, as shown.
-        on: Whether its mode is on.
-        spare: Whether it is dropped first if there is no room.
+        is_active: Whether its mode is on.
+        drop_first: Whether it is dropped first if there is no room.
     """
 
     text: str
     action: str = ""
     key: str = ""
-    on: bool = False
-    spare: bool = False
+    is_active: bool = False
+    drop_first: bool = False
 
     @property
     def label(self) -> Content:
         """Key and text with their styles."""
         key = (f"{self.key} ", "$accent") if self.key else ""
-        style = "bold reverse" if self.on else "" if self.action or not self.text else "$text-muted"
+        style = "bold reverse" if self.is_active else "" if self.action or not self.text else "$text-muted"
         return (
             Content.assemble(key, (f" {self.text} ", style))
-            if self.on
+            if self.is_active
             else Content.assemble(key, (f"{self.text} ", style))
         )
 
@@ -74,7 +74,7 @@ class ChartBar(Widget):
     def shown(self) -> tuple[BarItem, ...]:
         """The items that fit."""
         items = self.items
-        for spare in [item for item in reversed(items) if item.spare]:
+        for spare in [item for item in reversed(items) if item.drop_first]:
             if sum(item.label.cell_length + 1 for item in items) <= self.size.width + 1:
                 break
             items = tuple(item for item in items if item is not spare)

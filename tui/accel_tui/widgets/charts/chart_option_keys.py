@@ -60,18 +60,22 @@ class ChartOptionKeys(Vertical):
         """Items of the options, those that are on first."""
         options = self.options
         items = [
-            BarItem("log", "log", "y", on=options.log, spare=not options.log),
+            BarItem("log", "log", "y", is_active=options.log, drop_first=not options.log),
             BarItem(
                 f"smoothed {options.smoothing:g}" if options.smoothing else "smooth",
                 "smooth",
                 "m",
-                on=options.smoothing > 0,
-                spare=not options.smoothing,
+                is_active=options.smoothing > 0,
+                drop_first=not options.smoothing,
             ),
-            BarItem("clipped" if options.clip else "clip", "clip", "o", on=options.clip, spare=not options.clip),
-            BarItem(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # also shown by the axis
+            BarItem(
+                "clipped" if options.clip else "clip", "clip", "o", is_active=options.clip, drop_first=not options.clip
+            ),
+            BarItem(
+                f"by {options.x}", "x", "x", is_active=options.x != PLAIN.x, drop_first=True
+            ),  # also shown by the axis
         ]
-        return tuple(sorted(items, key=lambda item: not item.on))
+        return tuple(sorted(items, key=lambda item: not item.is_active))
 
     def action_log(self) -> None:
         """Toggle the logarithmic axis."""

@@ -206,11 +206,11 @@ class CompareCharts(ChartKeys):
         at = self.cursor
         label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
         self._bar.items = (
-            BarItem("whole run", "whole", "0", on=self.window.span is None),
-            BarItem("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            BarItem(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
-            BarItem(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            BarItem("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
+            BarItem(label or "cursor", "cursor", "v", is_active=bool(at and at.is_pinned)),
+            BarItem(f"{self._shown} of {len(self.names)} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
             *self.option_items,
         )
 
@@ -233,5 +233,5 @@ def _series(place: int, side: ComparedRun, name: str) -> Series:
         )
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
-    detail = state.details.get(name, NOTHING)
+    detail = state.visible_series.get(name, NOTHING)
     return Series(letter(place), curve, points, style_of(place), detail)

@@ -1,4 +1,4 @@
-"""A chart whose curves carry letters, so that they can be told apart without colours."""
+"""A chart whose curves carry letters, so that they can be distinguished without colours."""
 
 from typing import ClassVar
 
@@ -18,8 +18,8 @@ class LetteredChart(Chart):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
-    def _picture(self) -> Frame:
-        plain = super()._picture()
+    def _draw_frame(self) -> Frame:
+        plain = super()._draw_frame()
         return with_letters(plain, self._view) if self._view else plain
 
 
@@ -30,7 +30,7 @@ def with_letters(frame: Frame, view: ChartView) -> Frame:
         return frame
     frame = frame.copy()
     for place, series in enumerate(view.series):
-        if not series.curve.count:
+        if not series.curve.end_step:
             continue
         curve = series.curve_in(view.x.low, view.x.high)
         means = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * plot.width)[2])[::2]

@@ -48,10 +48,10 @@ class RunCharts(ChartKeys, RunView):
         shown: tuple[str, ...]
 
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """The steps to load for ``details`` of the state."""
+    """The steps to load for ``visible_series`` of the state."""
 
     readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
-    """The device metrics to load for ``readings`` of the state."""
+    """The device metrics to load for ``device_curves`` of the state."""
 
     selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Ids of the selected charts; empty for as many as fit."""
@@ -243,16 +243,16 @@ class RunCharts(ChartKeys, RunView):
     def _update_bar(self) -> None:
         step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
         self._bar.items = (
-            BarItem("whole run", "whole", "0", on=self.window.span is None),
-            BarItem("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
             *(
-                [BarItem(shown, spare=True)]
+                [BarItem(shown, drop_first=True)]
                 if (shown := step_window.describe_window(self.window, self.state.step))
                 else []
             ),
-            BarItem(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
-            BarItem(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            BarItem("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            BarItem(step or "cursor", "cursor", "v", is_active=bool(self.cursor and self.cursor.is_pinned)),
+            BarItem(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
             *self.option_items,
         )
 
@@ -282,7 +282,11 @@ class RunCharts(ChartKeys, RunView):
     @property
     def _bucket(self) -> int:
         """Steps per bucket of the visible steps."""
-        return self.visible_steps.width if self.visible_steps and self.state.details else self.state.throughput.width
+        return (
+            self.visible_steps.width
+            if self.visible_steps and self.state.visible_series
+            else self.state.throughput.width
+        )
 
     @on(ChartBar.Clicked)
     async def _do(self, message: ChartBar.Clicked) -> None:

@@ -94,12 +94,12 @@ def series_names(state: RunState) -> tuple[str, ...]:
 def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
     """The series of a chart."""
     if panel.of_devices:
-        curves = state.readings.get(panel.name, {})
+        curves = state.device_curves.get(panel.name, {})
         devices = sorted(curves, key=_order)
         return tuple(Series(device, curves[device], style=_colour(place)) for place, device in enumerate(devices))
     if panel.name == LEARNING_RATE:
         return (Series("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
-    detail = state.details.get(panel.name, NOTHING)
+    detail = state.visible_series.get(panel.name, NOTHING)
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
@@ -122,11 +122,11 @@ def points_of(validation: Points) -> Points:
 def scale_of(state: RunState, x: X) -> XScale | None:
     """The x-axis if not steps."""
     if x == "time":
-        return scale.seconds(state.ended_at)
+        return scale.seconds(state.step_end_times)
     if x == "epoch":
         track = state.marks.get(MarkKind.EPOCH, Track())
         before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have continued counting
-        ended = [(step, before + place * track.every) for place, step in enumerate(track.steps, start=1)]
+        ended = [(step, before + place * track.stride) for place, step in enumerate(track.steps, start=1)]
         return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
     return None
 

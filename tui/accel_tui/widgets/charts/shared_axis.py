@@ -99,7 +99,7 @@ def _last(scale: XScale, steps: int) -> float:
 @lru_cache(maxsize=64)
 def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     """A curve by ticks; cached for ended runs."""
-    edges = np.minimum(curve.first + np.arange(len(curve.low) + 1) * curve.width, curve.count)
+    edges = np.minimum(curve.first_step + np.arange(len(curve.low) + 1) * curve.width, curve.end_step)
     at = scale.at(edges.astype(np.float64)) / unit
     known = ~np.isnan(at[1:] + at[:-1])
     if not known.any():
@@ -118,4 +118,4 @@ def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     highs[tick[heads]] = np.fmax.reduceat(high, heads)
     means[tick[heads]] = divide(np.add.reduceat(total, heads), np.add.reduceat(finite, heads))
     there = ~np.isnan(means)
-    return Curve(count, 1, curve.last, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))
+    return Curve(count, 1, curve.last_value, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))

@@ -90,7 +90,7 @@ def progress(state: RunState) -> list[list[TextSpan]]:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:
         pairs.append(_pair("step", f"{state.step:,}"))
-    if rate := state.rate:
+    if rate := state.steps_per_second:
         pairs.append(_pair(numbers.compact(rate), "steps/s", figure_first=True))
         if state.built and state.built.global_batch:
             pairs.append(_pair(numbers.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
