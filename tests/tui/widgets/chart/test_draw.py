@@ -316,7 +316,7 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "lens",
+    "options",
     [
         ChartOptions(),
         ChartOptions(log=True),
