@@ -113,7 +113,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         super().__init__(
             [_HERE / sheet for sheet in sheets],
             make_engine=make_engine,
-            make_sampler=make_sampler or (lambda tell: Sampler(tell, interval=settings.devices)),
+            make_sampler=make_sampler or (lambda on_samples: Sampler(on_samples, interval=settings.devices)),
         )
         self.settings = settings
         self.notifier = Notifier(self.send, settings, os.environ)
@@ -154,10 +154,10 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def on_resize(self, event: Resize) -> None:
         """Show or hide the screen for terminals that are too small."""
-        told = isinstance(self.screen, TooSmallScreen)
-        if is_too_small(event.size) and not told:
+        is_covered = isinstance(self.screen, TooSmallScreen)
+        if is_too_small(event.size) and not is_covered:
             self.push_screen(TooSmallScreen())
-        elif told and not is_too_small(event.size):
+        elif is_covered and not is_too_small(event.size):
             self.pop_screen()
 
     @on(Worker.StateChanged)

@@ -40,8 +40,8 @@ def scale_colour(share: float, hue: str, background: Colour, *, dark: bool) -> C
     ends = [_lab(colour) for colour in (background, _ENDS[hue, dark])]
     mixed = ends[0] + (_MIN_DISTANCE + (1 - _MIN_DISTANCE) * min(share, 1.0) ** 0.5) * (ends[1] - ends[0])
     linear = np.linalg.solve(_TO_CONES, np.linalg.solve(_TO_LAB, mixed) ** 3).clip(0, 1)
-    bent = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
-    red, green, blue = np.rint(255 * bent).astype(int).tolist()
+    gamma_encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
+    red, green, blue = np.rint(255 * gamma_encoded).astype(int).tolist()
     return red, green, blue
 
 
@@ -65,5 +65,5 @@ def _lab(colour: Colour) -> npt.NDArray[np.float64]:
 
 
 def _linear(colour: Colour) -> npt.NDArray[np.float64]:
-    bent = np.array(colour) / 255
-    return np.where(bent > 0.04045, ((bent + 0.055) / 1.055) ** 2.4, bent / 12.92)
+    gamma_encoded = np.array(colour) / 255
+    return np.where(gamma_encoded > 0.04045, ((gamma_encoded + 0.055) / 1.055) ** 2.4, gamma_encoded / 12.92)

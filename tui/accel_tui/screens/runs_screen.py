@@ -206,11 +206,11 @@ class RunsScreen(Screen[None]):
         self.app.push_screen(QuestionScreen(question, detail, (CANCEL, DELETE)), delete)
 
     @work(thread=True, exit_on_error=False, group="write")
-    def _write(self, *acts: Callable[[], object]) -> None:
+    def _write(self, *changes: Callable[[], object]) -> None:
         """Apply each change; notify of those that fail."""
-        for act in acts:
+        for change in changes:
             try:
-                act()
+                change()
             except AccelError as error:
                 self.app.notify(str(error), severity="error", markup=False)
         self.post_message(self.RunsChanged())

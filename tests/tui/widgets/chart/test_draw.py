@@ -162,7 +162,7 @@ def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counte
     values[20] = 0
     frame = through(ChartOptions(log=True), Series("loss", curve(*values)), columns=47)
     assert lines(frame) == [
-        "loss (log) ━━ 0.0100     1 hidden at or below 0",
+        "loss (log) ━━ 0.0100              1 step hidden",
         " 100 ┤⠉⠒⠒⠤⢄⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
         "     │      ⠉⠉⠒⠢⠤⣀⣀",
         "     │             ⠉⠑⠒⠤⠤⣀⡀",
@@ -286,12 +286,12 @@ def test_less_is_said_where_there_is_less_room() -> None:
     values = np.ones(100)
     values[::2], values[50] = 0.9, 40
     one = Series("loss", curve(*values))
-    heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 45, 36, 24, 15)]
+    heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 52, 40, 26, 15)]
     assert heads == [
         "loss (clipped) ━━ 1.000     1 of 100 steps hidden above 1.05",
-        "loss (clipped) ━━ 1.000   1 hidden above 1.05",
-        "loss (clipped) ━━ 1.000     1 hidden",
-        "loss ━━ 1.000   1 hidden",
+        "loss (clipped) ━━ 1.000    1 step hidden above 1.05",
+        "loss (clipped) ━━ 1.000    1 step hidden",
+        "loss ━━ 1.000     1 hidden",
         "loss ━━ 1.000",
     ]
 

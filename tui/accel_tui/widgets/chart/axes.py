@@ -56,11 +56,11 @@ class Axis:
         length = self.high - self.low
         step = round_up(length / most / 2)
         while step <= length * (1 + _EXACT):
-            pitch, last = step * rows / length, math.floor(self.high / step + 1e-6)
+            rows_per_tick, last = step * rows / length, math.floor(self.high / step + 1e-6)
             top = (self.high - last * step) * rows / length
-            count = math.floor((rows - top) / pitch + _EXACT) + 1
-            if 2 <= count <= most and _is_whole(pitch) and _is_whole(top):
-                return [((last - back) * step, round(top + back * pitch)) for back in reversed(range(count))]
+            count = math.floor((rows - top) / rows_per_tick + _EXACT) + 1
+            if 2 <= count <= most and _is_whole(rows_per_tick) and _is_whole(top):
+                return [((last - back) * step, round(top + back * rows_per_tick)) for back in reversed(range(count))]
             step = _after(step)
         return [(self.low, rows), (self.high, 0)]
 
@@ -78,7 +78,7 @@ def step_axis(count: int, end: int | None = None) -> Axis:
     """
     needed = max(count, _MIN_STEPS)
     power = 10.0 ** math.floor(math.log10(needed))
-    high = next(rung * power for rung in _ROUND_ENDS if rung * power >= needed)
+    high = next(end_digit * power for end_digit in _ROUND_ENDS if end_digit * power >= needed)
     return Axis(0.0, min(high, float(end)) if end is not None and end >= max(count, 1) else high)
 
 

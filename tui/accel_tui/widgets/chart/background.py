@@ -56,8 +56,8 @@ def plot_region(view: ChartView) -> Region:
 
 def value_axis_rows(rows: int) -> int:
     """Rows between the labels at the ends of the value axis; 0 if only the ends have labels."""
-    height, foot = _heights(rows)
-    return height if foot else 0
+    height, has_axis = _heights(rows)
+    return height if has_axis else 0
 
 
 def label_width(view: ChartView) -> int:
@@ -70,31 +70,31 @@ def _scaffold_of(view: ChartView) -> _Scaffold:
 
 
 @lru_cache(maxsize=32)
-def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bool) -> _Scaffold:
+def _scaffold(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> _Scaffold:
     frame = Frame.blank(columns, rows)
-    height, foot = _heights(rows)
+    height, has_axis = _heights(rows)
     # Without an axis below the plot, the lower end has its label in the last row.
-    found = y.ticks_on_rows(height, max_ticks(height)) if foot else [(y.low, height - 1), (y.high, 0)]
+    found = y.ticks_on_rows(height, max_ticks(height)) if has_axis else [(y.low, height - 1), (y.high, 0)]
     texts = y.labels([value for value, _ in found])
     longest = max(map(len, texts), default=0)
-    gutter = max(room, longest) + 2
+    gutter = max(min_label_width, longest) + 2
     if columns < gutter + 12:
         gutter = 0
     if gutter and height:
         _value_axis(frame, height, gutter, [(row, text) for (_, row), text in zip(found, texts, strict=True)])
-    if foot:
+    if has_axis:
         _foot(frame, height + 1, gutter)
         if steps:
             ticks = x.ticks(max(2, (columns - gutter) // 8))
-            places = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
-            _ticks(frame, zip(places, labels(ticks), strict=True), height + 1, gutter)
-    return _Scaffold(frame, longest, gutter, height, foot)
+            columns_of_ticks = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
+            _ticks(frame, zip(columns_of_ticks, labels(ticks), strict=True), height + 1, gutter)
+    return _Scaffold(frame, longest, gutter, height, has_axis)
 
 
 def _heights(rows: int) -> tuple[int, bool]:
     """Rows of the plot in a chart of so many rows, and whether there is an axis below it."""
-    foot = rows >= _MIN_ROWS_WITH_AXIS
-    return max(0, rows - 1 - 2 * foot), foot
+    has_axis = rows >= _MIN_ROWS_WITH_AXIS
+    return max(0, rows - 1 - 2 * has_axis), has_axis
 
 
 def _value_axis(frame: Frame, height: int, gutter: int, ticks: Iterable[tuple[int, str]]) -> None:
@@ -118,10 +118,10 @@ def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int, 
     """Write as many step labels as do not touch, and the axis title left of them."""
     columns = frame.characters.shape[1]
     frame.write(0, y + 1, name, "note")
-    free = least = len(name) + 1 if name else 0
-    for place, text in ticks:
-        x = gutter + min(place, columns - gutter - 1)
-        start = max(least, min(x - len(text) // 2, columns - len(text)))
+    free = first_free = len(name) + 1 if name else 0
+    for column, text in ticks:
+        x = gutter + min(column, columns - gutter - 1)
+        start = max(first_free, min(x - len(text) // 2, columns - len(text)))
         if start >= free:
             frame.write(x, y, "┬", "axis")
             frame.write(start, y + 1, text, "label")

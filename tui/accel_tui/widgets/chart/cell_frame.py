@@ -44,8 +44,8 @@ class Frame:
 
     def part(self, x: int, y: int, columns: int, rows: int) -> "Frame":
         """A rectangular view of this frame that shares its cells."""
-        place = (slice(y, y + rows), slice(x, x + columns))
-        return Frame(self.characters[place], self.styles[place])
+        cells = (slice(y, y + rows), slice(x, x + columns))
+        return Frame(self.characters[cells], self.styles[cells])
 
     def put(self, other: "Frame") -> None:
         """Copy another frame of the same size into this one."""
@@ -60,11 +60,11 @@ class Frame:
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
         found: list[TextSpan] = []
         start, style = 0, -1
-        for place, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
+        for index, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if number != style and character != " ":
                 if style >= 0:
-                    found.append((text[start:place], STYLES[style]))
-                    start = place
+                    found.append((text[start:index], STYLES[style]))
+                    start = index
                 style = number
         return [*found, (text[start:], STYLES[max(style, 0)])] if text else []
 

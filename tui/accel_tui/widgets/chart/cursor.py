@@ -54,8 +54,8 @@ def value_at(view: ChartView, series: Series, step: int) -> str:
             return ""
         low, high = view.value(found[0]), view.value(found[1])
         return low if low == high else f"{low} to {high}"
-    place = bisect.bisect_right(series.points, (step, math.inf))
-    return view.value(series.points[place - 1][1]) if place else ""
+    index = bisect.bisect_right(series.points, (step, math.inf))
+    return view.value(series.points[index - 1][1]) if index else ""
 
 
 def _place(view: ChartView, step: int) -> str:
@@ -87,8 +87,8 @@ def _head(frame: Frame, view: ChartView, step: int) -> None:
     if len(view.title) + sum(len(series.name) + len(value) + 6 for series, value in entries) > view.columns:
         named = len(view.series) > 2  # two series are distinguished by colour
     x = len(view.title) + 1
-    for place, (series, value) in enumerate(entries):
-        left = len(entries) - place
+    for index, (series, value) in enumerate(entries):
+        left = len(entries) - index
         length = 2 + (len(series.name) + 1) * named + len(value)
         if x + length + (len(f"  +{left - 1}") if left > 1 else 0) > view.columns and x + 2 <= view.columns:
             frame.write(x, 0, f"+{left}", "note")

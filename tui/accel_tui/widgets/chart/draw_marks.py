@@ -66,13 +66,13 @@ def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
     Returns:
         Legends from short to long; the most frequent marks are left out first.
     """
-    told: list[str] = []
+    legends: list[str] = []
     for kind, glyph, stride, cells in _seen(marks, x, width):
         if cells:
-            more = f"{glyph} {kind}" if stride == 1 else f"{glyph} = {stride} {kind}s"
-            more += ", val" * (glyph == VALIDATED)
-            told.append(f"{more}  {told[-1]}" if told else more)
-    return told
+            entry = f"{glyph} {kind}" if stride == 1 else f"{glyph} = {stride} {kind}s"
+            entry += ", val" * (glyph == VALIDATED)
+            legends.append(f"{entry}  {legends[-1]}" if legends else entry)
+    return legends
 
 
 def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[MarkKind, str, int, list[int]]]:
@@ -92,19 +92,19 @@ def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
     """How many events a sign stands for, and the columns of the signs."""
     first, last = bisect_left(track.steps, x.low), bisect_right(track.steps, x.high)
     stride = _stride((last - first) * track.stride, width, track.stride)
-    by = stride // track.stride
-    a_step = width / (x.high - x.low)
-    shown = track.steps[first + (-first - 1) % by : last : by]
-    return stride, [min(max(int((step - x.low) * a_step), 0), width - 1) for step in shown]
+    slice_step = stride // track.stride
+    columns_per_step = width / (x.high - x.low)
+    shown = track.steps[first + (-first - 1) % slice_step : last : slice_step]
+    return stride, [min(max(int((step - x.low) * columns_per_step), 0), width - 1) for step in shown]
 
 
-def _stride(events: int, width: int, least: int) -> int:
-    """How many events a sign may stand for: 1, 2 or 5 times a power of ten, or a multiple of ``least``."""
-    most = max(1, width // _CELLS_APART)
-    if least > 1:
-        return next(least << doubled for doubled in range(64) if events <= most * least << doubled)
-    rungs = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
-    stride: int = next(rung for rung in rungs if events <= most * rung)
+def _stride(events: int, width: int, kept_stride: int) -> int:
+    """How many events a sign may stand for: 1, 2 or 5 times a power of ten, or a multiple of ``kept_stride``."""
+    max_signs = max(1, width // _CELLS_APART)
+    if kept_stride > 1:
+        return next(kept_stride << doubled for doubled in range(64) if events <= max_signs * kept_stride << doubled)
+    step_sizes = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+    stride: int = next(step_size for step_size in step_sizes if events <= max_signs * step_size)
     return stride
 
 

@@ -55,8 +55,8 @@ class LogAxis(Axis):
         return [(tick, round(row)) for row, tick in found.items()][::-1]
 
     def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
-        places: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
-        return places
+        positions: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
+        return positions
 
     def _are_on_rows(self, ticks: Sequence[float], rows: int) -> bool:
         exact = (1 - self.fraction(np.array(ticks))) * rows
@@ -93,8 +93,8 @@ def log_axis(
     high = max(high, bounds[1]) if bounds[1] and bounds[1] > 0 else high
     if high < _NARROW * low:
         # At most twice as far down, even for rounding: 0 has no place.
-        even = value_axis(low, high)
-        low, high = max(even.low, low / _NARROW), max(even.high, low * 1.01)
+        linear = value_axis(low, high)
+        low, high = max(linear.low, low / _NARROW), max(linear.high, low * 1.01)
     elif rows and high >= _LONG * low:
         fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
         decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=fewest, smallest=1.0)
@@ -115,13 +115,13 @@ def positive(curve: Curve) -> Curve:
     """The curve without buckets that have no logarithm; low is 0 for buckets with some values without one."""
     if not (curve.low <= 0).any():
         return curve
-    known, sound = curve.high > 0, curve.total > 0
+    known, positive_total = curve.high > 0, curve.total > 0
     return replace(
         curve,
         low=np.where(known, np.maximum(curve.low, 0), np.nan),
         high=np.where(known, curve.high, np.nan),
-        total=np.where(sound, curve.total, 0),
-        finite=np.where(sound, curve.finite, 0),
+        total=np.where(positive_total, curve.total, 0),
+        finite=np.where(positive_total, curve.finite, 0),
     )
 
 

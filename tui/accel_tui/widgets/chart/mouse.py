@@ -68,8 +68,8 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
             x, first = self._held
             self._moved = self._moved or event.x != x
             if self._moved and (plot := plot_region(self._view)):
-                steps_a_column = (self._view.x.high - self._view.x.low) / plot.width
-                self.post_message(self.Dragged(first + (x - event.x) * steps_a_column))
+                steps_per_column = (self._view.x.high - self._view.x.low) / plot.width
+                self.post_message(self.Dragged(first + (x - event.x) * steps_per_column))
         else:
             self._point(self._step_at(event.x))
 

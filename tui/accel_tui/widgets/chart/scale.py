@@ -53,18 +53,18 @@ class XScale:
         Of several in one column, the last.
         """
         edges = self.at(x.low + (x.high - x.low) * np.arange(width + 1) / width)
-        grown = np.diff(edges)
-        grown = grown[grown > 0]
-        if not grown.size:
+        growth = np.diff(edges)
+        growth = growth[growth > 0]
+        if not growth.size:
             return []
-        distance = _CELLS_A_LABEL * float(np.median(grown))
-        rung = next((rung for rung in self.step_sizes if rung >= distance), self.step_sizes[-1])
-        before = np.ceil(edges / rung - 1e-6)  # number of round values before each edge
+        distance = _CELLS_A_LABEL * float(np.median(growth))
+        step_size = next((step_size for step_size in self.step_sizes if step_size >= distance), self.step_sizes[-1])
+        before = np.ceil(edges / step_size - 1e-6)  # number of round values before each edge
         cells = np.flatnonzero(before[1:] > before[:-1])
         found = [(int(cell), float(before[cell + 1]) - 1) for cell in cells]
-        if abs(edges[-1] - before[-1] * rung) < 1e-6 * rung:
+        if abs(edges[-1] - before[-1] * step_size) < 1e-6 * step_size:
             found.append((width - 1, float(before[-1])))  # it ends with a round one
-        return [(cell, self.write(number * rung, rung)) for cell, number in found]
+        return [(cell, self.write(number * step_size, step_size)) for cell, number in found]
 
 
 def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> XScale:
@@ -75,32 +75,35 @@ def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before
         steps_per_epoch: Length of later epochs, if known.
         before: Number of epochs before the first step.
     """
-    knots = [(0, before), *ended]
+    points = [(0, before), *ended]
     if steps_per_epoch:
-        step, epoch = knots[-1]
-        knots.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
-    steps, values = np.array(knots, np.float64).T
+        step, epoch = points[-1]
+        points.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
+    steps, values = np.array(points, np.float64).T
     return XScale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
 
 
-def seconds(ended: Curve) -> XScale:
+def seconds(step_end_times: Curve) -> XScale:
     """Time since the first step began, including pauses and the time between engines.
 
     Args:
-        ended: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
+        step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
     """
-    known = np.flatnonzero(ended.finite)
-    starts = ended.first_step + known * ended.width
-    taken = (starts + np.minimum(starts + ended.width, ended.end_step) + 1) / 2
-    at = np.maximum.accumulate(ended.means[known])
+    known = np.flatnonzero(step_end_times.finite)
+    starts = step_end_times.first_step + known * step_end_times.width
+    taken = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
+    at = np.maximum.accumulate(step_end_times.means[known])
     if len(at) > 1:  # extrapolated to the beginning of the first step and the end of the last one
-        begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
-        done = at[-1] + (ended.end_step - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
-        taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.end_step]), ([begun], at, [done])))
+        start_time = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
+        end_time = at[-1] + (step_end_times.end_step - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
+        taken, at = (
+            np.concatenate(parts)
+            for parts in (([0.0], taken, [step_end_times.end_step]), ([start_time], at, [end_time]))
+        )
     return XScale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
 
 
-def _clock(value: float, rung: float) -> str:
-    if rung >= 1:
+def _clock(value: float, step_size: float) -> str:
+    if step_size >= 1:
         return numbers.duration(value)
-    return f"{value:.{max(0, -math.floor(math.log10(rung)))}f}s"
+    return f"{value:.{max(0, -math.floor(math.log10(step_size)))}f}s"

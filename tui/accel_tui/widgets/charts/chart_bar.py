@@ -74,10 +74,10 @@ class ChartBar(Widget):
     def shown(self) -> tuple[BarItem, ...]:
         """The items that fit."""
         items = self.items
-        for spare in [item for item in reversed(items) if item.drop_first]:
+        for droppable in [item for item in reversed(items) if item.drop_first]:
             if sum(item.label.cell_length + 1 for item in items) <= self.size.width + 1:
                 break
-            items = tuple(item for item in items if item is not spare)
+            items = tuple(item for item in items if item is not droppable)
         return items
 
     def on_click(self, event: Click) -> None:

@@ -20,9 +20,9 @@ _GAP = 2  # columns between two charts
 _TALL = 12  # rows from which a chart gets an empty row below
 
 
-def max_charts(size: Size, smallest: Size) -> int:
+def max_charts(size: Size, min_size: Size) -> int:
     """Maximum number of charts of a size that fit; at least one."""
-    return _most(size.width, smallest.width) * _most(size.height, smallest.height)
+    return _most(size.width, min_size.width) * _most(size.height, min_size.height)
 
 
 def chart_regions(count: int, size: Size) -> list[Region]:
@@ -69,8 +69,8 @@ class ChartGrid(Container):
         return _LAYOUT
 
 
-def _most(room: int, each: int) -> int:
-    return max(1, room // each)
+def _most(available: int, size: int) -> int:
+    return max(1, available // size)
 
 
 def _distance(size: Size, columns: int, rows: int) -> float:

@@ -148,9 +148,9 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     def _align(self) -> None:
         """Align the plots of all charts at the widest value labels."""
         charts = list(self.query(Chart))
-        room = max([LABELS, *(chart.label_width for chart in charts if chart.display)])
+        label_width = max([LABELS, *(chart.label_width for chart in charts if chart.display)])
         for chart in charts:
-            chart.min_label_width = room
+            chart.min_label_width = label_width
 
     @on(Chart.Pointed)
     def _point(self, message: Chart.Pointed) -> None:

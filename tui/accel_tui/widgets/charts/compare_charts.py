@@ -74,8 +74,8 @@ class CompareCharts(ChartKeys):
         """Compose the line above the charts, and the charts."""
         yield ChartBar()
         with ChartGrid():
-            for place in range(_MAX_CHARTS):
-                yield LetteredChart(id=f"chart-{place}")
+            for index in range(_MAX_CHARTS):
+                yield LetteredChart(id=f"chart-{index}")
 
     def on_mount(self) -> None:
         """Activate the first chart."""
@@ -152,7 +152,7 @@ class CompareCharts(ChartKeys):
     @property
     def chart_ids(self) -> Sequence[str]:
         """The charts that are shown, or would be without full screen."""
-        return [f"chart-{place}" for place in range(self._shown)]
+        return [f"chart-{index}" for index in range(self._shown)]
 
     @property
     def _charts(self) -> list[LetteredChart]:
@@ -163,8 +163,8 @@ class CompareCharts(ChartKeys):
         size = Size(self.size.width, self.size.height - 1)  # below the bar
         if size.width < 1 or size.height < 1:
             return 1
-        most = max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
-        return min(most, _MAX_CHARTS, len(self.names))
+        limit = max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        return min(limit, _MAX_CHARTS, len(self.names))
 
     @property
     def _widest(self) -> int:
@@ -177,10 +177,10 @@ class CompareCharts(ChartKeys):
         bounds = self.window.bounds(self.steps)
         whole = 0, math.ceil(step_axis(self.steps, self._last_step).high)
         drawn: list[str] = []
-        for place, chart in enumerate(self._charts):
-            chart.display = chart.id == self.active_chart if self.is_full_screen else place < shown
-            if place < shown:
-                name = names[(self.first + place) % len(names)]
+        for index, chart in enumerate(self._charts):
+            chart.display = chart.id == self.active_chart if self.is_full_screen else index < shown
+            if index < shown:
+                name = names[(self.first + index) % len(names)]
                 if chart.display:
                     drawn.append(name)
                 active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
@@ -193,10 +193,10 @@ class CompareCharts(ChartKeys):
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
-                laid = tuple(axis.place_on_axis(at, one) if axis else one for at, one in enumerate(series))
+                placed = tuple(axis.place_on_axis(at, each) if axis else each for at, each in enumerate(series))
                 # A series of short runs only is on the axis of all runs, too.
-                chart.window = bounds or (None if steps_of(laid) >= self.steps else whole)
-                chart.series = laid
+                chart.window = bounds or (None if steps_of(placed) >= self.steps else whole)
+                chart.series = placed
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
         self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
@@ -224,14 +224,14 @@ class CompareCharts(ChartKeys):
         self.first = (self.first + self._shown) % len(self.names)
 
 
-def _series(place: int, side: ComparedRun, name: str) -> Series:
+def _series(index: int, side: ComparedRun, name: str) -> Series:
     """A run's series; empty if it has none of that name."""
     state = side.state
     if name == LEARNING_RATE:
         return Series(
-            letter(place), learning_rate_curve(state), style=style_of(place), detail=visible_learning_rate_curve(state)
+            letter(index), learning_rate_curve(state), style=style_of(index), detail=visible_learning_rate_curve(state)
         )
     curve = state.throughput if name == RATE else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
     detail = state.visible_series.get(name, NOTHING)
-    return Series(letter(place), curve, points, style_of(place), detail)
+    return Series(letter(index), curve, points, style_of(index), detail)

@@ -29,7 +29,7 @@ def with_letters(frame: Frame, view: ChartView) -> Frame:
     if not plot:
         return frame
     frame = frame.copy()
-    for place, series in enumerate(view.series):
+    for index, series in enumerate(view.series):
         if not series.curve.end_step:
             continue
         curve = series.curve_in(view.x.low, view.x.high)
@@ -40,7 +40,7 @@ def with_letters(frame: Frame, view: ChartView) -> Frame:
             continue
         first, last = int(known[0]), int(known[-1])
         # Staggered, so that letters of close curves do not overlap.
-        turns = range(first + 3 + place * _APART // max(4, len(view.series)), last - 2, _APART)
+        turns = range(first + 3 + index * _APART // max(4, len(view.series)), last - 2, _APART)
         for column in (*turns, last):
             if not np.isnan(means[column]):
                 row = int(dot_rows(means[column : column + 1], plot.height)[0]) // 4

@@ -135,16 +135,16 @@ class RunCharts(ChartKeys, RunView):
 
     def watch_shown(self, _: tuple[Panel, ...], shown: tuple[Panel, ...]) -> None:
         """Make new charts, and hide those that are not shown."""
-        fresh = [panel for panel in shown if panel.id not in self._charts_by_id]
-        for panel in fresh:
+        new = [panel for panel in shown if panel.id not in self._charts_by_id]
+        for panel in new:
             chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
                 chart.format = numbers.compact
             elif panel.name == LEARNING_RATE:
                 chart.format = numbers.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
-        if fresh:
-            self._grid.mount_all(self._charts_by_id[panel.id] for panel in fresh)
+        if new:
+            self._grid.mount_all(self._charts_by_id[panel.id] for panel in new)
             order = [panel.id for panel in self._panels]
             self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
         ids = {panel.id for panel in shown}
@@ -187,12 +187,12 @@ class RunCharts(ChartKeys, RunView):
         if self.is_full_screen:
             self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
-        most = max_charts(size, MIN_SIZE)
+        limit = max_charts(size, MIN_SIZE)
         if self.selected:
             panels = tuple(panel for panel in panels if panel.id in self.selected)
         else:
-            most = max(min(most, _MIN_CHARTS), max_charts(size, COMFORTABLE))
-        self.shown = panels[:most]
+            limit = max(min(limit, _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        self.shown = panels[:limit]
         if self.active_chart not in {panel.id for panel in self.shown}:
             self.active_chart = self.shown[0].id
 
@@ -202,21 +202,21 @@ class RunCharts(ChartKeys, RunView):
         self._update_bar()
 
     def _draw(self) -> None:
-        around = (scale_of(self.state, self.options.x), self.state.marks, self.options)
-        fresh = any(new is not old for new, old in zip_longest(around, self._shared_inputs))
-        self._shared_inputs = around
-        seldom = (self.state.learning_rates, self.state.live, int(time.monotonic()))
+        shared_inputs = (scale_of(self.state, self.options.x), self.state.marks, self.options)
+        inputs_changed = any(new is not old for new, old in zip_longest(shared_inputs, self._shared_inputs))
+        self._shared_inputs = shared_inputs
+        slow_inputs = (self.state.learning_rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
             chart = self._charts_by_id[panel.id]
-            if fresh:
-                chart.scale, chart.marks, chart.options = around
+            if inputs_changed:
+                chart.scale, chart.marks, chart.options = shared_inputs
                 if panel.name == LEARNING_RATE:
                     chart.options = self.options.exact
-            told = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
-            if chart.series and told and seldom == self._slow_inputs:
+            is_event_curve = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
+            if chart.series and is_event_curve and slow_inputs == self._slow_inputs:
                 continue  # a line that only gets longer
             chart.series = panel_series(self.state, panel)
-        self._slow_inputs = seldom
+        self._slow_inputs = slow_inputs
 
     def _update_labels(self) -> None:
         # The throughput has a single curve, and so the most room.
@@ -303,5 +303,5 @@ def describe_step(step: int, width: int, state: RunState) -> str:
     """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
-    an_epoch = state.built and state.built.steps_per_epoch
-    return f"{steps}, epoch {step // an_epoch + 1}" if an_epoch else steps
+    steps_per_epoch = state.built and state.built.steps_per_epoch
+    return f"{steps}, epoch {step // steps_per_epoch + 1}" if steps_per_epoch else steps

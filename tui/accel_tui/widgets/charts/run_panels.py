@@ -96,7 +96,7 @@ def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
     if panel.of_devices:
         curves = state.device_curves.get(panel.name, {})
         devices = sorted(curves, key=_order)
-        return tuple(Series(device, curves[device], style=_colour(place)) for place, device in enumerate(devices))
+        return tuple(Series(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
     if panel.name == LEARNING_RATE:
         return (Series("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
     detail = state.visible_series.get(panel.name, NOTHING)
@@ -126,7 +126,7 @@ def scale_of(state: RunState, x: X) -> XScale | None:
     if x == "epoch":
         track = state.marks.get(MarkKind.EPOCH, Track())
         before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have continued counting
-        ended = [(step, before + place * track.stride) for place, step in enumerate(track.steps, start=1)]
+        ended = [(step, before + index * track.stride) for index, step in enumerate(track.steps, start=1)]
         return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
     return None
 
@@ -137,6 +137,6 @@ def _order(device: str) -> tuple[bool, str, int]:
     return kind == "cpu", kind, int(number) if number.isdecimal() else 0
 
 
-def _colour(place: int) -> Colour:
-    colour: Colour = COLOURS[place % len(COLOURS)]  # type: ignore[assignment]
+def _colour(index: int) -> Colour:
+    colour: Colour = COLOURS[index % len(COLOURS)]  # type: ignore[assignment]
     return colour

@@ -147,10 +147,10 @@ def _two_lines(device: Device, meter: Meter | None, width: int, names: int, ids:
 
 
 def _absences(inventory: Inventory, width: int) -> list[Content]:
-    said = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.unavailable]
-    together = "   ".join(said)
-    texts = [together] if len(together) <= width else said
-    return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in texts if text]
+    texts = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.unavailable]
+    joined = "   ".join(texts)
+    lines_of_text = [joined] if len(joined) <= width else texts
+    return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in lines_of_text if text]
 
 
 def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
@@ -167,15 +167,16 @@ def _grouped_by_worker(
         groups.setdefault(_worker(device), []).append(device)
     chief = COORDINATOR if CHIEF in groups else CHIEF
     busy = {
-        worker or chief: [device for device in its if device.kind != "cpu"] or its for worker, its in groups.items()
+        worker or chief: [device for device in members if device.kind != "cpu"] or members
+        for worker, members in groups.items()
     }
-    most, name = max(len(its) for its in busy.values()), max(len(worker) for worker in busy)
+    max_devices, name = max(len(members) for members in busy.values()), max(len(worker) for worker in busy)
 
-    def told(worker: str, *, memory: bool) -> Content:
+    def make_cell(worker: str, *, memory: bool) -> Content:
         return worker_cell(f"{worker:<{name}}", [meters.get(device.id) for device in busy[worker]], memory=memory)
 
     by_worker: list[_CellFormat] = [
-        (name + 1 + most + 4 + 6 * memory, [partial(told, worker, memory=memory) for worker in busy])
+        (name + 1 + max_devices + 4 + 6 * memory, [partial(make_cell, worker, memory=memory) for worker in busy])
         for memory in (True, False)
     ]
     return _in_columns([*_cell_formats(devices, meters, ids), *by_worker], width, height)
@@ -197,10 +198,13 @@ def _cell_formats(devices: Sequence[Device], meters: Mapping[str, Meter], ids: i
     ]
 
 
-def _in_columns(forms: Sequence[_CellFormat], width: int, height: int) -> Iterator[Content]:
+def _in_columns(formats: Sequence[_CellFormat], width: int, height: int) -> Iterator[Content]:
     """Cells in columns, in the first format that fits; else as many as fit in the last one."""
     height = max(height, 1)
-    cells, makers = next((form for form in forms if _columns(width, form[0]) * height >= len(form[1])), forms[-1])
+    cells, makers = next(
+        (cell_format for cell_format in formats if _columns(width, cell_format[0]) * height >= len(cell_format[1])),
+        formats[-1],
+    )
     columns = _columns(width, cells)
     shown = makers[: columns * height]
     left = len(makers) - len(shown)

@@ -34,12 +34,12 @@ class PhaseLine(RunLine):
         left = phase(state, state.now)
         if self.pending_commands:
             left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
-        pairs, room = progress(state), self.width - length(left)
-        while pairs and (gap := room - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
+        pairs, available = progress(state), self.width - length(left)
+        while pairs and (gap := available - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
         return [
             *left,
-            *(piece for place, pair in enumerate(pairs) for piece in ((" " * (_APART if place else gap), ""), *pair)),
+            *(piece for index, pair in enumerate(pairs) for piece in ((" " * (_APART if index else gap), ""), *pair)),
         ]
 
 
@@ -73,10 +73,10 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
         return [(f"{sign} {current}", f"bold {style}")]
     lasted = now - state.phase.time
     # The elapsed time of training is in the progress line.
-    told = lasted > _SHORT and current is not Phase.TRAINING
+    shows_duration = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
-        (f" {numbers.duration(lasted)}" if told else "", ""),
+        (f" {numbers.duration(lasted)}" if shows_duration else "", ""),
         (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
     ]
 

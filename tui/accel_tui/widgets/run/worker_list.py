@@ -37,14 +37,14 @@ class WorkerSummary(RunText):
         workers = workers_of(state)
         if not workers:
             return Content("")
-        alike: dict[tuple[int, Content], list[WorkerStatus]] = {}
+        groups: dict[tuple[int, Content], list[WorkerStatus]] = {}
         for worker in workers:
-            alike.setdefault((_urgency(worker), _brief_status(worker)), []).append(worker)
+            groups.setdefault((_urgency(worker), _brief_status(worker)), []).append(worker)
         by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
         parts = [Content.styled(f"{units.counted(len(workers), 'worker')}{by}", "$text-muted")]
-        for urgency, said in sorted(alike, key=lambda key: key[0]):
-            them = alike[urgency, said]
-            parts.append(Content.assemble(said, (": ", "$text-muted"), _named(them, len(workers))))
+        for urgency, status in sorted(groups, key=lambda key: key[0]):
+            members = groups[urgency, status]
+            parts.append(Content.assemble(status, (": ", "$text-muted"), _named(members, len(workers))))
         return Content("   ").join(parts).truncate(self.size.width, ellipsis=True)
 
 
@@ -103,8 +103,8 @@ def _named(workers: list[WorkerStatus], count: int) -> str:
 
 def _paragraph(worker: WorkerStatus) -> Content:
     state = worker.state
-    said = _brief_status(worker) if state is None or _is_active(state) else Content.assemble(*phase(state, state.now))
-    lines = [Content.assemble((f"{worker.name}  ", "$accent"), said)]
+    status = _brief_status(worker) if state is None or _is_active(state) else Content.assemble(*phase(state, state.now))
+    lines = [Content.assemble((f"{worker.name}  ", "$accent"), status)]
     if state and state.has_ended and state.ended and state.ended.reason:
         lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _has_failed(state) else ""))
     where = ", ".join(filter(None, (worker.host, worker.address)))
