@@ -289,7 +289,7 @@ def test_less_is_said_where_there_is_less_room() -> None:
     heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 52, 40, 26, 15)]
     assert heads == [
         "loss (clipped) ━━ 1.000     1 of 100 steps hidden above 1.05",
-        "loss (clipped) ━━ 1.000    1 step hidden above 1.05",
+        "loss (clipped) ━━ 1.000     1 step hidden above 1.05",
         "loss (clipped) ━━ 1.000    1 step hidden",
         "loss ━━ 1.000     1 hidden",
         "loss ━━ 1.000",
