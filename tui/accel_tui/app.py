@@ -197,7 +197,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
-        from accel_tui.settings.settings_editor import save_setting  # seldom needed
+        from accel_tui.settings.settings_editor import save_setting  # rarely needed
 
         file = self.settings.source.path or settings_path()
         try:

@@ -164,7 +164,7 @@ def _row(device: Device, known: Mapping[str, Reading], extra: Mapping[str, str])
 
 
 def _host_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
-    """Lines on swap, disk and network, as far as there are readings."""
+    """Lines on swap, disk and network, where there are readings."""
     known = readings.get("cpu:0", {})
     swap_used, swap_total = known.get("swap_used"), known.get("swap_total")
     lines = [f"swap: {_memory(swap_used, swap_total, None)}"] if swap_total and swap_total.value else []

@@ -73,9 +73,9 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
 
     Args:
         positions: The steps, rising, shape ``[n]``.
-        low: Minimum at each step, likewise.
-        high: Maximum.
-        mean: Mean.
+        low: Minimum at each step, shape ``[n]``.
+        high: Maximum at each step, shape ``[n]``.
+        mean: Mean at each step, shape ``[n]``.
         count: Steps of the run.
         width: Steps per bucket.
     """

@@ -43,7 +43,7 @@ class Track:
 
     Attributes:
         steps: Steps taken, rising; the n-th is of event number ``n * every``, counted from 1.
-        stride: One event in so many is kept.
+        stride: Every ``stride``-th event is kept.
         count: Number of events.
     """
 

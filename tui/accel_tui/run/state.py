@@ -57,7 +57,7 @@ class RunState:
         validation: Points of step and value by metric.
         epoch: The last completed epoch.
         xla: The XLA trial; ``None`` if there was none.
-        micro_batches: The trial of micro-batches, likewise.
+        micro_batches: The trial of micro-batches; ``None`` if there was none.
         work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
         learning_rate: Learning rate of the latest step, or set since; ``None`` if unknown.
         schedule: Class of the learning-rate schedule; empty without one.

@@ -26,7 +26,7 @@ class StepWindow:
     first: int | None = None
 
     def bounds(self, steps: int) -> tuple[int, int] | None:
-        """First step, and the step after the last, for a run of so many steps; ``None`` for the whole run."""
+        """First step, and the step after the last, for a run of ``steps`` steps; ``None`` for the whole run."""
         if self.span is None:
             return None
         if self.first is not None:

@@ -80,9 +80,9 @@ class CompareScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Compose the charts, the table, and the line of equal settings."""
         yield TopBar(f"Compare {len(self._directories)} runs")
-        with Container(id="sides"):
+        with Container(id="body"):
             yield CompareCharts()
-            with Container(id="told"):
+            with Container(id="comparison"):
                 yield Static(id="equal", markup=False)
                 yield CompareTable()
         yield KeyBar()
@@ -137,11 +137,11 @@ class CompareScreen(Screen[None]):
         self._is_refresh_scheduled = False
         if not self._runs or is_covered(self):
             return
-        sides = tuple(
+        runs = tuple(
             ComparedRun(run, follower.latest()) for run, follower in zip(self._runs, self._followers, strict=True)
         )
-        found = compare(sides)
-        self._charts.sides = sides
+        found = compare(runs)
+        self._charts.runs = runs
         self._table.comparison = found
         self.query_one("#equal", Static).update(found.summary)
 

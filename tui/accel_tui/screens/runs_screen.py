@@ -249,7 +249,7 @@ class RunsScreen(Screen[None]):
 
     @on(RunsTable.Listed)
     def _update_list(self, event: RunsTable.Listed) -> None:
-        """Update the empty text, and notify of runs that were lost meanwhile."""
+        """Update the empty text, and notify of newly lost runs."""
         self.set_class(not event.runs, "-empty")
         self.query_one("#empty", Static).update(
             f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p for a new run, then s to start it."

@@ -40,7 +40,7 @@ class _CellStyle:
     Attributes:
         attributes: Codes of attributes other than colours.
         colour: Codes of the foreground; empty for the terminal's default.
-        background: Codes of the background, likewise.
+        background: Codes of the background.
         wrapper: Text before and after the cell, e.g. of a link.
         blank: The style that a blank may be written with instead.
         cells: The cells written with it, by their text.
@@ -74,7 +74,7 @@ class _Cells(dict[str, _Cell]):
 
 
 class Canvas:
-    """The cells on the terminal, as far as known; repainting unchanged cells writes nothing."""
+    """The known cells of the terminal; repainting unchanged cells writes nothing."""
 
     def __init__(self) -> None:
         self.transliterate: Callable[[str], str] | None = None

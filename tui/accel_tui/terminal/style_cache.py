@@ -1,4 +1,4 @@
-"""Caches styles: nodes that no CSS rule can tell apart share their styles.
+"""Caches styles: nodes that all CSS rules treat alike share their styles.
 
 Textual matches all rules whenever a widget's focus or classes change, also for each component class, painted or not;
 this took most of the response time to a key press. This overrides private methods of Textual's stylesheet.
@@ -114,7 +114,7 @@ class StyleCache(Stylesheet):
 
     def adopt(self, ahead: Stylesheet) -> None:
         """Add rules that were parsed ahead; rules added later, with their widgets, would clear the cache."""
-        if ahead._variables == self._variables:  # the theme may have changed meanwhile
+        if ahead._variables == self._variables:  # the theme may have changed since
             for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is no mapping)
                 self._parse_cache[text] = ahead._parse_cache[text]
         self.source |= {

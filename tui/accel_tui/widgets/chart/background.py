@@ -92,7 +92,7 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *
 
 
 def _heights(rows: int) -> tuple[int, bool]:
-    """Rows of the plot in a chart of so many rows, and whether there is an axis below it."""
+    """Rows of the plot in a chart of ``rows`` rows, and whether there is an axis below it."""
     has_axis = rows >= _MIN_ROWS_WITH_AXIS
     return max(0, rows - 1 - 2 * has_axis), has_axis
 

@@ -27,7 +27,7 @@ class Frame:
 
     Attributes:
         characters: Code points, shape ``[rows, columns]``.
-        styles: Indices in :data:`STYLES`, likewise; meaningless for spaces.
+        styles: Indices in :data:`STYLES`, of the same shape; meaningless for spaces.
     """
 
     characters: npt.NDArray[np.uint32]

@@ -127,7 +127,7 @@ class Chart(ChartMouse):
         self.set_reactive(Chart.y_bounds, y_bounds)
         self._plain = self._frame = Frame.blank(0, 0)  # without and with the cursor
         self._head: Sequence[TextSpan] = ()
-        self._line: Sequence[TextSpan] = ()  # the header, likewise
+        self._line: Sequence[TextSpan] = ()  # the header with the cursor
         self._series: tuple[Series, ...] = ()
         self._drawing: Picture | None = None
         self._stale = True

@@ -25,7 +25,7 @@ def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, flo
 
     Args:
         lows: Minimum of each bucket, at least one, without NaN.
-        highs: Maximum of each bucket, likewise.
+        highs: Maximum of each bucket, without NaN.
         log: Whether distances are logarithmic; all values must be positive then.
     """
     forth, back = (math.log, math.exp) if log else (float, float)

@@ -20,10 +20,10 @@ GLYPHS = {
     MarkKind.RESUMED: "►",
     MarkKind.PAUSED: "║",
 }
-"""Signs of marks; of two at one place the later in this order stays, and the other is moved aside."""
+"""Signs of marks; of two in one cell, the later in this order stays and the other moves one cell to the left."""
 
 VALIDATED = "┻"
-"""Sign of an epoch that ends with a validation, as most do."""
+"""Sign of an epoch that ends with a validation."""
 
 _STYLES = {MarkKind.EPOCH: "axis", MarkKind.VALIDATION: "note", MarkKind.CHECKPOINT: "note"}
 _LINED = (

@@ -77,7 +77,7 @@ def log_axis(
 ) -> LogAxis:
     """An axis that includes two positive extremes.
 
-    Like :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows immediately and shrinks seldom. Powers of ten
+    Like :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows immediately and shrinks rarely. Powers of ten
     are on evenly spaced rows.
 
     Args:

@@ -31,7 +31,7 @@ def fill_columns(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], row
 
     Args:
         upper: First dot row of each bar, counted from the top, shape ``[..., 2 * columns]``.
-        lower: Last dot row of each bar, likewise; one above ``upper`` for no bar.
+        lower: Last dot row of each bar, of the same shape; one above ``upper`` for no bar.
         rows: Height in characters.
 
     Returns:
@@ -54,7 +54,7 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 
     Args:
         low: Lower line, shape ``[..., 2 * columns]``; several bands at once cost hardly more than one.
-        high: Upper line, likewise.
+        high: Upper line, of the same shape.
         rows: Height in characters.
 
     Returns:

@@ -29,7 +29,7 @@ class XScale:
     Attributes:
         name: Its name.
         steps: Numbers of steps, rising.
-        values: The quantity after so many steps; unknown before the first and after the last.
+        values: The quantity after each number of steps; unknown before the first and after the last.
         step_sizes: Possible distances of labels, rising.
         write: Formats a value, given the distance of labels.
     """
@@ -68,7 +68,7 @@ class XScale:
 
 
 def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> XScale:
-    """Epochs as x-axis, as far as their lengths are known.
+    """Epochs as x-axis, up to the first epoch of unknown length.
 
     Args:
         ended: Number of steps at the end of some epochs, and the number of the epoch, from 1; rising.

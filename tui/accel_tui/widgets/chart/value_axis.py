@@ -56,7 +56,7 @@ def value_axis(
 
 
 def max_ticks(rows: int) -> int:
-    """Maximum number of ticks of an axis with so many rows: none in adjacent rows."""
+    """Maximum number of ticks of an axis of ``rows`` rows: none in adjacent rows."""
     return max(2, min(rows // 2 + 1, max(6, rows // 4)))
 
 
@@ -71,7 +71,7 @@ def ends_on_rows(
         high: The maximum, above ``low``.
         rows: Rows from the lower end to the upper one, at least 1.
         digits: Possible first digits of the distance of two ticks.
-        fewest: Minimum number of ticks; by default what so many rows need.
+        fewest: Minimum number of ticks; by default 3, or 2 on a short axis.
         smallest: Minimum distance of two ticks.
     """
     fewest, most = fewest or (3 if rows >= _TALL else 2), max_ticks(rows)

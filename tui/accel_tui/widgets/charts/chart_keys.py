@@ -14,7 +14,7 @@ from accel_tui.widgets.chart.chart_view import LABELS
 from accel_tui.widgets.charts.chart_option_keys import ChartOptionKeys
 
 _SCROLL = 0.25  # of the visible steps
-_NUDGE = 0.1  # likewise, per wheel notch
+_NUDGE = 0.1  # of the visible steps, per wheel notch
 _FAR = 10  # factor of cursor movements with shift
 
 

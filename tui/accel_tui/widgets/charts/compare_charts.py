@@ -56,14 +56,14 @@ class CompareCharts(ChartKeys):
 
         visible_steps: VisibleSteps | None
 
-    sides: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
+    runs: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
     """The compared runs."""
 
     first: reactive[int] = reactive(0, repaint=False, init=False)
     """Index of the series in the first chart."""
 
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """The steps to load for ``details`` of the states."""
+    """The steps to load for ``visible_series`` of the states."""
 
     _axis: SharedAxis | None = None  # unless the x-axis is steps
 
@@ -90,22 +90,22 @@ class CompareCharts(ChartKeys):
         super().watch_has_focus(has_focus)
         self._draw()
 
-    def watch_sides(self) -> None:
+    def watch_runs(self) -> None:
         """Draw the new states."""
         before = self._axis
-        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.options.x, before)
+        self._axis = axis = SharedAxis.of([compared.state for compared in self.runs], self.options.x, before)
         if before and axis and axis.unit != before.unit:  # the unit has grown: keep the visible range
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
                 self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.is_pinned)
         self._draw()
 
-    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_sides
+    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_runs
 
     def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
         """Draw with the new options; another x-axis shows the whole runs."""
         if before.x != options.x:
-            self._axis = SharedAxis.of([side.state for side in self.sides], options.x, None)
+            self._axis = SharedAxis.of([compared.state for compared in self.runs], options.x, None)
             self.window, self.cursor = StepWindow(), None
         self._draw()
 
@@ -128,19 +128,19 @@ class CompareCharts(ChartKeys):
     @property
     def names(self) -> list[str]:
         """All series, the throughput, and the learning rate."""
-        known = any(has_learning_rate(side.state) for side in self.sides)
-        return [*compared_series_names(self.sides), RATE, *([LEARNING_RATE] if known else [])]
+        known = any(has_learning_rate(compared.state) for compared in self.runs)
+        return [*compared_series_names(self.runs), RATE, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
         """Steps of the longest run, or ticks of the shared axis."""
-        return self._axis.ticks if self._axis else max((side.state.step for side in self.sides), default=0)
+        return self._axis.ticks if self._axis else max((compared.state.step for compared in self.runs), default=0)
 
     @property
     def _last_step(self) -> int | None:
         if self._axis:
-            return self.steps if all(side.state.has_ended for side in self.sides) else None
-        ends = [side.state.last_step for side in self.sides]
+            return self.steps if all(compared.state.has_ended for compared in self.runs) else None
+        ends = [compared.state.last_step for compared in self.runs]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property
@@ -187,10 +187,10 @@ class CompareCharts(ChartKeys):
                 title = name.replace("_", " ")
                 chart.title = f"{_MARK} {title}" if active_chart else title
                 chart.format = _FORMATS.get(name, significant)
-                chart.empty = "no steps recorded" if self.sides else "reading the runs…"
+                chart.empty = "no steps recorded" if self.runs else "reading the runs…"
                 chart.options = self.options.exact if name == LEARNING_RATE else self.options
                 chart.end = self._last_step
-                series = [_series(at, side, name) for at, side in enumerate(self.sides)]
+                series = [_series(at, compared, name) for at, compared in enumerate(self.runs)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
                 placed = tuple(axis.place_on_axis(at, each) if axis else each for at, each in enumerate(series))
@@ -198,7 +198,7 @@ class CompareCharts(ChartKeys):
                 chart.window = bounds or (None if steps_of(placed) >= self.steps else whole)
                 chart.series = placed
         self._align()
-        known = max((side.state.throughput.width for side in self.sides), default=1)
+        known = max((compared.state.throughput.width for compared in self.runs), default=1)
         self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
         self._update_bar()
 
@@ -224,9 +224,9 @@ class CompareCharts(ChartKeys):
         self.first = (self.first + self._shown) % len(self.names)
 
 
-def _series(index: int, side: ComparedRun, name: str) -> Series:
+def _series(index: int, compared: ComparedRun, name: str) -> Series:
     """A run's series; empty if it has none of that name."""
-    state = side.state
+    state = compared.state
     if name == LEARNING_RATE:
         return Series(
             letter(index), learning_rate_curve(state), style=style_of(index), detail=visible_learning_rate_curve(state)

@@ -90,7 +90,7 @@ class SharedAxis:
 
 
 def _last(scale: XScale, steps: int) -> float:
-    """The quantity at the last of so many steps, as far as known."""
+    """The last known quantity within ``steps`` steps."""
     known = scale.steps[scale.steps <= steps]
     at = scale.at(np.array([float(steps), *known[-1:]]))
     return float(np.nanmax(at)) if not np.isnan(at).all() else 0.0

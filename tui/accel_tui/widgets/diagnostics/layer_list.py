@@ -43,7 +43,7 @@ class LayerList(TextPage):
         self.rebuild()
 
     def watch_first(self) -> None:
-        """Scroll."""
+        """Redraw the layers from the first visible one on."""
         self.rebuild()
 
     def action_scroll_by(self, lines: int) -> None:

@@ -136,7 +136,7 @@ class LogLines(ScrollView, can_focus=True):
         self.lines += lines
         self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
         if len(self.lines) > MAX_LINES:
-            spare = len(self.lines) - MAX_LINES + MAX_LINES // 8  # more than needed, so that it is seldom
+            spare = len(self.lines) - MAX_LINES + MAX_LINES // 8  # more than needed, so that it happens rarely
             del self.lines[:spare], self._levels[:spare]
             self._here = None
             self._lay_out()

@@ -87,18 +87,20 @@ class CompareTable(ScrollView, can_focus=True):
     def _lay_out(self, comparison: Comparison) -> None:
         rows = [row for row in self._rows if isinstance(row, ComparedRow)]
         self._label = max(len(row.label) for row in rows) + 1
-        screen, sides = self.screen, comparison.sides
+        screen, runs = self.screen, comparison.runs
         values = [
-            max([_MIN_WIDTH, *(len(row.texts[index]) for row in rows if row.texts)]) for index in range(len(sides))
+            max([_MIN_WIDTH, *(len(row.texts[index]) for row in rows if row.texts)]) for index in range(len(runs))
         ]
-        names = [_SIGN + cell_len(side.title) for side in sides]
-        fixed_width = self._label + _GAP * len(sides)
+        names = [_SIGN + cell_len(compared.title) for compared in runs]
+        fixed_width = self._label + _GAP * len(runs)
         available = screen.size.width - fixed_width - 1
         if not screen.has_class("-narrow"):
             # Charts get the width of their headers, unless the values, which do not wrap, need it.
             available = min(int(_SHARE * screen.size.width) - fixed_width - 1, max(available - _CHARTS, sum(values)))
         self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], available, values)
-        self._names = [_lines(side.title, width - _SIGN) for side, width in zip(sides, self._widths, strict=True)]
+        self._names = [
+            _lines(compared.title, width - _SIGN) for compared, width in zip(runs, self._widths, strict=True)
+        ]
         self._head = max(map(len, self._names))
         self.virtual_size = Size(fixed_width + sum(self._widths), len(self._rows) + self._head)
         self.refresh()
