@@ -60,7 +60,7 @@ def _read_run(directory: Path) -> ComparedRun:
 
 
 def _line(row: ComparedRow) -> tuple[str, ...]:
-    return (row.label, *(text + " *" * (place in row.best) for place, text in enumerate(row.texts)))
+    return (row.label, *(text + " *" * (index in row.best) for index, text in enumerate(row.texts)))
 
 
 def _to_json(comparison: Comparison) -> dict[str, Any]:

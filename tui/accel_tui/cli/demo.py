@@ -208,8 +208,8 @@ class _StageBar(Bar):
                 parts.append(f"accuracy {numbers.metric(curve.last_value)}")
         elif state.phase:
             parts.append(str(state.phase.phase))
-        room = max(min(width - 62, 40), 4)
-        return f"{self._render_bar(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
+        bar_width = max(min(width - 62, 40), 4)
+        return f"{self._render_bar(self.share, bar_width)}  {'  '.join(parts)[: width - bar_width - 2]}"
 
 
 def _stage_bars(stream: TextIO) -> Callable[[str], _StageBar]:

@@ -91,10 +91,10 @@ def _fit_to_terminal(text: str) -> str:
     """Cut a text to the height of the terminal, with the number of omitted lines."""
     width, height = shutil.get_terminal_size((80, 24))
     lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width, subsequent_indent="  ") or [""]]
-    room = height - 1
-    if len(lines) <= room:
+    available = height - 1
+    if len(lines) <= available:
         return "\n".join(lines)
-    return "\n".join([*lines[: room - 1], f"\N{HORIZONTAL ELLIPSIS} {len(lines) - room + 1} more lines"])
+    return "\n".join([*lines[: available - 1], f"\N{HORIZONTAL ELLIPSIS} {len(lines) - available + 1} more lines"])
 
 
 def _stream(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> Iterator[tuple[Sample, ...]]:

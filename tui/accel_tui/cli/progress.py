@@ -110,20 +110,20 @@ class Bar(Log):
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps:
             return f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}"[:width]
-        room = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
-        text = progress(state, width - room - 2)
+        bar_width = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
+        text = progress(state, width - bar_width - 2)
         if width < TEXT_WIDTH // 2:
             return text[:width]
-        text = text[: width - room - 2]
-        return f"{self._render_bar(state.step / state.total_steps, room)}  {text}"
+        text = text[: width - bar_width - 2]
+        return f"{self._render_bar(state.step / state.total_steps, bar_width)}  {text}"
 
-    def _render_bar(self, share: float, room: int) -> str:
+    def _render_bar(self, share: float, bar_width: int) -> str:
         """A bar of ``room`` columns, filled up to ``share`` (0 to 1)."""
-        done = round(room * min(share, 1.0))
+        done = round(bar_width * min(share, 1.0))
         full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
         if not self._has_colour:
-            return full * done + empty * (room - done)
-        return f"\x1b[32m{full * done}\x1b[90m{empty * (room - done)}\x1b[0m"
+            return full * done + empty * (bar_width - done)
+        return f"\x1b[32m{full * done}\x1b[90m{empty * (bar_width - done)}\x1b[0m"
 
 
 def progress(state: RunState, width: float = math.inf) -> str:

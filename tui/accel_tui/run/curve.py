@@ -150,8 +150,8 @@ class Curve:
         middles = np.arange(start, stop) * float(self.width) + (self.first_step + (self.width - 1) / 2)
         if stop == len(self.low):
             middles[-1] = self.middle(stop - 1)
-        place = (middles - first) / step
-        column = np.floor(place).astype(np.int64)
+        position = (middles - first) / step
+        column = np.floor(position).astype(np.int64)
         heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
         column = column[heads]
         low = np.fmin.reduceat(self.low[start:stop], heads)
@@ -166,7 +166,7 @@ class Curve:
             for target, values in zip(found, (low, high, mean), strict=True):
                 target[begin - skip : end - skip] = values[known]
             return found
-        points = np.where((column >= 0) & (column < columns), column, place[heads] - 0.5)
+        points = np.where((column >= 0) & (column < columns), column, position[heads] - 0.5)
         inside = (column >= skip) & (column < columns)
         for target, values in zip(found, (low, high, mean), strict=True):
             target[:] = np.interp(np.arange(skip, columns), points, values, left=np.nan, right=np.nan)

@@ -110,8 +110,8 @@ def constant_between(points: tuple[tuple[int, float], ...], count: int, width: i
     ordered = sorted([*before, *finite], key=lambda point: point[0])
     if not ordered:
         return Curve()
-    places, values = np.array(ordered, np.float64).T
-    return forward_fill(places, values, values, values, count, width)
+    steps, values = np.array(ordered, np.float64).T
+    return forward_fill(steps, values, values, values, count, width)
 
 
 def _merged(kept: Floats, number: int) -> Floats:

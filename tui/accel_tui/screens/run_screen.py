@@ -231,11 +231,11 @@ class RunScreen(RunControlScreen):
             self._devices.meters = meters_of(state)
 
     def _notify_notices(self, before: RunState, state: RunState) -> None:
-        fresh = state.notice_count - before.notice_count
-        if not fresh:
+        new_count = state.notice_count - before.notice_count
+        if not new_count:
             return
         listed = self.query_one(Notices).is_on_screen  # no toast for a notice that is visible
-        for notice in state.notices[-fresh:]:
+        for notice in state.notices[-new_count:]:
             match notice:
                 case CommandAnswered():
                     self._clear_pending(notice.command)

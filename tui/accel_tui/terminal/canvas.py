@@ -240,11 +240,11 @@ def _add_wide_text(cells: list[_Cell], text: str, cell_style: _CellStyle) -> Non
             cells.append(cell_style.cells[character])
             cells += repeat(cell_style.cells[""], width - 1)
         elif cells:  # an accent or a joiner belongs to the character before it
-            place = len(cells) - 1
-            while place and not cells[place][0]:
-                place -= 1
-            text, cell_style = cells[place]
-            cells[place] = cell_style.cells[text + character]
+            last_index = len(cells) - 1
+            while last_index and not cells[last_index][0]:
+                last_index -= 1
+            text, cell_style = cells[last_index]
+            cells[last_index] = cell_style.cells[text + character]
 
 
 def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:

@@ -56,8 +56,8 @@ class Notifier:
     def show(self, state: "RunState") -> None:
         """Show a run's progress in the title, at most once a second: each title may redraw the window's frame."""
         now = self._clock()
-        fresh = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
-        if fresh and state.info and self._settings.title and has_title(self._environ):
+        is_due = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
+        if is_due and state.info and self._settings.title and has_title(self._environ):
             words = title_of(state)
             if words != self._title:
                 self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._transliterated(words)}\x07")

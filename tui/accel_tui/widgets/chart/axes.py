@@ -32,34 +32,34 @@ class Axis:
         """Positions of numbers: 0 at the beginning, 1 at the end; NaN for NaN."""
         return (values - self.low) / (self.high - self.low)
 
-    def ticks(self, most: int) -> list[float]:
-        """Round, evenly spaced numbers on the axis, at most ``most``."""
-        if most < 1:
+    def ticks(self, max_count: int) -> list[float]:
+        """Round, evenly spaced numbers on the axis, at most ``max_count``."""
+        if max_count < 1:
             return []
-        step = round_up((self.high - self.low) / most)
+        step = round_up((self.high - self.low) / max_count)
         while True:
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-            if last - first < most:
+            if last - first < max_count:
                 return [number * step for number in range(first, last + 1)]
             step = round_up(step * 1.5)
 
-    def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
-        """Round numbers on evenly spaced rows, at most ``most``, rising; else the ends.
+    def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
+        """Round numbers on evenly spaced rows, at most ``max_count``, rising; else the ends.
 
         Args:
             rows: Rows from the beginning to the end.
-            most: At least 2.
+            max_count: At least 2.
 
         Returns:
             Each number with its row, counted from 0 at the end.
         """
         length = self.high - self.low
-        step = round_up(length / most / 2)
+        step = round_up(length / max_count / 2)
         while step <= length * (1 + _EXACT):
             rows_per_tick, last = step * rows / length, math.floor(self.high / step + 1e-6)
             top = (self.high - last * step) * rows / length
             count = math.floor((rows - top) / rows_per_tick + _EXACT) + 1
-            if 2 <= count <= most and _is_whole(rows_per_tick) and _is_whole(top):
+            if 2 <= count <= max_count and _is_whole(rows_per_tick) and _is_whole(top):
                 return [((last - back) * step, round(top + back * rows_per_tick)) for back in reversed(range(count))]
             step = _after(step)
         return [(self.low, rows), (self.high, 0)]

@@ -96,9 +96,9 @@ def damage(old: Frame, new: Frame) -> list[Region]:
     above: dict[tuple[int, int], int] = {}
     for y, first, last in zip(rows[firsts].tolist(), cells[firsts].tolist(), cells[lasts].tolist(), strict=True):
         # A region right below another of the same columns, e.g. of a vertical line, is merged with it.
-        place = above.get((first, last), -1)
-        if place >= 0 and regions[place].bottom == y:
-            regions[place] = regions[place].grow((0, 0, 1, 0))
+        index = above.get((first, last), -1)
+        if index >= 0 and regions[index].bottom == y:
+            regions[index] = regions[index].grow((0, 0, 1, 0))
         else:
             above[first, last] = len(regions)
             regions.append(Region(first, y, last - first + 1, 1))

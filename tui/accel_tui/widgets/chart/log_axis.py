@@ -27,28 +27,28 @@ class LogAxis(Axis):
         logs: Floats = np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
         return (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
-    def ticks(self, most: int) -> list[float]:
-        """Round numbers on the axis, at most ``most``: powers of ten, and digits in between if they fit."""
-        if most < 1:
+    def ticks(self, max_count: int) -> list[float]:
+        """Round numbers on the axis, at most ``max_count``: powers of ten, and digits in between if they fit."""
+        if max_count < 1:
             return []
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         for digits in _DIGITS:
             found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
             found = [tick for tick in found if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
             if digits is _DIGITS[0] and len(found) < _MIN_TICKS:
-                return Axis.ticks(self, most)
-            if len(found) <= most:
+                return Axis.ticks(self, max_count)
+            if len(found) <= max_count:
                 return found
-        return found[:: math.ceil(len(found) / most)]
+        return found[:: math.ceil(len(found) / max_count)]
 
-    def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
+    def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
         """Powers of ten on evenly spaced rows if possible, and digits on the nearest rows."""
-        ticks = self.ticks(most)
+        ticks = self.ticks(max_count)
         if not self._are_on_rows([tick for tick in ticks if _is_power(tick)], rows):
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             for stride in range(2, last - first + 1):
                 powers = [10.0**power for power in range(first, last + 1) if power % stride == 0]
-                if 2 <= len(powers) <= most and self._are_on_rows(powers, rows):
+                if 2 <= len(powers) <= max_count and self._are_on_rows(powers, rows):
                     ticks = powers
                     break
         found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # at most one per row
@@ -96,8 +96,8 @@ def log_axis(
         linear = value_axis(low, high)
         low, high = max(linear.low, low / _NARROW), max(linear.high, low * 1.01)
     elif rows and high >= _LONG * low:
-        fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
-        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=fewest, smallest=1.0)
+        min_ticks = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
+        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, min_ticks=min_ticks, min_step=1.0)
         low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
         low, high = _round(low, down=True), _round(high, down=False)

@@ -40,8 +40,8 @@ class Series:
 
     def curve_in(self, first: float, last: float) -> Curve:
         """The curve to draw for the steps from ``first`` to before ``last``."""
-        whole = self.detail.first_step <= max(first, 0) and self.detail.end_step >= min(last, self.curve.end_step)
-        return self.detail if whole and self.detail.end_step else self.curve
+        covers = self.detail.first_step <= max(first, 0) and self.detail.end_step >= min(last, self.curve.end_step)
+        return self.detail if covers and self.detail.end_step else self.curve
 
 
 def only_grew(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:

@@ -62,7 +62,7 @@ def max_ticks(rows: int) -> int:
 
 @lru_cache(maxsize=256)
 def ends_on_rows(
-    low: float, high: float, rows: int, digits: tuple[float, ...], *, fewest: int = 0, smallest: float = 0.0
+    low: float, high: float, rows: int, digits: tuple[float, ...], *, min_ticks: int = 0, min_step: float = 0.0
 ) -> tuple[float, float]:
     """The ends of the shortest axis that includes ``low`` to ``high`` with ticks on rows.
 
@@ -71,18 +71,18 @@ def ends_on_rows(
         high: The maximum, above ``low``.
         rows: Rows from the lower end to the upper one, at least 1.
         digits: Possible first digits of the distance of two ticks.
-        fewest: Minimum number of ticks; by default 3, or 2 on a short axis.
-        smallest: Minimum distance of two ticks.
+        min_ticks: Minimum number of ticks; by default 3, or 2 on a short axis.
+        min_step: Minimum distance of two ticks.
     """
-    fewest, most = fewest or (3 if rows >= _TALL else 2), max_ticks(rows)
+    min_ticks, limit = min_ticks or (3 if rows >= _TALL else 2), max_ticks(rows)
     shortest, ends = math.inf, (low, high)
-    closest = max(rows // (most + 1), min(rows, 2))  # fewer rows would mean too many ticks
-    for rows_per_tick in range(closest, rows // max(fewest - 1, 1) + 1):
-        for digit, step in _steps(max((high - low) * rows_per_tick / rows, smallest), digits):
+    closest = max(rows // (limit + 1), min(rows, 2))  # fewer rows would mean too many ticks
+    for rows_per_tick in range(closest, rows // max(min_ticks - 1, 1) + 1):
+        for digit, step in _steps(max((high - low) * rows_per_tick / rows, min_step), digits):
             first = math.floor(low * rows_per_tick / step + _ROUNDING)  # rows from 0 to the lower end
             last = first + rows
             ticks = last // rows_per_tick - -(-first // rows_per_tick) + 1
-            if last * step / rows_per_tick < high - _ROUNDING * step / rows_per_tick or not fewest <= ticks <= most:
+            if last * step / rows_per_tick < high - _ROUNDING * step / rows_per_tick or not min_ticks <= ticks <= limit:
                 continue
             length = rows * step / rows_per_tick * (_QUARTERS if digit % 1 else 1)
             length *= (_UNLABELLED if first % rows_per_tick else 1) * (_UNLABELLED if last % rows_per_tick else 1)

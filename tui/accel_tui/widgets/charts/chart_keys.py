@@ -242,8 +242,8 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     def action_select_chart(self, direction: int) -> None:
         """Activate the next chart, or the previous one."""
         ids = self.chart_ids
-        place = ids.index(self.active_chart) if self.active_chart in ids else 0
-        self.active_chart = ids[(place + direction) % len(ids)]
+        index = ids.index(self.active_chart) if self.active_chart in ids else 0
+        self.active_chart = ids[(index + direction) % len(ids)]
 
     def action_full_screen(self) -> None:
         """Toggle full screen for the active chart."""

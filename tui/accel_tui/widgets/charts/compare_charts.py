@@ -175,7 +175,7 @@ class CompareCharts(ChartKeys):
             return
         names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
-        whole = 0, math.ceil(step_axis(self.steps, self._last_step).high)
+        whole_run = 0, math.ceil(step_axis(self.steps, self._last_step).high)
         drawn: list[str] = []
         for index, chart in enumerate(self._charts):
             chart.display = chart.id == self.active_chart if self.is_full_screen else index < shown
@@ -195,7 +195,7 @@ class CompareCharts(ChartKeys):
                 chart.scale = axis.scale if axis else None
                 placed = tuple(axis.place_on_axis(at, each) if axis else each for at, each in enumerate(series))
                 # A series of short runs only is on the axis of all runs, too.
-                chart.window = bounds or (None if steps_of(placed) >= self.steps else whole)
+                chart.window = bounds or (None if steps_of(placed) >= self.steps else whole_run)
                 chart.series = placed
         self._align()
         known = max((compared.state.throughput.width for compared in self.runs), default=1)

@@ -80,11 +80,11 @@ class SharedAxis:
     def place_on_axis(self, run: int, series: Series) -> Series:
         """A series of a run by ticks."""
         scale = self.scales[run]
-        places = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit
+        positions = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit
         points = tuple(
-            (float(place), value)
-            for place, (_, value) in zip(places, series.points, strict=True)
-            if not math.isnan(place)
+            (float(position), value)
+            for position, (_, value) in zip(positions, series.points, strict=True)
+            if not math.isnan(position)
         )
         return Series(series.name, _by_ticks(series.curve, scale, self.unit), points, series.style, is_resampled=True)
 
@@ -108,8 +108,8 @@ def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     low, high, mean = curve.low[known], curve.high[known], curve.means[known]
     count = max(1, math.ceil(ends[-1]))
     # Each tick has the bucket of its middle, ...
-    place = np.clip(np.searchsorted(ends, np.arange(count) + 0.5), 0, len(ends) - 1)
-    lows, highs, means = low[place], high[place], mean[place]
+    position = np.clip(np.searchsorted(ends, np.arange(count) + 0.5), 0, len(ends) - 1)
+    lows, highs, means = low[position], high[position], mean[position]
     # ... and ticks in which buckets end merge all of them, so that no extreme is lost.
     tick = np.minimum(((begins + ends) / 2).astype(np.int64), count - 1)
     heads = np.concatenate(([0], (tick[1:] != tick[:-1]).nonzero()[0] + 1))

@@ -52,8 +52,8 @@ class DevicePanel(DirtyRegionWidget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines, limited by the style's maximum."""
         limit = self.styles.max_height
-        most = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
-        return len(lines(self.inventory, {}, width, most, tall=viewport.height >= _TALL))
+        max_lines = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
+        return len(lines(self.inventory, {}, width, max_lines, tall=viewport.height >= _TALL))
 
     def watch_meters(self) -> None:
         """Repaint what has changed, and explain missing values in the tooltip."""
@@ -87,7 +87,9 @@ class DevicePanel(DirtyRegionWidget):
     def _make(self) -> None:
         """Build the lines for the current size."""
         self._fits = inventory, (width, height), tall = self._room()
-        self._lines = [spans_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
+        self._lines = [
+            spans_of(line_content) for line_content in lines(inventory, self.meters, width, height, tall=tall)
+        ]
 
     def _line(self, row: int) -> Strip:
         spans = self._lines[row] if 0 <= row < len(self._lines) else ()

@@ -152,17 +152,17 @@ class ConfusionMatrix(TextPage):
         self._layout_shown = shown
         rows, columns = self._visible(shown)
         paint = _Paint(self.rich_style, self.has_colours, self.background_rgb, self.is_dark)
-        beside = list(self._list(report, width - shown.width - 3, height - 2))
+        pair_list = list(self._list(report, width - shown.width - 3, height - 2))
         if width - shown.width - 3 < LIST_WIDTH:
-            beside = []
+            pair_list = []
         lines = [
             self._heads(report, shown, columns),
             *(line for row in rows for line in self._row(report, shown, row, columns, paint)),
         ]
         for index in range(height - 2):
             line = lines[index] if index < len(lines) else Strip.blank(0)
-            if index < len(beside):
-                line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), beside[index]])
+            if index < len(pair_list):
+                line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), pair_list[index]])
             yield line
         yield self._words(report, shown)
 

@@ -112,8 +112,8 @@ class LogLines(ScrollView, can_focus=True):
     @property
     def found(self) -> tuple[int, int]:
         """Number of the selected match, from 1, and the number of matches."""
-        place = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
-        return place, len(self._found)
+        position = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
+        return position, len(self._found)
 
     def clear(self) -> None:
         """Remove all lines, and follow again."""
@@ -136,8 +136,8 @@ class LogLines(ScrollView, can_focus=True):
         self.lines += lines
         self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
         if len(self.lines) > MAX_LINES:
-            spare = len(self.lines) - MAX_LINES + MAX_LINES // 8  # more than needed, so that it happens rarely
-            del self.lines[:spare], self._levels[:spare]
+            surplus = len(self.lines) - MAX_LINES + MAX_LINES // 8  # more than needed, so that it happens rarely
+            del self.lines[:surplus], self._levels[:surplus]
             self._here = None
             self._lay_out()
         else:
