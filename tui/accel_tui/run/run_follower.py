@@ -51,8 +51,8 @@ class RunFollower:
         self._lock = threading.Lock()
         self._latest = RunState()
         self._taken = True
-        self._part: VisibleSteps | None = None
-        self._readings: frozenset[str] = frozenset()
+        self._visible_steps: VisibleSteps | None = None
+        self._metric_names: frozenset[str] = frozenset()
         self._workers = WorkerFollower(directory)
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
@@ -79,14 +79,14 @@ class RunFollower:
         self._stop.set()
         self._wake.set()
 
-    def load_visible_steps(self, part: VisibleSteps | None) -> None:
+    def load_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
         """Set the steps that the state's ``visible_series`` cover; callable from any thread."""
-        self._part = part
+        self._visible_steps = visible_steps
         self._wake.set()
 
     def load_device_curves(self, names: frozenset[str]) -> None:
         """Set which of ``device_curves.READINGS`` the state's ``device_curves`` have; callable from any thread."""
-        self._readings = names
+        self._metric_names = names
         self._wake.set()
 
     def latest(self) -> RunState:
@@ -99,7 +99,7 @@ class RunFollower:
         problem = ""
         state = after = RunState()
         last_status_check = -STATUS_SECONDS
-        seen: VisibleSteps | None = None
+        loaded: VisibleSteps | None = None
         devices = DeviceCurvesReader(STATUS_SECONDS)
         while is_wanted() and not self._stop.is_set():
             try:
@@ -118,12 +118,14 @@ class RunFollower:
                         after = replace(after, model=model)
                     if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
                         after = replace(after, workers=workers)
-                part = self._part
+                visible_steps = self._visible_steps
                 has_new_steps = after.step != state.step
-                if part != seen or (part and (not after.visible_series or (has_new_steps and part.stop > state.step))):
-                    after = replace(after, visible_series=_details(reader, part))
-                    seen = part
-                curves = devices.read(reader, self._readings, after.step_end_times, update)
+                if visible_steps != loaded or (
+                    visible_steps and (not after.visible_series or (has_new_steps and visible_steps.stop > state.step))
+                ):
+                    after = replace(after, visible_series=_read_visible_series(reader, visible_steps))
+                    loaded = visible_steps
+                curves = devices.read(reader, self._metric_names, after.step_end_times, update)
                 if curves is not None:
                     after = replace(after, device_curves=curves)
                 problem = ""
@@ -151,5 +153,9 @@ def _of_many(info: RunInfo) -> bool:
     return strategy is not None and strategy.processes
 
 
-def _details(reader: RunReader, part: VisibleSteps | None) -> dict[str, Curve]:
-    return curves_of(reader.step_range(part.first, part.stop, part.width, part.series)) if part else {}
+def _read_visible_series(reader: RunReader, visible_steps: VisibleSteps | None) -> dict[str, Curve]:
+    return (
+        curves_of(reader.step_range(visible_steps.first, visible_steps.stop, visible_steps.width, visible_steps.series))
+        if visible_steps
+        else {}
+    )
