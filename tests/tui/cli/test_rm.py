@@ -20,7 +20,7 @@ def test_a_live_run_keeps_all_that_are_named_with_it(run_command, new_run):
     ended.train()
     result = run_command(f"rm {ended.directory.name} {live.directory.name} --yes")
     assert result.status == 1
-    assert "is running: stop it first" in result.err
+    assert "is running: stop it before deleting it" in result.err
     assert len(list_runs()) == 2
 
 
