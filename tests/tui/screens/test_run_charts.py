@@ -330,7 +330,7 @@ async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: Fa
         charts, bar = charts_of(pilot), pilot.app.screen.query_one(ChartBar)
 
         def on() -> set[str]:
-            return {item.text for item in bar.shown if item.on}
+            return {item.text for item in bar.shown if item.is_active}
 
         assert on() == {"whole run"}
         await pilot.click(bar, (bar.render().plain.index("follow"), 0))
