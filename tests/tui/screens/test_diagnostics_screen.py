@@ -301,7 +301,7 @@ async def test_an_ended_run_is_validated_in_the_background(
     async with looked_into(engine) as pilot:
         await shows(pilot, "Press V to validate the last checkpoint")
         await pilot.press("V")
-        await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
+        await shows(pilot, "Validating the last checkpoint on the CPU: 256 of 1,000 examples")
         await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
         stub_question.goes_on.set()
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
