@@ -19,7 +19,7 @@ from accel_engine.run.run_paths import LOCK
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
 from accel_tui.plan.starting import continue_run
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.run.phase_line import progress
@@ -79,7 +79,7 @@ def directory() -> Iterator[Path]:
 def state(directory: Path) -> RunState:
     """The same as it was followed."""
     with closing(RunReader(directory)) as reader:
-        return fold(RunState(info=reader.info()), reader.poll())
+        return apply_update(RunState(info=reader.info()), reader.poll())
 
 
 def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
@@ -92,7 +92,7 @@ def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
     assert "epoch 1/3" in shown
     assert "step 2" in shown
     assert (state.total_steps, state.remaining) == (None, None)
-    known = fold(state, Update(events=(replace(BUILT, steps_per_epoch=2),)))
+    known = apply_update(state, Update(events=(replace(BUILT, steps_per_epoch=2),)))
     assert (known.total_steps, known.current_epoch) == (6, 2)
 
 
@@ -113,7 +113,7 @@ async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume
 ) -> None:
     (directory / LOCK).unlink()
     with closing(RunReader(directory)) as reader:
-        state = fold(RunState(info=reader.info()), reader.poll())
+        state = apply_update(RunState(info=reader.info()), reader.poll())
         watched = main(["watch", directory.name, "--plain"])
     screen = RunScreen(directory)
     screen.set_reactive(RunScreen.state, state)

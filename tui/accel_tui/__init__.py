@@ -1,1 +1,1 @@
-"""Shows and asks: the terminal side of accel-tui. It never imports TensorFlow."""
+"""The terminal user interface and command line of accel-tui; it never imports TensorFlow."""

@@ -22,7 +22,7 @@ from accel_engine.launch import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_line
 from accel_tui import messages
-from accel_tui.appearance.theme import DARK, THEMES, other
+from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.engines import EngineApp
 from accel_tui.palette import KeyCommands
 from accel_tui.sampling import MakeSampler
@@ -113,7 +113,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         super().__init__(
             [_HERE / sheet for sheet in sheets],
             make_engine=make_engine,
-            make_sampler=make_sampler or (lambda tell: Sampler(tell, interval=settings.devices)),
+            make_sampler=make_sampler or (lambda on_samples: Sampler(on_samples, interval=settings.devices)),
         )
         self.settings = settings
         self.notifier = Notifier(self.send, settings, os.environ)
@@ -154,10 +154,10 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def on_resize(self, event: Resize) -> None:
         """Show or hide the screen for terminals that are too small."""
-        told = isinstance(self.screen, TooSmallScreen)
-        if is_too_small(event.size) and not told:
+        is_covered = isinstance(self.screen, TooSmallScreen)
+        if is_too_small(event.size) and not is_covered:
             self.push_screen(TooSmallScreen())
-        elif told and not is_too_small(event.size):
+        elif is_covered and not is_too_small(event.size):
             self.pop_screen()
 
     @on(Worker.StateChanged)
@@ -193,11 +193,11 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def action_toggle_theme(self) -> None:
         """Switch between the dark and the light theme."""
-        self.theme = other(self.current_theme).name
+        self.theme = counterpart(self.current_theme).name
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
-        from accel_tui.settings.settings_editor import save_setting  # seldom needed
+        from accel_tui.settings.settings_editor import save_setting  # rarely needed
 
         file = self.settings.source.path or settings_path()
         try:
@@ -309,7 +309,9 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
         self.post_message(messages.ImportsFinished(self.stylesheet.parse_ahead(sheets)))
-        self.stylesheet.store_parsed(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
+        self.stylesheet.store_parsed(
+            self.stylesheet.parse_ahead(sheets, self._variables_of(counterpart(self.current_theme)))
+        )
         if self.settings.keys:
             from accel_tui.settings import keymap
 

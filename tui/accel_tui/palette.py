@@ -60,10 +60,10 @@ class KeyCommands(ListedCommands):
             if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:
                 seen.add((binding.action, active.node))
                 key = f"({self.app.get_key_display(binding)})"
-                said = (
+                title_and_description = (
                     (binding.description, f"{active.tooltip} {key}") if binding.description else (active.tooltip, key)
                 )
-                yield (*said, partial(self.app.run_action, binding.action, active.node))
+                yield (*title_and_description, partial(self.app.run_action, binding.action, active.node))
 
 
 class SearchedCommands(ListedCommands):

@@ -12,8 +12,8 @@ FULL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 @pytest.mark.parametrize(
     ("environment", "number"),
     [
-        (FULL, colours.ALL),
-        ({"TERM": "xterm", "COLORTERM": "24bit"}, colours.ALL),
+        (FULL, colours.TRUE_COLOUR),
+        ({"TERM": "xterm", "COLORTERM": "24bit"}, colours.TRUE_COLOUR),
         ({"TERM": "tmux-256color"}, 256),
         ({"TERM": "xterm-kitty"}, 256),
         ({"TERM": "xterm"}, 16),
@@ -22,7 +22,7 @@ FULL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
     ],
 )
 def test_a_terminal_says_how_many_it_has(environment: dict[str, str], number: int) -> None:
-    assert colours.count(environment) == number
+    assert colours.terminal_colour_count(environment) == number
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ def test_what_is_settled_goes_before_the_environment(
     chosen: str, environment: dict[str, str], theme: str, told: dict[str, str]
 ) -> None:
     environment = dict(environment)
-    assert colours.obey(Settings(colours=chosen), environment).theme == theme
+    assert colours.configure_textual(Settings(colours=chosen), environment).theme == theme
     relevant = ("NO_COLOR", "TEXTUAL_COLOR_SYSTEM")
     assert {name: value for name, value in environment.items() if name in relevant} == told
 
 
 def test_a_theme_that_was_chosen_stays() -> None:
-    assert colours.obey(Settings(theme="nord"), {"TERM": "xterm"}).theme == "nord"
+    assert colours.configure_textual(Settings(theme="nord"), {"TERM": "xterm"}).theme == "nord"
 
 
 def test_textual_is_told_how_many_pictures_to_show() -> None:
     environment: dict[str, str] = {}
-    colours.obey(Settings(frames=12), environment)
+    colours.configure_textual(Settings(frames=12), environment)
     assert environment["TEXTUAL_FPS"] == "12"

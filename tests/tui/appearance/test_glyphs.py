@@ -90,9 +90,9 @@ def test_unicode_is_there_where_locale_and_encoding_have_it(
     environment: dict[str, str], encoding: str, able: bool
 ) -> None:
     assert glyphs.has_unicode(environment, encoding) is able
-    assert glyphs.resolve(Settings(), environment, encoding).glyphs == ("unicode" if able else "ascii")
-    assert glyphs.resolve(Settings(glyphs="unicode"), environment, encoding).glyphs == "unicode"
+    assert glyphs.resolve_glyphs(Settings(), environment, encoding).glyphs == ("unicode" if able else "ascii")
+    assert glyphs.resolve_glyphs(Settings(glyphs="unicode"), environment, encoding).glyphs == "unicode"
 
 
 def test_the_linux_console_gets_ascii_since_its_font_has_no_braille() -> None:
-    assert glyphs.resolve(Settings(), {"TERM": "linux", "LANG": "C.UTF-8"}, "utf-8").glyphs == "ascii"
+    assert glyphs.resolve_glyphs(Settings(), {"TERM": "linux", "LANG": "C.UTF-8"}, "utf-8").glyphs == "ascii"

@@ -8,7 +8,7 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from accel_tui.appearance.theme import ANSI, CONTRAST, DARK, LIGHT, THEMES, other
+from accel_tui.appearance.theme import ANSI, CONTRAST, DARK, LIGHT, THEMES, counterpart
 
 Array = npt.NDArray[np.float64]
 
@@ -108,7 +108,7 @@ def test_the_terminals_own_colours_are_no_others() -> None:
 
 
 def test_changing_goes_between_dark_and_light() -> None:
-    assert other(DARK) is LIGHT
-    assert other(LIGHT) is DARK
-    assert other(CONTRAST) is LIGHT
-    assert other(BUILTIN_THEMES["solarized-light"]) is DARK
+    assert counterpart(DARK) is LIGHT
+    assert counterpart(LIGHT) is DARK
+    assert counterpart(CONTRAST) is LIGHT
+    assert counterpart(BUILTIN_THEMES["solarized-light"]) is DARK

@@ -54,7 +54,7 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
             "scale": scale,
         }
         filled = form.evaluate(texts, CPU, data.survey(data.find(str(path)), None))
-        warned = [warning for warning in plan_preview.warnings(filled, description) if "unused arrays" not in warning]
+        warned = [warning for warning in plan_preview.warnings(filled, description) if "unused" not in warning]
         assert len(plan_preview.warnings(filled, description)) == len(warned) + 1
         fact = next(fact for fact in plan_preview.rows(filled, description, "counting…") if fact.name == "scaling")
         return fact.text, "".join(warned)

@@ -35,7 +35,7 @@ def assert_same(curve: Curve, values: np.ndarray) -> None:
     width = curve.width
     buckets = [values[start : start + width] for start in range(0, len(values), width)]
     finite = [bucket[np.isfinite(bucket)].astype(np.float64) for bucket in buckets]
-    assert curve.count == len(values)
+    assert curve.end_step == len(values)
     assert len(buckets) <= CAPACITY
     assert width == 1 or len(values) > CAPACITY * width // 2
     np.testing.assert_array_equal(curve.low, [bucket.min() if bucket.size else math.nan for bucket in finite])
@@ -47,7 +47,7 @@ def assert_same(curve: Curve, values: np.ndarray) -> None:
     )
     assert curve.gaps == np.count_nonzero(~np.isfinite(values))
     known = values[np.isfinite(values)]
-    assert curve.last == (pytest.approx(float(known[-1])) if known.size else pytest.approx(math.nan, nan_ok=True))
+    assert curve.last_value == (pytest.approx(float(known[-1])) if known.size else pytest.approx(math.nan, nan_ok=True))
 
 
 @pytest.mark.parametrize("broken", [0.0, 0.02, 0.7, 1.0])
@@ -74,7 +74,7 @@ def test_extending_leaves_the_old_curve_alone() -> None:
     old.extend(values_of(-1))
     np.testing.assert_array_equal(old.low, before[0])
     np.testing.assert_array_equal(old.total, before[1])
-    assert (old.count, old.width) == (3000, 1)
+    assert (old.end_step, old.width) == (3000, 1)
 
 
 def test_nothing_to_add_is_nothing_new() -> None:
@@ -95,7 +95,7 @@ def test_curves_that_go_on_together_are_what_each_would_be_alone() -> None:
 def test_curves_that_go_on_together_become_as_wide_as_the_widest() -> None:
     wide, narrow = Curve().extend(values_of(*range(2 * CAPACITY))).truncate(100), Curve().extend(values_of(*range(100)))
     curves = extended([wide, narrow], np.array([[7.0, 8.0], [9.0, math.nan]]))
-    assert [(curve.width, curve.count, len(curve.low)) for curve in curves] == [(2, 102, 51)] * 2
+    assert [(curve.width, curve.end_step, len(curve.low)) for curve in curves] == [(2, 102, 51)] * 2
     assert [curve.at(101) for curve in curves] == [(7, 8, 7.5), (9, 9, 9)]
 
 
@@ -109,13 +109,13 @@ def test_a_cut_bucket_keeps_its_bounds_and_its_mean() -> None:
     values = np.arange(4 * CAPACITY, dtype=np.float32)
     whole = Curve().extend(values)
     cut = whole.truncate(4 * 100 + 1)
-    assert (cut.count, cut.width, len(cut.low)) == (401, 4, 101)
+    assert (cut.end_step, cut.width, len(cut.low)) == (401, 4, 101)
     assert (cut.low[-1], cut.high[-1], cut.means[-1]) == (400, 403, 401.5)
-    assert (cut.last, cut.gaps) == (401.5, 0)
+    assert (cut.last_value, cut.gaps) == (401.5, 0)
     again = cut.extend(values[401:])
     np.testing.assert_array_equal(again.low, whole.low)
     np.testing.assert_array_equal(again.finite, whole.finite)
-    assert again.last == whole.last
+    assert again.last_value == whole.last_value
 
 
 def test_columns_hold_the_extremes_of_their_steps() -> None:
@@ -178,13 +178,13 @@ def test_a_part_of_a_run_is_where_it_belongs() -> None:
     values = np.arange(10_000, dtype=np.float32)
     whole = Curve().extend(values)
     part = Curve.of(downsample(values[4096:6001], 4), 4096, 6001, 4)
-    assert (part.gaps, part.count) == (0, 6001)
+    assert (part.gaps, part.end_step) == (0, 6001)
     for got, wanted in zip(part.columns(4400, 5200, 40), whole.columns(4400, 5200, 40), strict=True):
         np.testing.assert_allclose(got, wanted, atol=4)
     assert part.extremes(5000, 5100) == (5000, 5099)
     assert part.extend(values[6001:8000]).extremes(4000, 9000) == (4096, 7999)
     assert part.truncate(5000).extremes(0, 9000) == (4096, 4999)
-    assert part.truncate(100).count == 4096
+    assert part.truncate(100).end_step == 4096
 
 
 def test_extremes_are_those_of_the_steps_asked_for() -> None:

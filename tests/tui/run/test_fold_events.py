@@ -35,7 +35,7 @@ from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.steps import THROUGHPUT, TIME
 from accel_tui.cli.event_text import format_event
 from accel_tui.run.curve import Curve
-from accel_tui.run.fold_events import NOTICES, fold
+from accel_tui.run.fold_events import NOTICES, apply_update
 from accel_tui.run.state import RunState
 from tui.example_events import model_built
 
@@ -60,19 +60,19 @@ def validated(step: int, loss: float, seconds: float = 2.0) -> Validated:
 
 
 def after(*events: Event, chunks: Sequence[Chunk] = (), state: RunState | None = None) -> RunState:
-    return fold(state or RunState(), Update(events=events, chunks=tuple(chunks)))
+    return apply_update(state or RunState(), Update(events=events, chunks=tuple(chunks)))
 
 
 def test_an_empty_update_changes_nothing() -> None:
     state = RunState()
-    assert fold(state, Update()) is state
+    assert apply_update(state, Update()) is state
 
 
 def test_folding_leaves_the_earlier_state_as_it_was() -> None:
     before = after(started(), chunks=[chunk(0, [3.0, 2.0])])
     later = after(Warned(time=1.0, message="hot"), chunks=[chunk(2, [1.0])], state=before)
-    assert (before.step, before.curves["loss"].count, before.notices) == (2, 2, ())
-    assert (later.step, later.curves["loss"].last, later.notice_count) == (3, 1.0, 1)
+    assert (before.step, before.curves["loss"].end_step, before.notices) == (2, 2, ())
+    assert (later.step, later.curves["loss"].last_value, later.notice_count) == (3, 1.0, 1)
 
 
 def test_all_at_once_is_the_same_as_bit_by_bit() -> None:
@@ -100,10 +100,10 @@ def test_all_at_once_is_the_same_as_bit_by_bit() -> None:
 
 def test_every_series_is_a_curve_and_one_that_begins_late_has_a_gap_before() -> None:
     state = after(chunks=[chunk(0, [1.0, 1.0]), chunk(2, [1.0], norm=[7.0])])
-    assert state.curves["norm"].count == 3
-    assert (state.curves["norm"].gaps, state.curves["norm"].last) == (2, 7.0)
+    assert state.curves["norm"].end_step == 3
+    assert (state.curves["norm"].gaps, state.curves["norm"].last_value) == (2, 7.0)
     state = after(chunks=[chunk(3, [1.0]), chunk(4, [1.0], norm=[8.0])], state=state)
-    assert (state.curves["norm"].gaps, state.curves["norm"].count) == (3, 5)
+    assert (state.curves["norm"].gaps, state.curves["norm"].end_step) == (3, 5)
 
 
 def test_not_a_number_is_a_gap_that_is_counted() -> None:
@@ -114,7 +114,7 @@ def test_not_a_number_is_a_gap_that_is_counted() -> None:
 
 def test_steps_that_nothing_is_known_of_are_a_gap() -> None:
     state = after(chunks=[chunk(0, [1.0]), chunk(5, [2.0])])
-    assert (state.step, state.curves["loss"].count, state.curves["loss"].gaps) == (6, 6, 4)
+    assert (state.step, state.curves["loss"].end_step, state.curves["loss"].gaps) == (6, 6, 4)
 
 
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint() -> None:
@@ -128,7 +128,7 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint() -> None:
         chunks=[chunk(0, [9.0] * 10)],
     )
     resumed = after(started(first_step=5, time=100.0), state=state)
-    assert (resumed.step, resumed.curves["loss"].count, resumed.throughput.count) == (5, 5, 5)
+    assert (resumed.step, resumed.curves["loss"].end_step, resumed.throughput.end_step) == (5, 5, 5)
     assert resumed.validation == {"loss": ((4, 0.5),)}
     assert resumed.epoch is None
     resumed = after(validated(8, 0.3), chunks=[chunk(5, [1.0] * 5, started=101.0)], state=resumed)
@@ -140,7 +140,7 @@ def test_who_has_not_read_the_steps_before_knows_the_next_one_too() -> None:
     state = after(started(first_step=141), built(epochs=120, steps_per_epoch=14))
     assert (state.step, state.current_epoch) == (141, 11)
     state = after(chunks=[chunk(141, [1.0])], state=state)
-    assert (state.step, state.curves["loss"].count, state.curves["loss"].gaps) == (142, 142, 141)
+    assert (state.step, state.curves["loss"].end_step, state.curves["loss"].gaps) == (142, 142, 141)
     assert after(chunks=[chunk(0, [1.0] * 150)], state=state).curves["loss"].gaps == 0
 
 
@@ -174,7 +174,7 @@ def test_a_resumed_run_that_is_read_afterwards_has_only_what_counts() -> None:
         chunks=[chunk(0, [9.0] * 5), chunk(5, [1.0] * 4)],
     )
     assert state.validation == {"loss": ((8, 0.3),)}
-    assert (state.step, state.curves["loss"].count) == (9, 9)
+    assert (state.step, state.curves["loss"].end_step) == (9, 9)
 
 
 def test_chunks_that_go_back_replace_what_was_there() -> None:
@@ -253,7 +253,7 @@ def test_the_learning_rate_is_the_plans_until_the_engine_says_another() -> None:
 
 def test_meters_keep_the_latest_sample_and_the_past() -> None:
     samples = tuple(Sample(float(second), "gpu:0", {"utilization": Reading(float(second), "%")}) for second in range(3))
-    meter = fold(RunState(), Update(samples=samples)).meters["gpu:0"]
+    meter = apply_update(RunState(), Update(samples=samples)).meters["gpu:0"]
     assert (meter.sample.time, meter.history) == (2.0, (0.0, 1.0, 2.0))
 
 
@@ -275,7 +275,7 @@ def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:
 def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
     tried = XlaTried(time=5.0, step=40, xla=True, plain=650.0, compiled=1430.0, remembered=False)
 
-    state = fold(RunState(), Update(events=(tried,)))
+    state = apply_update(RunState(), Update(events=(tried,)))
 
     assert state.xla is tried
     assert "XLA on: 1.43k steps/s with it, 650 without" in format_event(tried, state)
@@ -293,7 +293,7 @@ def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words:
         time=5.0, step=40, micro_batches=taken, tried=4, whole=80.0, split=105.0, remembered=False
     )
 
-    state = fold(RunState(), Update(events=(tried,)))
+    state = apply_update(RunState(), Update(events=(tried,)))
 
     assert state.micro_batches is tried
     assert words in format_event(tried, state)
@@ -309,25 +309,25 @@ def stretch(last_step: int, width: int = 64) -> StepRange:
 
 def test_a_long_run_is_known_from_its_summary_and_its_latest_chunks() -> None:
     chunks = (chunk(1000, [2.0, 3.0]), chunk(1002, [4.0]))
-    state = fold(RunState(), Update(events=(started(), built()), chunks=chunks, step_range=stretch(1000)))
+    state = apply_update(RunState(), Update(events=(started(), built()), chunks=chunks, step_range=stretch(1000)))
     assert state.step == 1003
     assert list(state.curves) == ["loss"]
-    assert (state.curves["loss"].count, state.curves["loss"].last, state.curves["loss"].gaps) == (1003, 4.0, 0)
+    assert (state.curves["loss"].end_step, state.curves["loss"].last_value, state.curves["loss"].gaps) == (1003, 4.0, 0)
     assert state.curves["loss"].low.tolist() == [1.0] * 16
-    assert state.throughput.count == 1003
+    assert state.throughput.end_step == 1003
     assert state.throughput.means[0] == 10.0
 
 
 def test_a_summary_replaces_what_was_known() -> None:
     state = after(chunks=[chunk(0, [9.0] * 10)])
-    state = fold(state, Update(chunks=(chunk(1000, [2.0]),), step_range=stretch(1000)))
+    state = apply_update(state, Update(chunks=(chunk(1000, [2.0]),), step_range=stretch(1000)))
     assert (state.step, state.curves["loss"].high.max()) == (1001, 2.0)
 
 
 def test_steps_that_are_taken_again_are_not_looked_at_closely_as_they_were() -> None:
-    state = replace(after(chunks=[chunk(0, [9.0] * 10)]), details={"loss": Curve()})
-    assert after(chunks=[chunk(10, [1.0])], state=state).details
-    assert not after(chunks=[chunk(5, [1.0])], state=state).details
+    state = replace(after(chunks=[chunk(0, [9.0] * 10)]), visible_series={"loss": Curve()})
+    assert after(chunks=[chunk(10, [1.0])], state=state).visible_series
+    assert not after(chunks=[chunk(5, [1.0])], state=state).visible_series
 
 
 def test_the_use_of_the_devices_follows_the_pace() -> None:
@@ -337,9 +337,9 @@ def test_the_use_of_the_devices_follows_the_pace() -> None:
 
     state = after(started(), work, chunks=at_pace)
     assert (state.flops_per_second, state.mfu) == (pytest.approx(20e9), None)
-    known = fold(state, Update(events=(replace(work, peak=80e9, source="a datasheet", reason=""),)))
+    known = apply_update(state, Update(events=(replace(work, peak=80e9, source="a datasheet", reason=""),)))
     assert known.mfu == pytest.approx(0.25)
-    unknown = fold(state, Update(events=(replace(work, flops=None),)))
+    unknown = apply_update(state, Update(events=(replace(work, flops=None),)))
     assert (unknown.flops_per_second, unknown.mfu) == (None, None)
     assert after(started(10), state=known).work is None
 
@@ -356,15 +356,15 @@ def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
 
 
 def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after_training_went_back() -> None:
-    state = fold(RunState(), Update(chunks=(chunk(0, [1, 1], started=100.0), chunk(2, [1, 1], started=200.0))))
-    assert state.ended_at.means.tolist() == [100.5, 101, 200.5, 201]
+    state = apply_update(RunState(), Update(chunks=(chunk(0, [1, 1], started=100.0), chunk(2, [1, 1], started=200.0))))
+    assert state.step_end_times.means.tolist() == [100.5, 101, 200.5, 201]
     rates = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.1), (3, 0.2))]
-    state = fold(state, Update(events=tuple(rates)))
+    state = apply_update(state, Update(events=tuple(rates)))
     assert state.learning_rates == ((0, 0.1), (3, 0.2))
     again = (started(2), LearningRateChanged(time=0.0, step=2, learning_rate=0.3))
-    state = fold(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
+    state = apply_update(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
     assert state.learning_rates == ((0, 0.1), (2, 0.3))
-    assert state.ended_at.means.tolist() == [100.5, 101, 301]
+    assert state.step_end_times.means.tolist() == [100.5, 101, 301]
 
 
 def info(status: Status, pid: int = 1) -> RunInfo:
@@ -382,11 +382,11 @@ def test_the_pace_of_an_engine_is_not_that_of_another_whatever_the_order_of_read
     old = [chunk(first, [1.0] * 10, started=first, seconds=1.0) for first in (0, 10, 20)]
     events = (started(), built(), ended(31.0, 31.0), started(first_step=30, time=500.0), built())
     state = after(*events, chunks=old)
-    assert state.rate is None
+    assert state.steps_per_second is None
     assert state.remaining is None
     cold = chunk(30, [1.0] * 10, started=501.0, seconds=60.0)
-    assert after(chunks=[cold], state=state).rate is None
-    assert after(chunks=[cold, chunk(40, [1.0] * 10, started=561.0, seconds=0.5)], state=state).rate == 20.0
+    assert after(chunks=[cold], state=state).steps_per_second is None
+    assert after(chunks=[cold, chunk(40, [1.0] * 10, started=561.0, seconds=0.5)], state=state).steps_per_second == 20.0
 
 
 def test_the_pace_is_known_although_the_clock_was_set_back_between_two_engines() -> None:
@@ -395,7 +395,7 @@ def test_the_pace_is_known_although_the_clock_was_set_back_between_two_engines()
     state = after(started(first_step=30, time=100.0), state=state)
     new = [chunk(first, [1.0] * 10, started=70.0 + first, seconds=0.5) for first in (30, 40, 50)]
     state = after(chunks=new, state=state)
-    assert state.rate == pytest.approx(20.0)
+    assert state.steps_per_second == pytest.approx(20.0)
 
 
 def test_the_time_of_a_run_is_that_of_all_its_engines_without_the_gaps_between_them() -> None:
@@ -424,10 +424,10 @@ def test_of_an_engine_that_ended_without_a_word_the_time_until_its_last_event_co
 def test_what_an_engine_was_that_is_gone_is_not_said_of_the_next() -> None:
     chunks = [chunk(first, [1.0] * 10, started=first, seconds=1.0) for first in (0, 10, 20)]
     state = after(started(), built(), chunks=chunks)
-    assert replace(state, info=info(Status.RUNNING)).rate == pytest.approx(10.0)
+    assert replace(state, info=info(Status.RUNNING)).steps_per_second == pytest.approx(10.0)
     for taken_up in (info(Status.STARTING), info(Status.RUNNING, pid=2)):  # it has begun, and its event is not read yet
         awaited = replace(state, info=taken_up)
-        assert (awaited.rate, awaited.remaining, awaited.flops_per_second) == (None, None, None)
+        assert (awaited.steps_per_second, awaited.remaining, awaited.flops_per_second) == (None, None, None)
 
 
 def test_a_clock_that_is_set_back_makes_no_negative_time() -> None:

@@ -22,7 +22,7 @@ def test_a_step_has_what_was_read_while_it_was_taken_or_else_before_it() -> None
     curve = trace((100.5, 10.0), (103.4, 20.0), (103.6, 30.0)).over(ended([101, 102, 103, 104, 105, 106]))
     assert curve.means.tolist() == [10, 10, 10, 25, 30, 30]
     assert curve.at(3) == (20.0, 30.0, 25.0)
-    assert (curve.count, curve.first, curve.gaps, curve.last) == (6, 0, 0, 30.0)
+    assert (curve.end_step, curve.first_step, curve.gaps, curve.last_value) == (6, 0, 0, 30.0)
 
 
 def test_what_was_read_before_training_is_the_first_steps_and_what_after_it_nobodys() -> None:
@@ -32,12 +32,12 @@ def test_what_was_read_before_training_is_the_first_steps_and_what_after_it_nobo
 
 def test_steps_before_the_first_reading_have_none_and_are_no_gaps() -> None:
     curve = trace((102.5, 7.0)).over(ended([101, 102, 103, 104]))
-    assert (curve.first, curve.means.tolist(), curve.gaps) == (2, [7, 7], 0)
+    assert (curve.first_step, curve.means.tolist(), curve.gaps) == (2, [7, 7], 0)
     assert curve.at(1) is None
 
 
 def test_without_steps_or_readings_there_is_no_curve() -> None:
-    assert ForwardFilledCurve().over(ended([1, 2])).count == trace((1.0, 2.0)).over(Curve()).count == 0
+    assert ForwardFilledCurve().over(ended([1, 2])).end_step == trace((1.0, 2.0)).over(Curve()).end_step == 0
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -62,4 +62,4 @@ def test_a_rate_is_what_it_was_until_it_changed() -> None:
     points = ((0, 0.1), (5, 0.01))
     assert constant_between(points, 8, 1).means == pytest.approx([0.1] * 5 + [0.01] * 3)
     assert constant_between(points, 8, 4).at(6) == pytest.approx((0.01, 0.1, 0.055), abs=1e-9)
-    assert constant_between((), 8, 1).count == constant_between(((9, 1.0),), 8, 1).count == 0
+    assert constant_between((), 8, 1).end_step == constant_between(((9, 1.0),), 8, 1).end_step == 0

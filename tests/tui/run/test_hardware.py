@@ -3,7 +3,7 @@
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.events import DevicesFound
 from accel_engine.run import Update
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.hardware import inventory_of
 from accel_tui.run.state import RunState
 
@@ -31,7 +31,7 @@ def test_before_the_run_says_anything_it_is_this_machines() -> None:
 
 
 def test_those_that_are_trained_on_come_first_with_what_this_machine_knows_of_them() -> None:
-    state = fold(RunState(), Update((found(("GPU:0", "card", "gpu:0")),), (), read("cpu:0", "gpu:0", "gpu:1")))
+    state = apply_update(RunState(), Update((found(("GPU:0", "card", "gpu:0")),), (), read("cpu:0", "gpu:0", "gpu:1")))
     inventory = inventory_of(state, HERE)
     assert inventory
     assert [device.id for device in inventory.devices] == ["gpu:0", "cpu:0", "gpu:1"]
@@ -39,12 +39,12 @@ def test_those_that_are_trained_on_come_first_with_what_this_machine_knows_of_th
 
 
 def test_another_machines_are_called_what_tensorflow_calls_them() -> None:
-    state = fold(RunState(), Update((found(("CPU:0", "EPYC", "cpu:0"), ("CPU:1", "EPYC", "cpu:0")),)))
+    state = apply_update(RunState(), Update((found(("CPU:0", "EPYC", "cpu:0"), ("CPU:1", "EPYC", "cpu:0")),)))
     assert inventory_of(state, None) == Inventory((Device("cpu:0", "cpu", "EPYC"),))
 
 
 def test_devices_are_in_the_order_of_their_numbers() -> None:
-    state = fold(RunState(), Update((), (), read("gpu:10", "gpu:2", "cpu:0")))
+    state = apply_update(RunState(), Update((), (), read("gpu:10", "gpu:2", "cpu:0")))
     inventory = inventory_of(state, None)
     assert inventory
     assert [device.id for device in inventory.devices] == ["cpu:0", "gpu:2", "gpu:10"]

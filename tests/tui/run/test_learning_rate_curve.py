@@ -8,11 +8,11 @@ import pytest
 from accel_engine.events import Event, LearningRateChanged, RunStarted
 from accel_engine.run import Chunk, Update
 from accel_tui.run.curve import CAPACITY
-from accel_tui.run.fold_events import fold
-from accel_tui.run.learning_rate_curve import rate_curve
-from accel_tui.run.marks import Kind
+from accel_tui.run.fold_events import apply_update
+from accel_tui.run.learning_rate_curve import learning_rate_curve
+from accel_tui.run.marks import MarkKind
 from accel_tui.run.state import RunState
-from accel_tui.widgets.charts.run_panels import panels_of, series_of
+from accel_tui.widgets.charts.run_panels import panel_series, panels_of
 
 
 def told(step: int, rate: float, schedule: str = "") -> LearningRateChanged:
@@ -31,12 +31,12 @@ def steps(first: int, count: int, rates: object = None) -> Chunk:
 
 
 def after(state: RunState, *events: Event, chunks: tuple[Chunk, ...] = ()) -> RunState:
-    return fold(state, Update(events=events, chunks=chunks))
+    return apply_update(state, Update(events=events, chunks=chunks))
 
 
 def drawn(state: RunState) -> list[float]:
     (panel,) = (panel for panel in panels_of(state, frozenset()) if panel.name == "learning_rate")
-    (series,) = series_of(state, panel)
+    (series,) = panel_series(state, panel)
     return series.curve.means.round(6).tolist()
 
 
@@ -62,7 +62,7 @@ def test_a_long_run_that_an_older_program_began_is_drawn_from_both() -> None:
     half = CAPACITY
     state = after(RunState(), told(0, 0.5), chunks=(steps(0, half),))
     state = after(state, resumed(half), told(half, 0.25), chunks=(steps(half, half, 0.25),))
-    curve = rate_curve(state)
+    curve = learning_rate_curve(state)
     assert curve.width == 2
     assert (curve.gaps, set(curve.means.tolist())) == (0, {0.5, 0.25})
 
@@ -85,14 +85,14 @@ def test_going_on_at_the_same_rate_is_no_change_of_it(rate: float) -> None:
     averaged = np.nextafter(np.float32(rate), np.float32(1))  # as of three replicas
     state = after(RunState(), told(0, rate), chunks=(steps(0, 4, averaged),))
     state = after(state, resumed(4), told(4, rate))
-    assert not {Kind.RATE_DOWN, Kind.RATE_UP} & state.marks.keys()
+    assert not {MarkKind.LEARNING_RATE_DOWN, MarkKind.LEARNING_RATE_UP} & state.marks.keys()
 
 
 def test_a_rate_that_a_command_sets_is_marked_and_one_of_a_schedule_is_not() -> None:
     state = after(RunState(), told(0, 0.5, "CosineDecay"), chunks=(steps(0, 4, 0.5),))
     state = after(state, resumed(4), told(4, 0.1, "CosineDecay"))
-    assert Kind.RATE_DOWN not in state.marks
-    assert after(state, told(4, 0.01)).marks[Kind.RATE_DOWN].steps == (4,)
+    assert MarkKind.LEARNING_RATE_DOWN not in state.marks
+    assert after(state, told(4, 0.01)).marks[MarkKind.LEARNING_RATE_DOWN].steps == (4,)
 
 
 def test_there_is_one_chart_of_it() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_tui.run.log_text import Filter, Level, level_of, places
+from accel_tui.run.log_text import Filter, Level, level_of, match_ranges
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,5 @@ def test_a_filter_takes_levels_and_words(wanted: Filter, passes: bool) -> None:
 
 
 def test_a_text_is_found_in_any_case_and_as_it_is() -> None:
-    assert places("a.b A.B axb", "a.B") == [(0, 3), (4, 7)]
-    assert places("anything", "") == []
+    assert match_ranges("a.b A.B axb", "a.B") == [(0, 3), (4, 7)]
+    assert match_ranges("anything", "") == []

@@ -15,8 +15,8 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Update
-from accel_tui.run.fold_events import fold
-from accel_tui.run.marks import MOST, Kind, Track
+from accel_tui.run.fold_events import apply_update
+from accel_tui.run.marks import MAX_MARKS, MarkKind, Track
 from accel_tui.run.state import RunState
 
 PLAN = {"learning_rate": 1e-3}
@@ -46,8 +46,8 @@ def validated(step: int) -> Validated:
     return Validated(time=0.0, epoch=1, step=step, metrics={}, seconds=1.0)
 
 
-def after(*events: object) -> dict[Kind, tuple[int, ...]]:
-    state = fold(RunState(), Update(events=events))  # type: ignore[arg-type]
+def after(*events: object) -> dict[MarkKind, tuple[int, ...]]:
+    state = apply_update(RunState(), Update(events=events))  # type: ignore[arg-type]
     return {kind: track.steps for kind, track in state.marks.items()}
 
 
@@ -66,14 +66,14 @@ def test_each_kind_is_where_it_happened() -> None:
         answered("pause", 130),
         epoch(2),
     ) == {
-        Kind.XLA: (30,),
-        Kind.MICRO_BATCHES: (40,),
-        Kind.EPOCH: (100, 200),
-        Kind.VALIDATION: (100,),
-        Kind.CHECKPOINT: (100,),
-        Kind.RATE_DOWN: (110,),
-        Kind.RATE_UP: (120,),
-        Kind.PAUSED: (130,),
+        MarkKind.XLA: (30,),
+        MarkKind.MICRO_BATCHES: (40,),
+        MarkKind.EPOCH: (100, 200),
+        MarkKind.VALIDATION: (100,),
+        MarkKind.CHECKPOINT: (100,),
+        MarkKind.LEARNING_RATE_DOWN: (110,),
+        MarkKind.LEARNING_RATE_UP: (120,),
+        MarkKind.PAUSED: (130,),
     }
 
 
@@ -84,24 +84,24 @@ def test_what_changed_nothing_is_not_marked() -> None:
 
 def test_a_run_that_goes_on_from_a_checkpoint_forgets_what_came_after_it() -> None:
     assert after(started(), epoch(1), epoch(2), saved(200), epoch(3), started(200), epoch(3)) == {
-        Kind.EPOCH: (100, 200, 300),
-        Kind.CHECKPOINT: (200,),
-        Kind.RESUMED: (200,),
+        MarkKind.EPOCH: (100, 200, 300),
+        MarkKind.CHECKPOINT: (200,),
+        MarkKind.RESUMED: (200,),
     }
 
 
-@pytest.mark.parametrize("count", [1, MOST, MOST + 1, 5 * MOST + 3])
+@pytest.mark.parametrize("count", [1, MAX_MARKS, MAX_MARKS + 1, 5 * MAX_MARKS + 3])
 def test_a_track_keeps_every_nth_of_as_many_events_as_there_are(count: int) -> None:
     track = Track().extended(range(7, 7 * count + 1, 7))
-    assert len(track.steps) <= MOST
-    assert 2 * len(track.steps) + 1 >= min(count, MOST)
+    assert len(track.steps) <= MAX_MARKS
+    assert 2 * len(track.steps) + 1 >= min(count, MAX_MARKS)
     assert track.count == count
-    assert track.steps == tuple(7 * number for number in range(track.every, count + 1, track.every))
+    assert track.steps == tuple(7 * number for number in range(track.stride, count + 1, track.stride))
 
 
 def test_a_track_that_was_cut_goes_on_in_step() -> None:
-    track = Track().extended(range(1, MOST + 11))
-    assert track.every == 2
+    track = Track().extended(range(1, MAX_MARKS + 11))
+    assert track.stride == 2
     track = track.cut(501)
     assert (track.steps[-1], track.count) == (500, 500)
     for number in range(501, 505):

@@ -16,7 +16,7 @@ from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run import run_follower
 from accel_tui.run.device_meter import HISTORY
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.run_follower import RunFollower
 from accel_tui.run.state import RunState
 from accel_tui.run.step_window import VisibleSteps
@@ -153,7 +153,7 @@ def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine
     engine.end()
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 30_000)
-        assert watched.latest().curves["loss"].count == 30_000
+        assert watched.latest().curves["loss"].end_step == 30_000
         assert watched.latest().meters["cpu:0"].history == (5.0,) * HISTORY
 
 
@@ -170,12 +170,12 @@ def test_a_run_of_many_epochs_opens_with_all_that_it_has_said(
     assert engine.obey() == ["pause"]
     engine.enter(Phase.CHECKPOINTING)
     with closing(RunReader(engine.directory)) as reader:
-        whole = fold(RunState(), reader.poll())
+        whole = apply_update(RunState(), reader.poll())
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == whole.step)
         state = watched.latest()
     assert (state.marks, state.validation, state.epoch) == (whole.marks, whole.validation, whole.epoch)
-    assert (state.phase, state.halted, state.notices) == (whole.phase, True, whole.notices)
+    assert (state.phase, state.training_paused, state.notices) == (whole.phase, True, whole.notices)
 
 
 def record(engine: FakeEngine, steps: int, chunk: int = 500) -> None:
@@ -192,25 +192,29 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 200_000)
         assert watched.latest().curves["loss"].width > 1
-        watched.follower.load_details(VisibleSteps(100_000, 100_050, 1, frozenset({"loss"})))
-        wait_until(lambda: watched.latest().details)
-        loss = watched.latest().details["loss"]
-        assert (loss.first, loss.count, loss.means.tolist()) == (100_000, 100_050, list(range(100_000, 100_050)))
-        assert watched.latest().details[THROUGHPUT].count == 100_050
+        watched.follower.load_visible_steps(VisibleSteps(100_000, 100_050, 1, frozenset({"loss"})))
+        wait_until(lambda: watched.latest().visible_series)
+        loss = watched.latest().visible_series["loss"]
+        assert (loss.first_step, loss.end_step, loss.means.tolist()) == (
+            100_000,
+            100_050,
+            list(range(100_000, 100_050)),
+        )
+        assert watched.latest().visible_series[THROUGHPUT].end_step == 100_050
 
-        watched.follower.load_details(VisibleSteps(199_990, 200_090, 1, frozenset({"loss"})))
-        wait_until(lambda: watched.latest().details["loss"].count == 200_000)
+        watched.follower.load_visible_steps(VisibleSteps(199_990, 200_090, 1, frozenset({"loss"})))
+        wait_until(lambda: watched.latest().visible_series["loss"].end_step == 200_000)
         record(engine, 50)
         wait_until(lambda: watched.latest().step == 200_050)
-        assert watched.latest().details["loss"].means.tolist() == list(range(199_990, 200_050))
+        assert watched.latest().visible_series["loss"].means.tolist() == list(range(199_990, 200_050))
 
         engine.begin(first_step=199_995)
         engine.chunk([-1.0, -1.0])
         wait_until(lambda: watched.latest().step == 199_997)
-        assert watched.latest().details["loss"].means.tolist() == [*range(199_990, 199_995), -1, -1]
+        assert watched.latest().visible_series["loss"].means.tolist() == [*range(199_990, 199_995), -1, -1]
 
-        watched.follower.load_details(None)
-        wait_until(lambda: not watched.latest().details)
+        watched.follower.load_visible_steps(None)
+        wait_until(lambda: not watched.latest().visible_series)
 
 
 def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
@@ -227,14 +231,14 @@ def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
         wait_until(lambda: watched.latest().step == 10)
         with monkeypatch.context() as data_problem:
             data_problem.setattr(RunReader, "step_range", fail)
-            watched.follower.load_details(VisibleSteps(0, 100, 1, frozenset({"loss"})))
+            watched.follower.load_visible_steps(VisibleSteps(0, 100, 1, frozenset({"loss"})))
             wait_until(lambda: failures)
             engine.train(10)
             # The look that fails next may have begun before those steps were there; the one after it did not.
             seen = len(failures) + 2
             wait_until(lambda: len(failures) >= seen)
-        wait_until(lambda: watched.latest().details)
-        assert watched.latest().step == watched.latest().details["loss"].count == 20
+        wait_until(lambda: watched.latest().visible_series)
+        assert watched.latest().step == watched.latest().visible_series["loss"].end_step == 20
         assert watched.problems == ["disk I/O error"]
 
 
@@ -246,13 +250,13 @@ def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: 
         engine.chunk([1.0], seconds=1.0, at=at)
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 4)
-        assert not watched.latest().readings
-        watched.follower.load_readings(frozenset({"utilization"}))
-        wait_until(lambda: watched.latest().readings)
-        assert watched.latest().readings["utilization"]["cpu:0"].means.tolist() == [0, 10, 20, 30]
+        assert not watched.latest().device_curves
+        watched.follower.load_device_curves(frozenset({"utilization"}))
+        wait_until(lambda: watched.latest().device_curves)
+        assert watched.latest().device_curves["utilization"]["cpu:0"].means.tolist() == [0, 10, 20, 30]
         engine.writer.write_samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
         engine.chunk([1.0], seconds=1.0, at=1004.0)
-        wait_until(lambda: watched.latest().readings["utilization"]["cpu:0"].count == 5)
-        assert watched.latest().readings["utilization"]["cpu:0"].last == 70
-        watched.follower.load_readings(frozenset())
-        wait_until(lambda: not watched.latest().readings)
+        wait_until(lambda: watched.latest().device_curves["utilization"]["cpu:0"].end_step == 5)
+        assert watched.latest().device_curves["utilization"]["cpu:0"].last_value == 70
+        watched.follower.load_device_curves(frozenset())
+        wait_until(lambda: not watched.latest().device_curves)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_tui.run.step_window import FOLLOWED, NARROWEST, StepWindow, VisibleSteps, describe, steps_to_load
+from accel_tui.run.step_window import FOLLOWED, MIN_SPAN, StepWindow, VisibleSteps, describe_window, steps_to_load
 
 STEPS = 1_000_000
 
@@ -52,7 +52,7 @@ def test_zooming_out_ends_with_the_whole_run_and_zooming_in_with_few_steps() -> 
     assert window == StepWindow()
     for _ in range(40):
         window = window.zoomed(STEPS, 0.5)
-    assert window.span == NARROWEST
+    assert window.span == MIN_SPAN
     assert StepWindow().zoomed(10, 0.5) == StepWindow()
     assert StepWindow().zoomed(10, 2) == StepWindow()
 
@@ -126,6 +126,6 @@ def test_a_window_moves_no_further_than_to_show_a_step() -> None:
 
 
 def test_which_steps_are_shown_is_said() -> None:
-    assert describe(StepWindow(), 500) == ""
-    assert describe(StepWindow(1000), STEPS) == "the last 1,000 steps"
-    assert describe(StepWindow(1000, 5000), STEPS) == "steps 5,000 to 5,999"
+    assert describe_window(StepWindow(), 500) == ""
+    assert describe_window(StepWindow(1000), STEPS) == "the last 1,000 steps"
+    assert describe_window(StepWindow(1000, 5000), STEPS) == "steps 5,000 to 5,999"

@@ -8,7 +8,7 @@ from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.run.curve import Curve
 from accel_tui.run.state import RunState
-from accel_tui.runs.comparison import ComparedRun, compare, series_of
+from accel_tui.runs.comparison import ComparedRun, compare, compared_series_names
 from tui.example_events import model_built
 
 
@@ -84,7 +84,7 @@ def test_devices_of_one_kind_are_counted() -> None:
 
 def test_series_of_all_runs_are_found() -> None:
     states = [RunState(curves={"loss": Curve(), "mae": Curve()}), RunState(curves={"loss": Curve(), "top": Curve()})]
-    assert series_of([side("a", state=state) for state in states]) == ["loss", "mae", "top"]
+    assert compared_series_names([side("a", state=state) for state in states]) == ["loss", "mae", "top"]
 
 
 def test_what_only_some_runs_or_only_validations_have_is_found() -> None:
@@ -92,5 +92,5 @@ def test_what_only_some_runs_or_only_validations_have_is_found() -> None:
         RunState(built=model_built(series=("loss", "learning_rate")), curves={"loss": Curve(), "d_loss": Curve()}),
         RunState(curves={"loss": Curve(), "learning_rate": Curve()}, validation={"f1_score": ((1, 0.5),)}),
     ]
-    assert series_of([side("a", state=state) for state in states]) == ["loss", "d_loss", "f1_score"]
-    assert series_of([]) == ["loss"]
+    assert compared_series_names([side("a", state=state) for state in states]) == ["loss", "d_loss", "f1_score"]
+    assert compared_series_names([]) == ["loss"]

@@ -55,7 +55,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
         await open_comparison(pilot, one.directory, other.directory)
         await shows(pilot, "━a first", "━b second", "model", "fields at default", "loss ━━ a")
         loss = charts(pilot)[0]
-        await until(pilot, lambda: [series.curve.count for series in loss.series] == [100, 300], "the curves")
+        await until(pilot, lambda: [series.curve.end_step for series in loss.series] == [100, 300], "the curves")
         assert [series.name for series in loss.series] == ["a", "b"]
         assert loss.end == 300, "no room is left for steps that will not come"
         plot = [
@@ -77,7 +77,7 @@ async def test_a_live_run_is_followed(home: Path) -> None:
         await open_comparison(pilot, one.directory, live.directory)
         await shows(pilot, "running", "remaining")
         live.train(250)
-        await until(pilot, lambda: charts(pilot)[0].series[1].curve.count == 350, "further steps")
+        await until(pilot, lambda: charts(pilot)[0].series[1].curve.end_step == 350, "further steps")
         live.end_epoch(loss=0.777)
         await shows(pilot, "0.7770")
         live.end()
@@ -95,7 +95,7 @@ async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> No
         assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["loss", "accuracy"]
         await pilot.press("a")
         assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["mae", "steps/s"]
-        await until(pilot, lambda: [each.curve.count for each in charts(pilot)[0].series] == [0, 2], "the curves")
+        await until(pilot, lambda: [each.curve.end_step for each in charts(pilot)[0].series] == [0, 2], "the curves")
         await pilot.press("a")
         assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["learning rate", "loss"]
     other.close()
@@ -171,7 +171,7 @@ async def test_long_names_leave_the_charts_room_for_the_values_of_three_runs(hom
     runs = [trained(Plan(name=name, seed=seed)) for seed, name in enumerate(names)]
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, *(run.directory for run in runs))
-        await until(pilot, lambda: charts(pilot)[0].series[2].curve.count == 100, "the curves")
+        await until(pilot, lambda: charts(pilot)[0].series[2].curve.end_step == 100, "the curves")
         assert charts(pilot)[0].size.width >= 56
         await until(pilot, lambda: all(f" {letter} 0." in text_of(pilot) for letter in "abc"), "all values")
         table = pilot.app.screen.query_one(CompareTable)
@@ -194,11 +194,11 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, live.directory)
         loss, told = charts(pilot)[0], pilot.app.screen.query_one(CompareCharts)
-        await until(pilot, lambda: [each.curve.count for each in loss.series] == [100, 20], "the curves")
+        await until(pilot, lambda: [each.curve.end_step for each in loss.series] == [100, 20], "the curves")
         await pilot.press("x")
         await shows(pilot, "epoch  0")
         assert loss.scale
-        assert loss.series[0].curve.count * 2 == pytest.approx(loss.series[1].curve.count, rel=1e-2)
+        assert loss.series[0].curve.end_step * 2 == pytest.approx(loss.series[1].curve.end_step, rel=1e-2)
         await pilot.press("x", "plus", "v")
         await shows(pilot, "time ")
         assert told.window.span

@@ -78,7 +78,7 @@ async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> Asyn
         await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
         await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
-        await until(pilot, lambda: pilot.app.screen.inside is not None, "what was kept")  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.screen.diagnostics is not None, "what was kept")  # type: ignore[attr-defined]
         yield pilot
 
 
@@ -301,7 +301,7 @@ async def test_an_ended_run_is_validated_in_the_background(
     async with looked_into(engine) as pilot:
         await shows(pilot, "Press V to validate the last checkpoint")
         await pilot.press("V")
-        await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
+        await shows(pilot, "Validating the last checkpoint on the CPU: 256 of 1,000 examples")
         await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
         stub_question.goes_on.set()
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")

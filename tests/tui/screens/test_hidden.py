@@ -65,7 +65,7 @@ async def test_charts_under_the_details_draw_nothing(engine: FakeEngine, monkeyp
         await shows(pilot, "step 20/400")
         await pilot.press("i")
         await hides(pilot, "step 0")
-        with counted(monkeypatch, Chart, "_picture") as calls:
+        with counted(monkeypatch, Chart, "_draw_frame") as calls:
             engine.train(20)
             await shows(pilot, "step 40/400")
             assert calls == []
@@ -86,7 +86,7 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
         assert isinstance(screen, RunScreen)
         app.show_runs()
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
-        with counted(monkeypatch, RunText, "build") as words, counted(monkeypatch, Chart, "_picture") as pictures:
+        with counted(monkeypatch, RunText, "build") as words, counted(monkeypatch, Chart, "_draw_frame") as pictures:
             for _ in range(5):
                 before = screen._follower._latest
                 engine.train(20)

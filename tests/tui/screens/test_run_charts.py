@@ -15,7 +15,7 @@ from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.charts.chart_bar import ChartBar
@@ -50,7 +50,7 @@ def chart_of(pilot: Pilot[None], id_: str = "loss") -> Chart:
 def x_of(chart: Chart, share: float) -> int:
     """A column of a chart, by its share of the plot's width."""
     assert chart._view
-    plot = plot_of(chart._view)
+    plot = plot_region(chart._view)
     return plot.x + int(share * plot.width)
 
 
@@ -74,7 +74,7 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
             pilot, f"loss ━ {step:.0f}", f"accuracy ━ {step / 2000:.4f}"[:15], f"step {step:,}, epoch {step // 100 + 1}"
         )
         pictures: list[object] = []
-        for kind, method in ((Chart, "_picture"), (RunScreen, "refresh")):
+        for kind, method in ((Chart, "_draw_frame"), (RunScreen, "refresh")):
             whole = getattr(kind, method)
 
             def call(widget: object, *arguments: object, whole: Callable[..., object] = whole) -> object:
@@ -97,7 +97,7 @@ async def test_charts_begin_at_one_place_however_long_their_labels_are() -> None
     async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "step 2,000", "0.0011 ┤", "0.5 ┤")
         loss, second = chart_of(pilot), chart_of(pilot, "second")
-        assert (loss.labels, second.labels) == (6, 3)
+        assert (loss.label_width, second.label_width) == (6, 3)
         await until(pilot, lambda: x_of(loss, 0) == x_of(second, 0) == 8, "one place")
         await pilot.press("f", "down")
         await until(pilot, lambda: not loss.display and x_of(second, 0) == 6, "the room that the other had")
@@ -123,12 +123,14 @@ async def test_of_a_part_only_those_series_are_read_that_are_shown(engine: FakeE
         await shows(pilot, "step 26,000")
         await pilot.press(*["plus"] * 6)
         await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss", "accuracy"}, "both")
-        await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", THROUGHPUT}, "what was read")
+        await until(
+            pilot, lambda: charts.state.visible_series.keys() == {"loss", "accuracy", THROUGHPUT}, "what was read"
+        )
         await pilot.press("f")
         await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss"}, "one")
-        await until(pilot, lambda: charts.state.details.keys() == {"loss", THROUGHPUT}, "what was read")
+        await until(pilot, lambda: charts.state.visible_series.keys() == {"loss", THROUGHPUT}, "what was read")
         await pilot.press("0")
-        await until(pilot, lambda: not charts.state.details, "nothing")
+        await until(pilot, lambda: not charts.state.visible_series, "nothing")
 
 
 async def test_a_click_leaves_the_cursor_there_until_another_or_escape(
@@ -255,7 +257,7 @@ async def test_as_many_charts_are_shown_as_there_is_room_for(
 async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "2 of 6 charts")
-        assert not charts_of(pilot).state.readings
+        assert not charts_of(pilot).state.device_curves
         await pilot.press("a")
         await shows(pilot, "[x] loss", "[ ] utilization %")
         await pilot.press("space", "down", "space", "down", "down", "space", "escape")
@@ -268,7 +270,7 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         await until(pilot, lambda: isinstance(pilot.app.screen, SelectChartsScreen), "the list")
         await pilot.press("d")
         await shows(pilot, "2 of 6 charts")
-        await until(pilot, lambda: not charts_of(pilot).state.readings, "nothing to be read")
+        await until(pilot, lambda: not charts_of(pilot).state.device_curves, "nothing to be read")
 
 
 async def test_what_is_read_of_devices_stays_while_a_chart_fills_the_screen(engine: FakeEngine) -> None:
@@ -309,7 +311,7 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
             ChartOptions(log=True, smoothing=0.6, clip=True),
         )
         await pilot.press("y", "plus", "plus", "plus", "plus", "plus", "end")
-        await until(pilot, lambda: rate.window and rate.series[0].detail.count == 0, "a part that is known exactly")
+        await until(pilot, lambda: rate.window and rate.series[0].detail.end_step == 0, "a part that is known exactly")
 
 
 async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engine: FakeEngine) -> None:
@@ -330,7 +332,7 @@ async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: Fa
         charts, bar = charts_of(pilot), pilot.app.screen.query_one(ChartBar)
 
         def on() -> set[str]:
-            return {item.text for item in bar.shown if item.on}
+            return {item.text for item in bar.shown if item.is_active}
 
         assert on() == {"whole run"}
         await pilot.click(bar, (bar.render().plain.index("follow"), 0))

@@ -41,11 +41,11 @@ async def test_a_live_run_is_on_screen_and_its_loss_falls(engine: FakeEngine, si
     async with opened(engine.directory, size) as pilot:
         await shows(pilot, engine.directory.name, "cnn on digits", "training", "step 50/400", "epoch 1/4", "12%", "37%")
         loss = screen_of(pilot).query_one("#loss", Chart)
-        first = loss.series[0].curve.last
+        first = loss.series[0].curve.last_value
         engine.train(150)
         engine.end_epoch(loss=0.5, accuracy=0.8)
         await shows(pilot, "step 200/400", "50%", "left", "validation 0.5000", "epoch 3/4", "steps/s")
-        assert loss.series[0].curve.last < first
+        assert loss.series[0].curve.last_value < first
         assert loss.series[1].points == ((199, 0.5),)
         # Everything is there: both charts with their axes, the devices, the keys.
         for widget in (loss, screen_of(pilot).query_one("#second", Chart), screen_of(pilot).query_one(DevicePanel)):
@@ -153,7 +153,7 @@ async def test_a_run_that_is_resumed_goes_on_from_its_checkpoint(engine: FakeEng
         assert "stop asked" not in text_of(pilot)
         engine.train(10)
         await shows(pilot, "step 110/400")
-        assert screen_of(pilot).query_one("#loss", Chart).series[0].curve.count == 110
+        assert screen_of(pilot).query_one("#loss", Chart).series[0].curve.end_step == 110
 
 
 async def test_phases_are_shown_before_there_are_steps(engine: FakeEngine) -> None:
@@ -254,7 +254,7 @@ async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(eng
         await pilot.press("0")
         await until(pilot, lambda: ends_of(pilot) == ("0", "200k"), "the whole run again")
         assert loss.window is None
-        await until(pilot, lambda: not screen_of(pilot).state.details, "the details to go")
+        await until(pilot, lambda: not screen_of(pilot).state.visible_series, "the details to go")
 
 
 async def test_the_end_of_a_live_run_is_followed(engine: FakeEngine) -> None:

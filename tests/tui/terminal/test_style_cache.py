@@ -83,7 +83,7 @@ async def test_parts_are_worked_out_only_when_they_are_painted() -> None:
     async with app.run_test(size=(160, 45)) as pilot:
         await shows(pilot, "finished")
         await pilot.press("r")
-        await shows(pilot, "begun")
+        await shows(pilot, "created")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query("#loss"), "the run")
         await shows(pilot, "epoch")

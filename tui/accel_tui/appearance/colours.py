@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from accel_tui.settings.user_settings import Settings
 
-ALL = 1 << 24
+TRUE_COLOUR = 1 << 24
 """Colours of a terminal with a 256-colour palette or more."""
 
-FEW = 16
+ANSI_16 = 16
 """Colours of a terminal with 16 colours of its own."""
 
 OWN_THEME = "accel-ansi"
@@ -17,15 +17,15 @@ OWN_THEME = "accel-ansi"
 _SYSTEMS = {"16": "standard", "256": "256", "all": "truecolor"}  # Textual's names
 
 
-def count(environment: Mapping[str, str]) -> int:
+def terminal_colour_count(environment: Mapping[str, str]) -> int:
     """Number of colours that the environment declares."""
     if environment.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit"):
-        return ALL
+        return TRUE_COLOUR
     kind = environment.get("TERM", "")
-    return 256 if kind.endswith(("-256color", "-256colors", "-direct")) or kind == "xterm-kitty" else FEW
+    return 256 if kind.endswith(("-256color", "-256colors", "-direct")) or kind == "xterm-kitty" else ANSI_16
 
 
-def obey(settings: Settings, environment: MutableMapping[str, str]) -> Settings:
+def configure_textual(settings: Settings, environment: MutableMapping[str, str]) -> Settings:
     """Configure Textual, which reads the environment on import, by the settings.
 
     The program's settings take precedence over NO_COLOR, which is about programs in general.
@@ -43,5 +43,5 @@ def obey(settings: Settings, environment: MutableMapping[str, str]) -> Settings:
         environment["TEXTUAL_COLOR_SYSTEM"] = _SYSTEMS[settings.colours]
     if settings.theme != "auto":
         return settings
-    few = settings.colours == "16" or (settings.colours == "auto" and count(environment) == FEW)
+    few = settings.colours == "16" or (settings.colours == "auto" and terminal_colour_count(environment) == ANSI_16)
     return replace(settings, theme=OWN_THEME) if few or "NO_COLOR" in environment else settings

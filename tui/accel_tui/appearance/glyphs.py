@@ -37,7 +37,7 @@ _SHAPES = {
 _BITS = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
 
 
-def resolve(settings: Settings, environment: Mapping[str, str], encoding: str) -> Settings:
+def resolve_glyphs(settings: Settings, environment: Mapping[str, str], encoding: str) -> Settings:
     """The settings, with the glyphs that the terminal can show if none were set.
 
     Args:
@@ -47,8 +47,10 @@ def resolve(settings: Settings, environment: Mapping[str, str], encoding: str) -
     """
     if settings.glyphs != "auto":
         return settings
-    able = has_unicode(environment, encoding) and environment.get("TERM") != "linux"  # its font has no braille
-    return replace(settings, glyphs="unicode" if able else "ascii")
+    supports_unicode = (
+        has_unicode(environment, encoding) and environment.get("TERM") != "linux"
+    )  # its font has no braille
+    return replace(settings, glyphs="unicode" if supports_unicode else "ascii")
 
 
 def has_unicode(environment: Mapping[str, str], encoding: str) -> bool:
@@ -105,8 +107,8 @@ def _box(name: str) -> str:
 def _nearest(dots: int) -> str:
     """The character that looks most like a braille pattern; a blank only for a blank."""
     found = min(
-        ((dots ^ shape).bit_count(), place, character)
-        for place, (character, shapes) in enumerate(_patterns().items())
+        ((dots ^ shape).bit_count(), index, character)
+        for index, (character, shapes) in enumerate(_patterns().items())
         for shape in shapes
         if bool(shape) == bool(dots)
     )

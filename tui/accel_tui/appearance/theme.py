@@ -1,6 +1,6 @@
 """Colour themes: quiet greys, one accent, and hues for states.
 
-The hues of series can be told apart with colour blindness, as the tests compute.
+The hues of series can be distinguished with colour blindness, as the tests compute.
 """
 
 from textual.theme import Theme
@@ -165,6 +165,6 @@ ANSI = Theme(
 THEMES = (DARK, LIGHT, CONTRAST, ANSI)
 
 
-def other(theme: Theme) -> Theme:
+def counterpart(theme: Theme) -> Theme:
     """The counterpart of a theme: light for a dark one, dark for a light one."""
     return LIGHT if theme.dark else DARK

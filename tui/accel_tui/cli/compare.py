@@ -14,10 +14,10 @@ from accel_engine.run.listing import summarize
 from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
 from accel_tui.run.curve import CAPACITY
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 from accel_tui.runs.comparison import ComparedRow, ComparedRun, Comparison
-from accel_tui.runs.comparison import compare as compare_sides
+from accel_tui.runs.comparison import compare as compare_runs
 
 EPILOG = """\b
 Examples:
@@ -40,33 +40,33 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     if len(directories) < 2:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
-    comparison = compare_sides([_side(directory) for directory in directories])
+    comparison = compare_runs([_read_run(directory) for directory in directories])
     if as_json:
         write(json.dumps(_to_json(comparison), default=list))
         return
-    titles = [shortened(side.title, TITLE_WIDTH) for side in comparison.sides]
+    titles = [shortened(compared.title, TITLE_WIDTH) for compared in comparison.runs]
     write(table(("", *titles), [_line(row) for row in (*comparison.plan, *comparison.results)]))
     if not comparison.plan:
         write("\nThe plans are equal.")
     write(f"\n{comparison.summary}")
 
 
-def _side(directory: Path) -> ComparedRun:
+def _read_run(directory: Path) -> ComparedRun:
     run = summarize(directory)
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
     with closing(RunReader(directory, max_samples=0, max_buckets=CAPACITY, past_phases=False)) as reader:
-        return ComparedRun(run, fold(RunState(info=run.info), reader.poll()))
+        return ComparedRun(run, apply_update(RunState(info=run.info), reader.poll()))
 
 
 def _line(row: ComparedRow) -> tuple[str, ...]:
-    return (row.label, *(text + " *" * (place in row.best) for place, text in enumerate(row.texts)))
+    return (row.label, *(text + " *" * (index in row.best) for index, text in enumerate(row.texts)))
 
 
 def _to_json(comparison: Comparison) -> dict[str, Any]:
     return {
-        "runs": [side.run.id for side in comparison.sides],
-        "names": [side.title for side in comparison.sides],
+        "runs": [compared.run.id for compared in comparison.runs],
+        "names": [compared.title for compared in comparison.runs],
         "differs": {_key(row.label): row.values for row in comparison.plan},
         "equal": comparison.equal,
         "results": {_key(row.label): [_finite(value) for value in row.values] for row in comparison.results},

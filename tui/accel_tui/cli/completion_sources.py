@@ -12,7 +12,7 @@ from accel_engine.text import printable_line
 Candidates = Iterable[tuple[str, str]]
 """Values with their descriptions."""
 
-MOST_NAMED = 100
+MAX_NAMED = 100
 """The number of runs searched by name when no id matches; reading one takes about a millisecond."""
 
 
@@ -89,7 +89,7 @@ def _named(typed: str) -> Candidates:
     from accel_engine.run.listing import summarize
     from accel_engine.run.run_paths import runs_directory
 
-    newest = [run for run, description in _runs() if not description][:MOST_NAMED]
+    newest = [run for run, description in _runs() if not description][:MAX_NAMED]
     for info in (summarize(runs_directory() / run).info for run in newest):
         if info and info.name.startswith(typed):
             is_one_word = shlex.quote(info.name) == info.name

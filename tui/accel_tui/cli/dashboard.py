@@ -63,12 +63,14 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
     # These are slow to import; the first frame is already on the screen.
     import asyncio
 
-    from accel_tui.appearance.colours import obey
-    from accel_tui.appearance.glyphs import resolve
+    from accel_tui.appearance.colours import configure_textual
+    from accel_tui.appearance.glyphs import resolve_glyphs
     from accel_tui.settings.user_settings import SettingsError, load
 
     # Before the import of Textual, which reads the environment.
-    settings = resolve(obey(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii"))
+    settings = resolve_glyphs(
+        configure_textual(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii")
+    )
 
     from rich.console import Console
     from textual.scrollbar import ScrollBarRender

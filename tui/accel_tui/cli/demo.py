@@ -26,7 +26,7 @@ from accel_engine.run.annotations import set_tags
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import write
 from accel_tui.cli.progress import Bar, Line
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.plan import demo_stages
 from accel_tui.plan.demo_stages import TAG, WARM_UP, Agreement, DemoResult, DemoStage
 
@@ -202,14 +202,14 @@ class _StageBar(Bar):
     def _bar(self) -> str:
         state, width = self.state, self._width() - 3
         parts = [self._title]
-        if state.rate:
-            parts.append(f"{figures.compact(state.rate)} steps/s")
+        if state.steps_per_second:
+            parts.append(f"{numbers.compact(state.steps_per_second)} steps/s")
             if curve := state.curves.get("accuracy"):
-                parts.append(f"accuracy {figures.metric(curve.last)}")
+                parts.append(f"accuracy {numbers.metric(curve.last_value)}")
         elif state.phase:
             parts.append(str(state.phase.phase))
-        room = max(min(width - 62, 40), 4)
-        return f"{self._render_bar(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
+        bar_width = max(min(width - 62, 40), 4)
+        return f"{self._render_bar(self.share, bar_width)}  {'  '.join(parts)[: width - bar_width - 2]}"
 
 
 def _stage_bars(stream: TextIO) -> Callable[[str], _StageBar]:
@@ -245,7 +245,7 @@ def _format_result(result: DemoResult) -> str:
     if result.rate is None:
         return result.problem
     run = result.run.partition("-")[0]  # is unique, and keeps the line short
-    return f"{figures.compact(result.rate)} steps/s over {result.seconds:.1f} s (run {run})"
+    return f"{numbers.compact(result.rate)} steps/s over {result.seconds:.1f} s (run {run})"
 
 
 def _summary(stages: Sequence[DemoStage], results: Sequence[DemoResult], reason: str) -> Iterator[str]:

@@ -91,10 +91,10 @@ def _fit_to_terminal(text: str) -> str:
     """Cut a text to the height of the terminal, with the number of omitted lines."""
     width, height = shutil.get_terminal_size((80, 24))
     lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width, subsequent_indent="  ") or [""]]
-    room = height - 1
-    if len(lines) <= room:
+    available = height - 1
+    if len(lines) <= available:
         return "\n".join(lines)
-    return "\n".join([*lines[: room - 1], f"\N{HORIZONTAL ELLIPSIS} {len(lines) - room + 1} more lines"])
+    return "\n".join([*lines[: available - 1], f"\N{HORIZONTAL ELLIPSIS} {len(lines) - available + 1} more lines"])
 
 
 def _stream(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> Iterator[tuple[Sample, ...]]:
@@ -164,7 +164,7 @@ def _row(device: Device, known: Mapping[str, Reading], extra: Mapping[str, str])
 
 
 def _host_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
-    """Lines on swap, disk and network, as far as there are readings."""
+    """Lines on swap, disk and network, where there are readings."""
     known = readings.get("cpu:0", {})
     swap_used, swap_total = known.get("swap_used"), known.get("swap_total")
     lines = [f"swap: {_memory(swap_used, swap_total, None)}"] if swap_total and swap_total.value else []

@@ -23,7 +23,7 @@ from accel_engine.events import (
 )
 from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run.state import RunState
 from accel_tui.run.worker_follower import reduction_name, worker_locations
@@ -79,12 +79,12 @@ def format_event(event: Event, state: RunState) -> str:
         case XlaTried():
             source = " (measured by an earlier run)" if event.remembered else ""
             mode = "on" if event.xla else "off"
-            with_xla, without = figures.compact(event.compiled), figures.compact(event.plain)
+            with_xla, without = numbers.compact(event.compiled), numbers.compact(event.plain)
             return f"XLA {mode}: {with_xla} steps/s with it, {without} without{source}"
         case MicroBatchesTried():
             source = " (measured by an earlier run)" if event.remembered else ""
             mode = f"{event.micro_batches} per step" if event.micro_batches > 1 else "off"
-            split, whole = figures.compact(event.split), figures.compact(event.whole)
+            split, whole = numbers.compact(event.split), numbers.compact(event.whole)
             return f"micro-batches {mode}: {split} steps/s with {event.tried}, {whole} without{source}"
         case WorkCounted(flops=None):
             return f"FLOPs per step unknown: {event.reason}"
@@ -110,7 +110,7 @@ def epoch_of(epoch: int, state: RunState) -> str:
 def means(metrics: Mapping[str, float]) -> str:
     """``loss 0.2310  accuracy 0.9310``: the loss first, so that a preceding "validation" belongs to it."""
     ordered = sorted(ranges(metrics), key=lambda item: item[0] != "loss")  # Keras logs metrics in another order
-    texts = [(name, " to ".join(map(figures.metric, values))) for name, values in ordered]
+    texts = [(name, " to ".join(map(numbers.metric, values))) for name, values in ordered]
     return "  ".join(f"{name.replace('_', ' ')} {values}" for name, values in texts)
 
 
@@ -121,9 +121,9 @@ def _is_validated(state: RunState) -> bool:
 
 
 def _format_end(event: RunEnded, state: RunState) -> str:
-    speed = f"{figures.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
+    speed = f"{numbers.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     step = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
-    duration = figures.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
+    duration = numbers.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
     flops = units.speed(event.flops_per_second, event.mfu)
     line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))
     model = state.info and trained_model(state.info.directory)

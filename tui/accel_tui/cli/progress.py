@@ -13,8 +13,8 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import epoch_of, format_event, means
-from accel_tui.formatting import figures, units
-from accel_tui.run.fold_events import fold
+from accel_tui.formatting import numbers, units
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 
 EVERY = 5.0
@@ -48,9 +48,9 @@ class Log:
         self.state = replace(self.state, info=info)
         lines: list[Line] = []
         for event in update.events:  # one by one: each line shows the state at its time
-            self.state = fold(self.state, Update(events=(event,)))
+            self.state = apply_update(self.state, Update(events=(event,)))
             lines += [(event.time, printable_line(line)) for line in format_event(event, self.state).splitlines()]
-        self.state = fold(self.state, Update(chunks=update.chunks))
+        self.state = apply_update(self.state, Update(chunks=update.chunks))
         self._put(lines)
 
     def lost(self, info: RunInfo, steps: int) -> None:
@@ -109,34 +109,34 @@ class Bar(Log):
             return ""
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps:
-            return f"{state.phase.phase} {figures.duration(state.now - state.phase.time)}"[:width]
-        room = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
-        text = progress(state, width - room - 2)
+            return f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}"[:width]
+        bar_width = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
+        text = progress(state, width - bar_width - 2)
         if width < TEXT_WIDTH // 2:
             return text[:width]
-        text = text[: width - room - 2]
-        return f"{self._render_bar(state.step / state.total_steps, room)}  {text}"
+        text = text[: width - bar_width - 2]
+        return f"{self._render_bar(state.step / state.total_steps, bar_width)}  {text}"
 
-    def _render_bar(self, share: float, room: int) -> str:
+    def _render_bar(self, share: float, bar_width: int) -> str:
         """A bar of ``room`` columns, filled up to ``share`` (0 to 1)."""
-        done = round(room * min(share, 1.0))
+        done = round(bar_width * min(share, 1.0))
         full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
         if not self._has_colour:
-            return full * done + empty * (room - done)
-        return f"\x1b[32m{full * done}\x1b[90m{empty * (room - done)}\x1b[0m"
+            return full * done + empty * (bar_width - done)
+        return f"\x1b[32m{full * done}\x1b[90m{empty * (bar_width - done)}\x1b[0m"
 
 
 def progress(state: RunState, width: float = math.inf) -> str:
     """Format the progress of a run in about 70 columns, with the MFU if ``width`` allows."""
     parts = [epoch_of(state.current_epoch or 1, state)]
-    metrics = [(name, curve.last) for name, curve in state.curves.items() if name != LEARNING_RATE]
+    metrics = [(name, curve.last_value) for name, curve in state.curves.items() if name != LEARNING_RATE]
     parts.append(means(dict(metrics[:2])))
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
-    elif state.rate:
-        parts.append(f"{figures.compact(state.rate)} steps/s")
+    elif state.steps_per_second:
+        parts.append(f"{numbers.compact(state.steps_per_second)} steps/s")
         if state.remaining is not None:
-            parts.append(f"{figures.duration(state.remaining)} left")
+            parts.append(f"{numbers.duration(state.remaining)} left")
     text = printable_line("  ".join(filter(None, parts)))
     mfu = f"  MFU {units.percent(state.mfu)}" if state.mfu is not None and _is_training(state) else ""
     return text + mfu if len(text + mfu) <= width else text

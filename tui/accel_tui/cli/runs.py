@@ -15,7 +15,7 @@ from accel_engine.registry import suggestion
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.runs.columns import TITLES, SortOrder, ordered, title_of
 from accel_tui.runs.run_filter import key_error, matches, parse
 
@@ -99,14 +99,14 @@ def _row(run: RunSummary, width: int) -> tuple[str, ...]:
         shortened(title_of(run), width),
         str(run.status or "unreadable"),
         units.ago(time.time() - run.info.created) if run.info else "",
-        figures.duration(run.seconds) if run.steps else "",
+        numbers.duration(run.seconds) if run.steps else "",
         f"{run.steps:,}" if run.steps else "",
         *(_metric(metrics, name) for name in ("loss", "accuracy", "validation_accuracy")),
     )
 
 
 def _metric(metrics: Mapping[str, float], name: str) -> str:
-    return figures.metric(metrics[name]) if name in metrics else ""
+    return numbers.metric(metrics[name]) if name in metrics else ""
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:

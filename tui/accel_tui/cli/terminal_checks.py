@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from accel_engine.doctor import Check, Finding, passed, warned
-from accel_tui.appearance.colours import count
+from accel_tui.appearance.colours import terminal_colour_count
 from accel_tui.appearance.glyphs import has_unicode
 
 COMFORTABLE = (80, 24)
@@ -59,7 +59,7 @@ class Terminal:
     @property
     def colours(self) -> int:
         """The number of colours that the dashboard uses on it."""
-        return count(self.environment)
+        return terminal_colour_count(self.environment)
 
     @property
     def has_unicode(self) -> bool:
@@ -118,14 +118,14 @@ def check_type(terminal: Terminal) -> Finding:
 
 def check_size(terminal: Terminal) -> Finding:
     """Check that the dashboard fits."""
-    from accel_tui.screens.too_small_screen import SMALLEST  # imports Textual, which is slow
+    from accel_tui.screens.too_small_screen import MIN_SIZE  # imports Textual, which is slow
 
     if not terminal.interactive:
         return passed("skipped: no terminal")
     columns, rows = terminal.size
     found = f"{columns}x{rows}"
-    if columns < SMALLEST.width or rows < SMALLEST.height:
-        why = f"the dashboard requires at least {SMALLEST.width}x{SMALLEST.height}"
+    if columns < MIN_SIZE.width or rows < MIN_SIZE.height:
+        why = f"the dashboard requires at least {MIN_SIZE.width}x{MIN_SIZE.height}"
         return warned(found, why, "enlarge the window or reduce the font size")
     if columns < COMFORTABLE[0] or rows < COMFORTABLE[1]:
         why = f"all panels are visible at {COMFORTABLE[0]}x{COMFORTABLE[1]} or larger"

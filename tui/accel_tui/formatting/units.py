@@ -1,8 +1,8 @@
-"""Formats bytes, counts, FLOPs, shapes and ages; durations and metrics are in ``figures``."""
+"""Formats bytes, counts, FLOPs, shapes and ages; durations and metrics are in ``numbers``."""
 
 from collections.abc import Sequence
 
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -29,7 +29,7 @@ def counted(number: int, noun: str) -> str:
 
 def flops(number: float) -> str:
     """Floating-point operations in decimal multiples: ``7.76 GFLOP``, ``989 TFLOP``."""
-    text = figures.compact(float(number))
+    text = numbers.compact(float(number))
     digits = text.rstrip("kMGTPE")
     return f"{digits} {text[len(digits) :]}FLOP"
 

@@ -11,7 +11,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 
 TAG = "demo"
 """The tag of the runs of the demo."""
@@ -166,15 +166,17 @@ def bars(results: Sequence[DemoResult], width: int, full: str = "\u2588") -> lis
     """
     rates = [result.rate for result in results if result.rate is not None]
     names = max((len(result.stage.title) for result in results), default=0)
-    room = max(width - names - 30, 4)
+    available = max(width - names - 30, 4)
     lines = []
     for result in results:
         name = result.stage.title.ljust(names)
         if result.rate is None:
             lines.append(f"{name}  {result.problem}")
             continue
-        bar = full * max(round(room * result.rate / max(rates)), 1)
-        lines.append(f"{name}  {bar:{room}}  {figures.compact(result.rate):>10} steps/s {result.rate / rates[0]:6.2f}x")
+        bar = full * max(round(available * result.rate / max(rates)), 1)
+        lines.append(
+            f"{name}  {bar:{available}}  {numbers.compact(result.rate):>10} steps/s {result.rate / rates[0]:6.2f}x"
+        )
     return lines
 
 

@@ -78,7 +78,7 @@ class FormResult:
         plan: The plan of all valid fields; invalid ones are at their default.
         errors: The error message of each invalid field.
         placement: The devices that would train; ``None`` before the devices of the machine are known.
-        entry: The dataset, as far as it is known.
+        entry: What is known of the dataset.
         step_counts: Steps and batches; ``None`` if the number of examples or replicas is unknown or invalid.
     """
 

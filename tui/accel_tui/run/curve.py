@@ -19,48 +19,48 @@ Floats = npt.NDArray[np.float64]
 class Curve:
     """A per-step series in buckets of equally many consecutive steps.
 
-    Bucket ``i`` covers ``width`` steps from ``first + i * width`` on; the last one may be incomplete. When more than
-    :data:`CAPACITY` buckets would be needed, ``width`` doubles. NaN and infinities are gaps: counted, and otherwise
-    ignored. ``Curve()`` has no steps.
+    Bucket ``i`` covers ``width`` steps from ``first_step + i * width`` on; the last one may be incomplete. When more
+    than :data:`CAPACITY` buckets would be needed, ``width`` doubles. NaN and infinities are gaps: counted, and
+    otherwise ignored. ``Curve()`` has no steps.
 
     Attributes:
-        count: Steps of the run so far, including those before ``first``.
+        end_step: The step after the last.
         width: Steps per bucket, a power of two.
-        last: The latest finite value; NaN if there is none.
+        last_value: The latest finite value; NaN if there is none.
         low: Minimum finite value of each bucket, NaN if it has none.
         high: Maximum finite value of each bucket, NaN if it has none.
         total: Sum of each bucket's finite values.
         finite: Number of each bucket's finite values.
-        first: The first step of the curve; not 0 for a part of a run.
+        first_step: The first step of the curve; not 0 for a part of a run.
     """
 
-    count: int = 0
+    end_step: int = 0
     width: int = 1
-    last: float = math.nan
+    last_value: float = math.nan
     low: Floats = field(default_factory=lambda: np.empty(0))
     high: Floats = field(default_factory=lambda: np.empty(0))
     total: Floats = field(default_factory=lambda: np.empty(0))
     finite: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    first: int = 0
+    first_step: int = 0
 
     @classmethod
-    def of(cls, buckets: Buckets, first: int, count: int, width: int) -> "Curve":
+    def of(cls, buckets: Buckets, first_step: int, end_step: int, width: int) -> "Curve":
         """Make a curve from the buckets of downsampled steps.
 
         Args:
-            buckets: The buckets from ``first`` up to ``count``.
-            first: The first step of the first bucket.
-            count: The step after the last bucket.
+            buckets: The buckets from ``first_step`` up to ``end_step``.
+            first_step: The first step of the first bucket.
+            end_step: The step after the last bucket.
             width: Steps per bucket.
         """
         low, high, total = (buckets[name].astype(np.float64) for name in ("low", "high", "total"))
         finite = buckets["finite"].astype(np.int64)
-        return cls(count, width, _latest(divide(total, finite)), low, high, total, finite, first)
+        return cls(end_step, width, _latest(divide(total, finite)), low, high, total, finite, first_step)
 
     @property
     def gaps(self) -> int:
         """Number of steps whose value was not finite."""
-        return self.count - self.first - int(self.finite.sum())
+        return self.end_step - self.first_step - int(self.finite.sum())
 
     @property
     def means(self) -> Floats:
@@ -79,19 +79,19 @@ class Curve:
         """Return the curve without the steps from ``step`` on, e.g. when a run continues from an earlier checkpoint.
 
         Exact if ``step`` ends a bucket, as it always does while ``width`` is 1. A bucket that is cut keeps its bounds
-        and mean. ``last`` becomes the mean of the last bucket that has one.
+        and mean. ``last_value`` becomes the mean of the last bucket that has one.
         """
-        if step >= self.count:
+        if step >= self.end_step:
             return self
-        step = max(step, self.first)
-        kept = -(-(step - self.first) // self.width)
+        step = max(step, self.first_step)
+        kept = -(-(step - self.first_step) // self.width)
         means = self.means[:kept]
         total, finite = self.total[:kept].copy(), self.finite[:kept].copy()
-        rest = (step - self.first) % self.width
+        rest = (step - self.first_step) % self.width
         if rest and finite[-1] > rest:
             total[-1], finite[-1] = means[-1] * rest, rest
         low, high = self.low[:kept], self.high[:kept]
-        return Curve(step, self.width, _latest(means), low, high, total, finite, self.first)
+        return Curve(step, self.width, _latest(means), low, high, total, finite, self.first_step)
 
     def extremes(self, first: float, last: float) -> tuple[float, float]:
         """Minimum and maximum of the buckets with steps from ``first`` to before ``last``; NaN if there is none."""
@@ -101,26 +101,26 @@ class Curve:
 
     def at(self, step: int) -> tuple[float, float, float] | None:
         """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
-        if not self.first <= step < self.count:
+        if not self.first_step <= step < self.end_step:
             return None
-        place = (step - self.first) // self.width
-        number = int(self.finite[place])
-        return (float(self.low[place]), float(self.high[place]), float(self.total[place]) / number) if number else None
+        index = (step - self.first_step) // self.width
+        finite = int(self.finite[index])
+        return (float(self.low[index]), float(self.high[index]), float(self.total[index]) / finite) if finite else None
 
     def middle(self, bucket: int) -> float:
-        """The middle step of a bucket, as far as it is filled; extrapolated before the first."""
-        start = self.first + bucket * self.width
-        return (start + min(start + self.width, self.count) - 1) / 2
+        """The middle step of the filled part of a bucket; extrapolated before the first bucket."""
+        start = self.first_step + bucket * self.width
+        return (start + min(start + self.width, self.end_step) - 1) / 2
 
     def shared(self, other: "Curve") -> int:
         """Number of leading buckets that are complete and equal to another curve's."""
-        if (self.first, self.width) != (other.first, other.width):
+        if (self.first_step, self.width) != (other.first_step, other.width):
             return 0
-        count = (min(self.count, other.count) - self.first) // self.width
+        count = (min(self.end_step, other.end_step) - self.first_step) // self.width
         pairs = ((self.total, other.total), (self.finite, other.finite), (self.low, other.low), (self.high, other.high))
-        for mine, theirs in pairs:  # compared as bytes or integers, since NaN is not equal to itself
-            if mine[:count].tobytes() != theirs[:count].tobytes():
-                count = int((mine[:count].view(np.int64) != theirs[:count].view(np.int64)).argmax())
+        for own, others in pairs:  # compared as bytes or integers, since NaN is not equal to itself
+            if own[:count].tobytes() != others[:count].tobytes():
+                count = int((own[:count].view(np.int64) != others[:count].view(np.int64)).argmax())
         return count
 
     def columns(self, first: float, last: float, columns: int, skip: int = 0) -> Floats:
@@ -140,18 +140,18 @@ class Curve:
         """
         found: Floats = np.full((3, max(0, columns - skip)), np.nan)
         step = (last - first) / max(columns, 1)
-        if not self.count or not found.size or step <= 0:
+        if not self.end_step or not found.size or step <= 0:
             return found
         # One bucket beyond either edge, so that the line reaches the edge; two where columns were skipped.
         left = first + skip * step - self.width if skip else first
         start, stop = self.span(left - self.width, last + self.width)
         if start >= stop:
             return found
-        middles = np.arange(start, stop) * float(self.width) + (self.first + (self.width - 1) / 2)
+        middles = np.arange(start, stop) * float(self.width) + (self.first_step + (self.width - 1) / 2)
         if stop == len(self.low):
             middles[-1] = self.middle(stop - 1)
-        place = (middles - first) / step
-        column = np.floor(place).astype(np.int64)
+        position = (middles - first) / step
+        column = np.floor(position).astype(np.int64)
         heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
         column = column[heads]
         low = np.fmin.reduceat(self.low[start:stop], heads)
@@ -166,33 +166,33 @@ class Curve:
             for target, values in zip(found, (low, high, mean), strict=True):
                 target[begin - skip : end - skip] = values[known]
             return found
-        knots = np.where((column >= 0) & (column < columns), column, place[heads] - 0.5)
+        points = np.where((column >= 0) & (column < columns), column, position[heads] - 0.5)
         inside = (column >= skip) & (column < columns)
         for target, values in zip(found, (low, high, mean), strict=True):
-            target[:] = np.interp(np.arange(skip, columns), knots, values, left=np.nan, right=np.nan)
+            target[:] = np.interp(np.arange(skip, columns), points, values, left=np.nan, right=np.nan)
             target[column[inside] - skip] = values[inside]
         return found
 
     def span(self, first: float, last: float) -> tuple[int, int]:
         """Indices of the first bucket with a step from ``first`` to before ``last``, and of the one after the last."""
-        start = math.floor((max(first, self.first) - self.first) / self.width)
-        stop = math.ceil((min(max(last, self.first), self.count) - self.first) / self.width)
+        start = math.floor((max(first, self.first_step) - self.first_step) / self.width)
+        stop = math.ceil((min(max(last, self.first_step), self.end_step) - self.first_step) / self.width)
         return start, max(start, stop)
 
     def widened(self, width: int) -> "Curve":
         """Merge neighbouring buckets until each has ``width`` steps."""
-        if width == self.width or not self.count:
+        if width == self.width or not self.end_step:
             return self
         starts = np.arange(0, len(self.low), width // self.width)
         return Curve(
-            self.count,
+            self.end_step,
             width,
-            self.last,
+            self.last_value,
             np.fmin.reduceat(self.low, starts),
             np.fmax.reduceat(self.high, starts),
             np.add.reduceat(self.total, starts),
             np.add.reduceat(self.finite, starts),
-            self.first,
+            self.first_step,
         )
 
 
@@ -202,41 +202,41 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
     Several at once cost little more than one, since small NumPy calls are dominated by their overhead.
 
     Args:
-        curves: At least one, all with the same ``first`` and ``count``.
+        curves: At least one, all with the same ``first_step`` and ``end_step``.
         values: Shape ``[curves, n]``, one per step.
     """
     if not values.size:
         return list(curves)
-    first, before = curves[0].first, curves[0].count
-    count = before + values.shape[1]
+    first, previous_end = curves[0].first_step, curves[0].end_step
+    end_step = previous_end + values.shape[1]
     width = max(curve.width for curve in curves)
-    while count - first > width * CAPACITY:
+    while end_step - first > width * CAPACITY:
         width *= 2
     finite = np.isfinite(values)
-    whole = bool(finite.all())
-    clean = values if whole else np.where(finite, values, np.nan)
+    all_finite = bool(finite.all())
+    clean = values if all_finite else np.where(finite, values, np.nan)
     # The first values may complete the incomplete bucket; it is joined with its earlier part below.
-    head = (first - before) % width
+    head = (first - previous_end) % width
     starts = np.maximum(np.arange(head - width if head else 0, values.shape[1], width), 0)
     lows = np.fmin.reduceat(clean, starts, axis=1).astype(np.float64)
     highs = np.fmax.reduceat(clean, starts, axis=1).astype(np.float64)
-    totals = np.add.reduceat(values if whole else np.where(finite, values, 0), starts, axis=1, dtype=np.float64)
+    totals = np.add.reduceat(values if all_finite else np.where(finite, values, 0), starts, axis=1, dtype=np.float64)
     filled = np.add.reduceat(finite, starts, axis=1, dtype=np.int64)
     longer = []
-    for place, curve in enumerate(curves):
+    for index, curve in enumerate(curves):
         old = curve.widened(width)
-        low, high, total, number = lows[place], highs[place], totals[place], filled[place]
+        low, high, total, number = lows[index], highs[index], totals[index], filled[index]
         if head:
             low[0], high[0] = np.fmin(old.low[-1], low[0]), np.fmax(old.high[-1], high[0])
             total[0] += old.total[-1]
             number[0] += old.finite[-1]
         kept = len(old.low) - bool(head)
-        known = values[place] if whole else values[place][finite[place]]
+        known = values[index] if all_finite else values[index][finite[index]]
         longer.append(
             Curve(
-                count,
+                end_step,
                 width,
-                float(known[-1]) if known.size else curve.last,
+                float(known[-1]) if known.size else curve.last_value,
                 np.concatenate((old.low[:kept], low)),
                 np.concatenate((old.high[:kept], high)),
                 np.concatenate((old.total[:kept], total)),

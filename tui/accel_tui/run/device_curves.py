@@ -14,7 +14,7 @@ READINGS = ("utilization", "memory_used", "temperature", "power")
 
 _GIB = 2.0**30
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """Maximum number of samples per read, so that nothing else waits for those of a long run."""
 
 DeviceCurves = Mapping[str, Mapping[str, Curve]]
@@ -38,13 +38,15 @@ class DeviceCurvesReader:
         self._stale = False
         self._made = 0.0
 
-    def read(self, reader: RunReader, names: frozenset[str], ended: Curve, update: Update) -> DeviceCurves | None:
+    def read(
+        self, reader: RunReader, names: frozenset[str], step_end_times: Curve, update: Update
+    ) -> DeviceCurves | None:
         """Read some samples, and return updated curves.
 
         Args:
             reader: Reads the run.
             names: Some of :data:`READINGS`; nothing is read if empty.
-            ended: End time of each step, in seconds since the Unix epoch.
+            step_end_times: End time of each step, in seconds since the Unix epoch.
             update: What is new in the run since the last call.
 
         Returns:
@@ -62,11 +64,11 @@ class DeviceCurvesReader:
         if names == self._names and not due:
             return None
         self._names, self._stale, self._made = names, False, time.monotonic()
-        return self._curves(names, ended)
+        return self._curves(names, step_end_times)
 
     def _read(self, reader: RunReader) -> bool:
         """Read some samples; returns whether there may be more."""
-        rows = reader.samples(self._last, MOST_ROWS)
+        rows = reader.samples(self._last, MAX_ROWS)
         found: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for number, at, device, text in rows:
             for name, reading in self._unpacker.unpack(at, device, text).readings.items():
@@ -76,11 +78,11 @@ class DeviceCurvesReader:
             self._last = number
         for key, values in found.items():
             self._traces.setdefault(key, ForwardFilledCurve()).extend(*zip(*values, strict=True))
-        return len(rows) == MOST_ROWS
+        return len(rows) == MAX_ROWS
 
-    def _curves(self, names: frozenset[str], ended: Curve) -> DeviceCurves:
+    def _curves(self, names: frozenset[str], step_end_times: Curve) -> DeviceCurves:
         curves: dict[str, dict[str, Curve]] = {}
         for (name, device), trace in self._traces.items():
-            if name in names and (curve := trace.over(ended)).count:
+            if name in names and (curve := trace.over(step_end_times)).end_step:
                 curves.setdefault(name, {})[device] = curve
         return curves

@@ -37,7 +37,7 @@ from accel_engine.run.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import Curve, Floats, extended
 from accel_tui.run.device_meter import record
-from accel_tui.run.learning_rate_curve import latest_rate
+from accel_tui.run.learning_rate_curve import latest_learning_rate
 from accel_tui.run.marks import extended as with_marks
 from accel_tui.run.marks import mark_of, resumed
 from accel_tui.run.state import RunState
@@ -53,7 +53,7 @@ _PAUSED_AFTER = {
 }  # whether the run is paused after each command
 
 
-def fold(state: RunState, update: Update) -> RunState:
+def apply_update(state: RunState, update: Update) -> RunState:
     """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
     if update.step_range:
@@ -83,7 +83,7 @@ def _draft(state: RunState) -> SimpleNamespace:
 
     Validation points become lists, and ``marked`` collects the steps of marks by kind.
     """
-    draft = SimpleNamespace(**{one.name: getattr(state, one.name) for one in fields(RunState)})
+    draft = SimpleNamespace(**{each.name: getattr(state, each.name) for each in fields(RunState)})
     draft.validation, draft.marked = dict(state.validation), {}
     return draft
 
@@ -108,7 +108,7 @@ def _after_start(state: RunState, event: RunStarted) -> RunState:
         micro_batches=None,
         work=None,
         phase=None,
-        halted=False,
+        training_paused=False,
         workers_met=None,
         learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
         marks=resumed(state.marks, event.first_step),
@@ -127,7 +127,7 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
         case PhaseChanged():
             draft.phase = event
             if event.phase in (Phase.PAUSED, Phase.TRAINING):
-                draft.halted = event.phase is Phase.PAUSED
+                draft.training_paused = event.phase is Phase.PAUSED
         case WorkersMet():
             draft.workers_met = event
         case DevicesFound():
@@ -161,7 +161,7 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
         case Warned() | CommandAnswered():
             draft.notices, draft.notice_count = (*draft.notices[1 - NOTICES :], event), draft.notice_count + 1
             if isinstance(event, CommandAnswered) and event.obeyed and event.command in _PAUSED_AFTER:
-                draft.halted = _PAUSED_AFTER[event.command]
+                draft.training_paused = _PAUSED_AFTER[event.command]
         case RunEnded():
             draft.ended = event
 
@@ -188,9 +188,11 @@ def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     """The state with the downsampled steps up to a step."""
     curves = curves_of(stretch)
     throughput = curves.pop(THROUGHPUT, Curve())
-    ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.stop_step, stretch.width)
-    state = replace(state, step=stretch.stop_step, curves=curves, throughput=throughput, ended_at=ended_at, details={})
-    return replace(state, learning_rate=latest_rate(state, curves.get(LEARNING_RATE)))
+    end_times = Curve.of(stretch.series[TIME], stretch.first_step, stretch.stop_step, stretch.width)
+    state = replace(
+        state, step=stretch.stop_step, curves=curves, throughput=throughput, step_end_times=end_times, visible_series={}
+    )
+    return replace(state, learning_rate=latest_learning_rate(state, curves.get(LEARNING_RATE)))
 
 
 def curves_of(stretch: StepRange) -> dict[str, Curve]:
@@ -207,20 +209,20 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     first = chunks[0].first_step
     state = _truncated(state, first)
     names = list(dict.fromkeys(name for chunk in chunks for name in chunk.series))
-    pace, seconds = state.step_rate.after(chunks)
+    step_rate, seconds = state.step_rate.after(chunks)
     values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
-    before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.ended_at]
-    *curves, throughput, ended_at = extended([_padded(curve, first) for curve in before], values)
+    before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.step_end_times]
+    *curves, throughput, end_times = extended([_padded(curve, first) for curve in before], values)
     state = replace(
         state,
         step=chunks[-1].first_step + chunks[-1].count,
         curves={**state.curves, **dict(zip(names, curves, strict=True))},
         throughput=throughput,
-        ended_at=ended_at,
-        step_rate=pace,
+        step_end_times=end_times,
+        step_rate=step_rate,
     )
-    rate = latest_rate(state, state.curves.get(LEARNING_RATE))
-    return state if rate == state.learning_rate else replace(state, learning_rate=rate)
+    learning_rate = latest_learning_rate(state, state.curves.get(LEARNING_RATE))
+    return state if learning_rate == state.learning_rate else replace(state, learning_rate=learning_rate)
 
 
 def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:
@@ -239,15 +241,17 @@ def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats,
     """
     counts = [chunk.count for chunk in chunks]
     rates = [count / taken if taken > 0 else math.nan for count, taken in zip(counts, seconds, strict=True)]
-    a_step = [taken / count for count, taken in zip(counts, seconds, strict=True)]
+    seconds_per_step = [taken / count for count, taken in zip(counts, seconds, strict=True)]
     ends = [chunk.ended for chunk in chunks]
-    rate, ended, apart, stop = np.repeat(np.array([rates, ends, a_step, [*accumulate(counts)]]), counts, axis=1)
+    rate, ended, apart, stop = np.repeat(
+        np.array([rates, ends, seconds_per_step, [*accumulate(counts)]]), counts, axis=1
+    )
     return rate, ended - (stop - 1 - np.arange(len(stop))) * apart
 
 
 def _padded(curve: Curve, step: int) -> Curve:
     """The curve extended to a step with gaps."""
-    return curve.extend(np.full(step - curve.count, math.nan)) if curve.count < step else curve
+    return curve.extend(np.full(step - curve.end_step, math.nan)) if curve.end_step < step else curve
 
 
 def _without_results_after(state: RunState, step: int) -> RunState:
@@ -270,7 +274,7 @@ def _truncated(state: RunState, step: int) -> RunState:
         step=step,
         curves=curves,
         throughput=state.throughput.truncate(step),
-        ended_at=state.ended_at.truncate(step),
-        readings={},
-        details={},
+        step_end_times=state.step_end_times.truncate(step),
+        device_curves={},
+        visible_series={},
     )

@@ -28,52 +28,62 @@ class ForwardFilledCurve:
         """Append finite values, both of shape ``[n]``, by rising time."""
         new = np.asarray(values, np.float64)
         self._rest = np.concatenate((self._rest, [np.asarray(times, np.float64), new, new, new]), axis=1)
-        while whole := min(self._rest.shape[1] // self._width, CAPACITY - self._kept.shape[1]):
-            cut = whole * self._width
+        while full := min(self._rest.shape[1] // self._width, CAPACITY - self._kept.shape[1]):
+            cut = full * self._width
             self._kept = np.concatenate((self._kept, _merged(self._rest[:, :cut], self._width)), axis=1)
             self._rest = self._rest[:, cut:]
             if self._kept.shape[1] == CAPACITY:
                 self._kept, self._width = _merged(self._kept, 2), 2 * self._width
 
-    def over(self, ended: Curve) -> Curve:
+    def over(self, step_end_times: Curve) -> Curve:
         """The curve over steps: each step has the values read during it, else the last one before it.
 
         Args:
-            ended: End time of each step, in the unit of the times.
+            step_end_times: End time of each step, in the unit of the times.
         """
         times, low, high, mean = np.concatenate((self._kept, self._rest), axis=1)
-        known = np.flatnonzero(ended.finite)
+        known = np.flatnonzero(step_end_times.finite)
         if not known.size or not times.size:
             return Curve()
         # Number of steps taken at the middle of each bucket, and at the beginning and the end.
-        starts = ended.first + known * ended.width
-        taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
-        at = ended.means[known]
-        a_step = (at[1] - at[0]) / (taken[1] - taken[0]) if len(at) > 1 else 0.0
-        begun = at[0] - taken[0] * a_step
-        at, taken = np.concatenate(([begun], at, [ended.last])), np.concatenate(([0.0], taken, [ended.count]))
+        starts = step_end_times.first_step + known * step_end_times.width
+        taken = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
+        times_at = step_end_times.means[known]
+        seconds_per_step = (times_at[1] - times_at[0]) / (taken[1] - taken[0]) if len(times_at) > 1 else 0.0
+        begun = times_at[0] - taken[0] * seconds_per_step
+        times_at, taken = (
+            np.concatenate(([begun], times_at, [step_end_times.last_value])),
+            np.concatenate(([0.0], taken, [step_end_times.end_step])),
+        )
         start = max(int(np.searchsorted(times, begun, "right")) - 1, 0)
-        stop = int(np.searchsorted(times, ended.last, "right"))
-        places = np.interp(times[start:stop], at, taken)
-        return forward_fill(places, low[start:stop], high[start:stop], mean[start:stop], ended.count, ended.width)
+        stop = int(np.searchsorted(times, step_end_times.last_value, "right"))
+        positions = np.interp(times[start:stop], times_at, taken)
+        return forward_fill(
+            positions,
+            low[start:stop],
+            high[start:stop],
+            mean[start:stop],
+            step_end_times.end_step,
+            step_end_times.width,
+        )
 
 
-def forward_fill(places: Floats, low: Floats, high: Floats, mean: Floats, count: int, width: int) -> Curve:
+def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, count: int, width: int) -> Curve:
     """Make a curve of values that each hold from one step until the next.
 
     Args:
-        places: The steps, rising, shape ``[n]``.
-        low: Minimum at each step, likewise.
-        high: Maximum.
-        mean: Mean.
+        positions: The steps, rising, shape ``[n]``.
+        low: Minimum at each step, shape ``[n]``.
+        high: Maximum at each step, shape ``[n]``.
+        mean: Mean at each step, shape ``[n]``.
         count: Steps of the run.
         width: Steps per bucket.
     """
-    inside = places < count
-    places, low, high, mean = places[inside], low[inside], high[inside], mean[inside]
-    if not places.size:
+    inside = positions < count
+    positions, low, high, mean = positions[inside], low[inside], high[inside], mean[inside]
+    if not positions.size:
         return Curve()
-    buckets = places.astype(np.int64) // width
+    buckets = positions.astype(np.int64) // width
     begin, end = int(buckets[0]), -(-count // width)
     numbers = np.arange(begin, end)
     last = np.searchsorted(buckets, numbers, "right") - 1  # the last value, up to the end of each bucket
@@ -100,8 +110,8 @@ def constant_between(points: tuple[tuple[int, float], ...], count: int, width: i
     ordered = sorted([*before, *finite], key=lambda point: point[0])
     if not ordered:
         return Curve()
-    places, values = np.array(ordered, np.float64).T
-    return forward_fill(places, values, values, values, count, width)
+    steps, values = np.array(ordered, np.float64).T
+    return forward_fill(steps, values, values, values, count, width)
 
 
 def _merged(kept: Floats, number: int) -> Floats:

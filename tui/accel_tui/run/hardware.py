@@ -25,18 +25,22 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
     ids = dict.fromkeys([*described, *sorted(state.meters, key=_order)])
     devices = tuple(known.get(id_) or Device(id_, id_.partition(":")[0], described.get(id_, "")) for id_ in ids)
     inventory = Inventory(devices) if ids else here
-    for worker, its in _other_machines(state):
-        theirs = inventory_of(its, None) if inventory else None
-        if inventory and theirs:
-            named = tuple(replace(device, id=f"{worker} {device.id}") for device in theirs.devices)
+    for worker, worker_state in _other_machines(state):
+        worker_inventory = inventory_of(worker_state, None) if inventory else None
+        if inventory and worker_inventory:
+            named = tuple(replace(device, id=f"{worker} {device.id}") for device in worker_inventory.devices)
             inventory = replace(inventory, devices=(*inventory.devices, *named))
     return inventory
 
 
 def meters_of(state: RunState) -> Mapping[str, Meter]:
     """Meters of the run's devices and of other machines', by the ids of :func:`inventory_of`."""
-    theirs = {f"{worker} {id_}": meter for worker, its in _other_machines(state) for id_, meter in its.meters.items()}
-    return {**state.meters, **theirs} if theirs else state.meters
+    others = {
+        f"{worker} {id_}": meter
+        for worker, worker_state in _other_machines(state)
+        for id_, meter in worker_state.meters.items()
+    }
+    return {**state.meters, **others} if others else state.meters
 
 
 def host_memory_used(state: RunState) -> float | None:

@@ -9,12 +9,12 @@ from accel_tui.run.forward_fill import constant_between
 from accel_tui.run.state import Points, RunState
 
 
-def has_rate(state: RunState) -> bool:
+def has_learning_rate(state: RunState) -> bool:
     """Whether any learning rate is known."""
     return bool(state.learning_rates) or LEARNING_RATE in state.curves
 
 
-def rate_curve(state: RunState) -> Curve:
+def learning_rate_curve(state: RunState) -> Curve:
     """The learning rate of each step as recorded; before that, from the changes in events of older versions."""
     recorded = state.curves.get(LEARNING_RATE)
     if recorded is None:
@@ -22,22 +22,26 @@ def rate_curve(state: RunState) -> Curve:
     return _with_beginning(recorded, state.learning_rates)
 
 
-def rate_detail(state: RunState) -> Curve:
+def visible_learning_rate_curve(state: RunState) -> Curve:
     """The same at full resolution, of the visible steps; empty if not loaded."""
-    recorded = state.details.get(LEARNING_RATE)
+    recorded = state.visible_series.get(LEARNING_RATE)
     return Curve() if recorded is None else _with_beginning(recorded, state.learning_rates)
 
 
-def latest_rate(state: RunState, curve: Curve | None) -> float | None:
+def latest_learning_rate(state: RunState, curve: Curve | None) -> float | None:
     """The learning rate of the latest step, or the one set for the next.
 
     Args:
         state: The run's state, with all steps.
         curve: The recorded learning rate of each step.
     """
-    if curve is None or math.isnan(curve.last) or (state.learning_rates and state.learning_rates[-1][0] >= state.step):
+    if (
+        curve is None
+        or math.isnan(curve.last_value)
+        or (state.learning_rates and state.learning_rates[-1][0] >= state.step)
+    ):
         return state.learning_rate
-    return float(f"{curve.last:.7g}")  # float32 has no more digits
+    return float(f"{curve.last_value:.7g}")  # float32 has no more digits
 
 
 def _with_beginning(recorded: Curve, rates: Points) -> Curve:
@@ -45,11 +49,11 @@ def _with_beginning(recorded: Curve, rates: Points) -> Curve:
     unknown = int((recorded.finite > 0).argmax()) if recorded.finite.any() else 0
     if not unknown:
         return recorded
-    told = constant_between(rates, recorded.first + unknown * recorded.width, recorded.width)
-    if not told.count:
+    filled = constant_between(rates, recorded.first_step + unknown * recorded.width, recorded.width)
+    if not filled.end_step:
         return recorded
     parts = {name: getattr(recorded, name).copy() for name in ("low", "high", "total", "finite")}
-    apart = (told.first - recorded.first) // recorded.width
+    apart = (filled.first_step - recorded.first_step) // recorded.width
     for name, values in parts.items():
-        values[max(apart, 0) : unknown] = getattr(told, name)[max(-apart, 0) :]
+        values[max(apart, 0) : unknown] = getattr(filled, name)[max(-apart, 0) :]
     return replace(recorded, **parts)

@@ -79,10 +79,10 @@ class LogTail:
             return []
         file.seek(self._offset)
         data = file.read(MAX_BYTES)
-        whole, _, rest = (self._rest + data).rpartition(b"\n")
+        complete, _, rest = (self._rest + data).rpartition(b"\n")
         before = self._offset - len(self._rest)
         self._offset += len(data)
-        lines = _lines(whole + b"\n", before) if data.count(b"\n") else []
+        lines = _lines(complete + b"\n", before) if data.count(b"\n") else []
         if lines:
             lines[0] = lines[0]._replace(at=self._at)  # its beginning may not have been kept
             self._at = self._offset - len(rest)

@@ -18,7 +18,7 @@ NAMES = {Level.INFO: "all", Level.WARNING: "warnings", Level.ERROR: "errors"}
 
 # TensorFlow writes "2026-01-31 12:00:00.123456: W file:1] ...", its newer parts "W0000 00:00:17 ...", Python's logging
 # a word; a traceback's last line begins with the name of an exception.
-_GRAVE = {
+_LEVEL_PATTERNS = {
     Level.ERROR: re.compile(
         r"^\S+ \S+: [EF] |^[EF]\d{4} |\b(?:ERROR|CRITICAL|FATAL)\b|^Traceback |^[\w.]*(?:Error|Exception|Interrupt)\b"
     ),
@@ -35,10 +35,10 @@ def level_of(text: str, before: Level = Level.INFO) -> Level:
         text: The line.
         before: Severity of the previous line, which an indented line continues.
     """
-    said = _WORKER.sub("", text, count=1)
-    if said[:1].isspace():
+    message = _WORKER.sub("", text, count=1)
+    if message[:1].isspace():
         return before
-    return next((level for level, pattern in _GRAVE.items() if pattern.search(said)), Level.INFO)
+    return next((level for level, pattern in _LEVEL_PATTERNS.items() if pattern.search(message)), Level.INFO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Filter:
         return True
 
 
-def places(text: str, wanted: str) -> list[tuple[int, int]]:
+def match_ranges(text: str, wanted: str) -> list[tuple[int, int]]:
     """Start and end of each match of a text, case-insensitive."""
     if not wanted:
         return []

@@ -17,20 +17,20 @@ from accel_engine.events import (
     XlaTried,
 )
 
-_SAME = 1e-6  # relative; float32 precision, and rounding where replicas' rates are averaged
+_RELATIVE_TOLERANCE = 1e-6  # relative; float32 precision, and rounding where replicas' rates are averaged
 
-MOST = 1024
+MAX_MARKS = 1024
 """Maximum number of marks of a kind: more than a terminal is wide."""
 
 
-class Kind(StrEnum):
+class MarkKind(StrEnum):
     """Kinds of marks."""
 
     EPOCH = "epoch"
     VALIDATION = "validation"
     CHECKPOINT = "checkpoint"
-    RATE_DOWN = "lower rate"
-    RATE_UP = "higher rate"
+    LEARNING_RATE_DOWN = "lower rate"
+    LEARNING_RATE_UP = "higher rate"
     XLA = "XLA"
     MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
@@ -43,65 +43,65 @@ class Track:
 
     Attributes:
         steps: Steps taken, rising; the n-th is of event number ``n * every``, counted from 1.
-        every: One event in so many is kept.
+        stride: Every ``stride``-th event is kept.
         count: Number of events.
     """
 
     steps: tuple[int, ...] = ()
-    every: int = 1
+    stride: int = 1
     count: int = 0
 
     def extended(self, steps: Sequence[int]) -> "Track":
         """With more events, at rising steps not before the last one."""
-        count, every = self.count + len(steps), self.every
-        kept = (*self.steps, *steps[every - 1 - self.count % every :: every])
-        while len(kept) > MOST:
-            kept, every = kept[1::2], 2 * every
-        return Track(kept, every, count)
+        count, stride = self.count + len(steps), self.stride
+        kept = (*self.steps, *steps[stride - 1 - self.count % stride :: stride])
+        while len(kept) > MAX_MARKS:
+            kept, stride = kept[1::2], 2 * stride
+        return Track(kept, stride, count)
 
     def cut(self, step: int) -> "Track":
         """Without the events after a step."""
         steps = self.steps[: bisect_right(self.steps, step)]
-        return self if steps == self.steps else Track(steps, self.every, len(steps) * self.every)
+        return self if steps == self.steps else Track(steps, self.stride, len(steps) * self.stride)
 
 
-Marks = Mapping[Kind, Track]
+Marks = Mapping[MarkKind, Track]
 """Marks by kind; kinds without events may be missing."""
 
 
 def resumed(marks: Marks, step: int) -> Marks:
     """The marks that remain when an engine continues from a step."""
     kept = {kind: track.cut(step) for kind, track in marks.items()}
-    return extended(kept, {Kind.RESUMED: [step]}) if step else kept
+    return extended(kept, {MarkKind.RESUMED: [step]}) if step else kept
 
 
-def extended(marks: Marks, steps: Mapping[Kind, Sequence[int]]) -> Marks:
+def extended(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Marks:
     """The marks with more events, at steps not before the last ones."""
     return {**marks, **{kind: marks.get(kind, Track()).extended(more) for kind, more in steps.items()}}
 
 
-def mark_of(event: Event, rate: float | None) -> tuple[Kind, int] | None:
+def mark_of(event: Event, learning_rate: float | None) -> tuple[MarkKind, int] | None:
     """Kind and step of the mark of an event; ``None`` if it has none.
 
     Args:
         event: The event.
-        rate: The learning rate before it, if known.
+        learning_rate: The learning rate before it, if known.
     """
     match event:
         case EpochEnded(step=step):
-            return Kind.EPOCH, step
+            return MarkKind.EPOCH, step
         case Validated(step=step):
-            return Kind.VALIDATION, step
+            return MarkKind.VALIDATION, step
         case CheckpointSaved(step=step):
-            return Kind.CHECKPOINT, step
-        case LearningRateChanged(step=step, learning_rate=new, schedule="") if rate and not isclose(
-            new, rate, rel_tol=_SAME
+            return MarkKind.CHECKPOINT, step
+        case LearningRateChanged(step=step, learning_rate=new, schedule="") if learning_rate and not isclose(
+            new, learning_rate, rel_tol=_RELATIVE_TOLERANCE
         ):
-            return (Kind.RATE_DOWN if new < rate else Kind.RATE_UP), step
+            return (MarkKind.LEARNING_RATE_DOWN if new < learning_rate else MarkKind.LEARNING_RATE_UP), step
         case XlaTried(step=step, remembered=False):
-            return Kind.XLA, step
+            return MarkKind.XLA, step
         case MicroBatchesTried(step=step, remembered=False):
-            return Kind.MICRO_BATCHES, step
+            return MarkKind.MICRO_BATCHES, step
         case CommandAnswered(command="pause", obeyed=True, step=step):
-            return Kind.PAUSED, step
+            return MarkKind.PAUSED, step
     return None

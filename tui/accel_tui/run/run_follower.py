@@ -1,4 +1,4 @@
-"""Follows a run in a thread, so that no screen waits for a disk."""
+"""Follows a run in a separate thread, so that no screen waits for a disk."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import CAPACITY, Curve
 from accel_tui.run.device_curves import DeviceCurvesReader
-from accel_tui.run.fold_events import curves_of, fold
+from accel_tui.run.fold_events import apply_update, curves_of
 from accel_tui.run.state import RunState
 from accel_tui.run.step_window import VisibleSteps
 from accel_tui.run.worker_follower import WorkerFollower
@@ -51,8 +51,8 @@ class RunFollower:
         self._lock = threading.Lock()
         self._latest = RunState()
         self._taken = True
-        self._part: VisibleSteps | None = None
-        self._readings: frozenset[str] = frozenset()
+        self._visible_steps: VisibleSteps | None = None
+        self._metric_names: frozenset[str] = frozenset()
         self._workers = WorkerFollower(directory)
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
@@ -79,14 +79,14 @@ class RunFollower:
         self._stop.set()
         self._wake.set()
 
-    def load_details(self, part: VisibleSteps | None) -> None:
-        """Set the steps that ``details`` of the state cover; callable from any thread."""
-        self._part = part
+    def load_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
+        """Set the steps that the state's ``visible_series`` cover; callable from any thread."""
+        self._visible_steps = visible_steps
         self._wake.set()
 
-    def load_readings(self, names: frozenset[str]) -> None:
-        """Set which of ``device_curves.READINGS`` the state's ``readings`` have; callable from any thread."""
-        self._readings = names
+    def load_device_curves(self, names: frozenset[str]) -> None:
+        """Set which of ``device_curves.READINGS`` the state's ``device_curves`` have; callable from any thread."""
+        self._metric_names = names
         self._wake.set()
 
     def latest(self) -> RunState:
@@ -98,18 +98,18 @@ class RunFollower:
     def _follow(self, reader: RunReader, is_wanted: Callable[[], bool]) -> None:
         problem = ""
         state = after = RunState()
-        looked = -STATUS_SECONDS
-        seen: VisibleSteps | None = None
+        last_status_check = -STATUS_SECONDS
+        loaded: VisibleSteps | None = None
         devices = DeviceCurvesReader(STATUS_SECONDS)
         while is_wanted() and not self._stop.is_set():
             try:
                 while update := reader.poll():
-                    after = fold(after, update)
+                    after = apply_update(after, update)
                     if not update.more:
                         break
-                turned = (after.started, after.ended) != (state.started, state.ended)
-                if turned or time.monotonic() - looked >= STATUS_SECONDS:
-                    looked = time.monotonic()
+                started_or_ended = (after.started, after.ended) != (state.started, state.ended)
+                if started_or_ended or time.monotonic() - last_status_check >= STATUS_SECONDS:
+                    last_status_check = time.monotonic()
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
@@ -118,14 +118,16 @@ class RunFollower:
                         after = replace(after, model=model)
                     if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
                         after = replace(after, workers=workers)
-                part = self._part
-                grown = after.step != state.step
-                if part != seen or (part and (not after.details or (grown and part.last > state.step))):
-                    after = replace(after, details=_details(reader, part))
-                    seen = part
-                curves = devices.read(reader, self._readings, after.ended_at, update)
+                visible_steps = self._visible_steps
+                has_new_steps = after.step != state.step
+                if visible_steps != loaded or (
+                    visible_steps and (not after.visible_series or (has_new_steps and visible_steps.stop > state.step))
+                ):
+                    after = replace(after, visible_series=_read_visible_series(reader, visible_steps))
+                    loaded = visible_steps
+                curves = devices.read(reader, self._metric_names, after.step_end_times, update)
                 if curves is not None:
-                    after = replace(after, readings=curves)
+                    after = replace(after, device_curves=curves)
                 problem = ""
                 if after is not state:
                     state = after
@@ -151,5 +153,9 @@ def _of_many(info: RunInfo) -> bool:
     return strategy is not None and strategy.processes
 
 
-def _details(reader: RunReader, part: VisibleSteps | None) -> dict[str, Curve]:
-    return curves_of(reader.step_range(part.first, part.last, part.width, part.series)) if part else {}
+def _read_visible_series(reader: RunReader, visible_steps: VisibleSteps | None) -> dict[str, Curve]:
+    return (
+        curves_of(reader.step_range(visible_steps.first, visible_steps.stop, visible_steps.width, visible_steps.series))
+        if visible_steps
+        else {}
+    )

@@ -26,7 +26,7 @@ from accel_engine.run.series_names import MEAN_PREFIXES
 from accel_tui.run.curve import Curve
 from accel_tui.run.device_curves import DeviceCurves
 from accel_tui.run.device_meter import Meter
-from accel_tui.run.marks import Kind, Marks, Track
+from accel_tui.run.marks import MarkKind, Marks, Track
 from accel_tui.run.step_rate import StepRate
 
 Notice = Warned | CommandAnswered
@@ -44,20 +44,20 @@ class RunState:
         built: The model, data and batch that the plan resolved to.
         ended: The end; ``None`` while more may come.
         phase: The engine's current phase.
-        halted: Whether the run is paused, also while it validates or saves during the pause.
+        training_paused: Whether training is paused, also while the run validates or saves during the pause.
         step: Steps taken.
         curves: Per-step series by name.
         throughput: Steps per second by step.
-        ended_at: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
+        step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
         learning_rates: First step and value of each learning rate.
         marks: Marks on the step axis.
-        readings: Device metrics by step, of the charts that are shown.
-        details: Series of the visible steps at full resolution, by name; the throughput under
+        device_curves: Device metrics by step, of the charts that are shown.
+        visible_series: Series of the visible steps at full resolution, by name; the throughput under
             :data:`~accel_engine.run.steps.THROUGHPUT`.
         validation: Points of step and value by metric.
         epoch: The last completed epoch.
         xla: The XLA trial; ``None`` if there was none.
-        micro_batches: The trial of micro-batches, likewise.
+        micro_batches: The trial of micro-batches; ``None`` if there was none.
         work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
         learning_rate: Learning rate of the latest step, or set since; ``None`` if unknown.
         schedule: Class of the learning-rate schedule; empty without one.
@@ -80,15 +80,15 @@ class RunState:
     built: ModelBuilt | None = None
     ended: RunEnded | None = None
     phase: PhaseChanged | None = None
-    halted: bool = False
+    training_paused: bool = False
     step: int = 0
     curves: Mapping[str, Curve] = field(default_factory=dict)
     throughput: Curve = field(default_factory=Curve)
-    ended_at: Curve = field(default_factory=Curve)
+    step_end_times: Curve = field(default_factory=Curve)
     learning_rates: Points = ()
     marks: Marks = field(default_factory=dict)
-    readings: DeviceCurves = field(default_factory=dict)
-    details: Mapping[str, Curve] = field(default_factory=dict)
+    device_curves: DeviceCurves = field(default_factory=dict)
+    visible_series: Mapping[str, Curve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: EpochEnded | None = None
     xla: XlaTried | None = None
@@ -131,7 +131,7 @@ class RunState:
     @property
     def paused(self) -> bool:
         """Whether the run is paused, also while it saves or validates during the pause."""
-        return self.live and self.halted
+        return self.live and self.training_paused
 
     @property
     def is_engine_starting(self) -> bool:
@@ -166,7 +166,7 @@ class RunState:
         return max(worked, (self.earlier_seconds or 0.0) + now - self.started.time)
 
     @property
-    def rate(self) -> float | None:
+    def steps_per_second(self) -> float | None:
         """Steps per second: the average of an ended run, else the recent rate; ``None`` if not measured."""
         if self.ended and self.has_ended and not self.is_engine_starting:
             return self.ended.steps_per_second or None
@@ -203,11 +203,11 @@ class RunState:
         Includes the duration of the last validation per remaining epoch, and of the last checkpoint as often as past
         epochs had one.
         """
-        rate = self.rate
+        rate = self.steps_per_second
         if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
             return None
         epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
-        epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (Kind.EPOCH, Kind.CHECKPOINT))
+        epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
         between = self.validated.seconds if self.validated else 0.0
         if self.checkpoint:
             between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
@@ -221,7 +221,7 @@ class RunState:
     @property
     def flops_per_second(self) -> float | None:
         """Floating-point operations per second at the recent rate; ``None`` if not counted."""
-        rate = self.rate
+        rate = self.steps_per_second
         return rate * self.work.flops if rate and self.work and self.work.flops is not None else None
 
     @property
@@ -233,5 +233,5 @@ class RunState:
     @property
     def metrics(self) -> dict[str, float]:
         """Latest value of every series; validation's are prefixed with ``validation_``."""
-        latest = {name: curve.last for name, curve in self.curves.items()}
+        latest = {name: curve.last_value for name, curve in self.curves.items()}
         return latest | {f"validation_{name}": points[-1][1] for name, points in self.validation.items() if points}

@@ -48,9 +48,9 @@ class StepRate:
         started, ended = (np.array([getattr(chunk, end) for chunk in chunks]) for end in ("started", "ended"))
         seconds: list[float] = working_seconds(started, ended, self.ended).tolist()
         recent, cold_from = list(self.recent), self.cold_from
-        for chunk, taken in zip(chunks, seconds, strict=True):
+        for chunk, duration in zip(chunks, seconds, strict=True):
             if cold_from is not None:
                 cold_from = None if chunk.first_step >= cold_from else cold_from
-            elif taken > 0:
-                recent.append((chunk.count, taken))
+            elif duration > 0:
+                recent.append((chunk.count, duration))
         return StepRate(tuple(recent[-RECENT:]), chunks[-1].ended, cold_from), seconds

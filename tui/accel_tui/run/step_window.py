@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-NARROWEST = 16
+MIN_SPAN = 16
 """Minimum number of steps in a window."""
 
 FOLLOWED = 1000
@@ -26,7 +26,7 @@ class StepWindow:
     first: int | None = None
 
     def bounds(self, steps: int) -> tuple[int, int] | None:
-        """First step, and the step after the last, for a run of so many steps; ``None`` for the whole run."""
+        """First step, and the step after the last, for a run of ``steps`` steps; ``None`` for the whole run."""
         if self.span is None:
             return None
         if self.first is not None:
@@ -51,7 +51,7 @@ class StepWindow:
         if self.span is not None and self.span >= steps:  # a window longer than the run shows all of it
             return StepWindow().zoomed(steps, factor, around)
         shown = steps if self.span is None else self.span
-        span = max(NARROWEST, round(shown * factor))
+        span = max(MIN_SPAN, round(shown * factor))
         if span >= steps:
             return self if factor < 1 else StepWindow()
         if around is not None:
@@ -76,7 +76,7 @@ class StepWindow:
     def scaled(self, factor: float) -> "StepWindow":
         """The same window where one step has become ``factor`` steps."""
         first = None if self.first is None else round(self.first * factor)
-        return self if self.span is None else StepWindow(max(NARROWEST, round(self.span * factor)), first)
+        return self if self.span is None else StepWindow(max(MIN_SPAN, round(self.span * factor)), first)
 
     def with_step(self, steps: int, step: int) -> "StepWindow":
         """Scroll as little as needed to show a step."""
@@ -98,13 +98,13 @@ class VisibleSteps:
 
     Attributes:
         first: Its first step.
-        last: The step after its last.
+        stop: The step after its last.
         width: Steps per bucket that suffice, a power of two.
         series: Names of the series.
     """
 
     first: int
-    last: int
+    stop: int
     width: int
     series: frozenset[str]
 
@@ -129,7 +129,7 @@ def steps_to_load(bounds: tuple[int, int] | None, dots: int, known: int, series:
     return VisibleSteps(max(0, first - margin), last + margin, width, frozenset(series)) if width < known else None
 
 
-def describe(window: StepWindow, steps: int) -> str:
+def describe_window(window: StepWindow, steps: int) -> str:
     """The visible steps in words; empty for the whole run."""
     bounds = window.bounds(steps)
     if bounds is None:

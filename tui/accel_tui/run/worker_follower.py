@@ -12,7 +12,7 @@ from accel_engine.run import RunReader
 from accel_engine.run.worker_runs import worker_runs_of
 from accel_engine.text import printable_fields
 from accel_tui.formatting.names import CHIEF, COORDINATOR
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 
 _HOSTS = 3
@@ -63,9 +63,9 @@ class WorkerFollower:
         except (RunError, OSError):
             return state  # incomplete, or its disk is away: tried again at the next poll
         state = state or RunState()
-        after = fold(state, update) if update else state
-        turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
-        if turned or after.info is None or time.monotonic() - self._status_times[name] >= STATUS_SECONDS:
+        after = apply_update(state, update) if update else state
+        started_or_ended = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
+        if started_or_ended or after.info is None or time.monotonic() - self._status_times[name] >= STATUS_SECONDS:
             self._status_times[name] = time.monotonic()
             with suppress(RunError):
                 info = printable_fields(self._readers[name].info())
@@ -75,18 +75,18 @@ class WorkerFollower:
     def _open_reader(self, name: str, path: Path) -> bool:
         """Open a worker's run, which changes when it continues on another machine; returns whether it has changed."""
         found = path.stat()
-        place = found.st_dev, found.st_ino
-        if self._file_ids.get(name) == place:
+        file_id = found.st_dev, found.st_ino
+        if self._file_ids.get(name) == file_id:
             return False
         reader = RunReader(path, max_samples=_SAMPLES, steps=False, past_phases=False)
         if name in self._readers:
             self._readers[name].close()
-        self._readers[name], self._file_ids[name] = reader, place
+        self._readers[name], self._file_ids[name] = reader, file_id
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerStatus:
     """A worker of a distributed run.
 
     Attributes:
@@ -104,16 +104,16 @@ class Worker:
     run: str = ""
 
 
-def workers_of(state: RunState) -> tuple[Worker, ...]:
+def workers_of(state: RunState) -> tuple[WorkerStatus, ...]:
     """All workers of a run, the chief first; empty for a single worker."""
     if not state.workers_met and not state.workers:
         return ()
     chief = COORDINATOR if CHIEF in state.workers else CHIEF
-    mine = (state.started and state.started.worker) or chief
-    states = {**state.workers, mine: state}
+    own_name = (state.started and state.started.worker) or chief
+    states = {**state.workers, own_name: state}
     if state.workers_met:
-        return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
-    return tuple(Worker(name, states[name], _host(states[name])) for name in (mine, *state.workers))
+        return tuple(WorkerStatus(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
+    return tuple(WorkerStatus(name, states[name], _host(states[name])) for name in (own_name, *state.workers))
 
 
 def worker_locations(met: WorkersMet) -> str:

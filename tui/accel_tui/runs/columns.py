@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from accel_engine.run import RunSummary, Status
-from accel_tui.formatting import figures, names, units
+from accel_tui.formatting import names, numbers, units
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.STARTING: ("◌", "accent"),
@@ -33,7 +33,7 @@ class Column:
         text: Formats its cell for a run, given the present time.
         sort_key: Returns the sort key of a run; ``None`` for a run without a value, which comes last.
         right: Whether it is aligned to the right, as numbers are.
-        spare: Priority for hiding when space is short; the highest is hidden first, 0 never.
+        drop_priority: Priority for hiding when space is short; the highest is hidden first, 0 never.
         descending: Whether its default order is descending.
     """
 
@@ -42,7 +42,7 @@ class Column:
     text: Callable[[RunSummary, float], str]
     sort_key: Callable[[RunSummary], SortKey | None]
     right: bool = False
-    spare: int = 0
+    drop_priority: int = 0
     descending: bool = False
 
 
@@ -92,25 +92,27 @@ def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey 
     return lambda run: (0.0, words) if (words := text(run).lower()) else None
 
 
-def _metric(title: str, width: int, name: str, spare: int = 0, *, descending: bool = False) -> Column:
+def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descending: bool = False) -> Column:
     def value(run: RunSummary) -> float | None:
         return (run.metrics or {}).get(name)
 
     def text(run: RunSummary, _: float) -> str:
-        return "—" if (found := value(run)) is None else figures.metric(found)
+        return "—" if (found := value(run)) is None else numbers.metric(found)
 
     def sort_key(run: RunSummary) -> SortKey | None:
         found = value(run)
         return None if found is None or math.isnan(found) else (found, "")
 
-    return Column(title, width, text, sort_key, right=True, spare=spare, descending=descending)
+    return Column(title, width, text, sort_key, right=True, drop_priority=drop_priority, descending=descending)
 
 
-def _plan(title: str, width: int, spare: int) -> Column:
+def _plan(title: str, width: int, drop_priority: int) -> Column:
     def text(run: RunSummary, _: float) -> str:
         return names.shorten_start(names.base_name(plan_value(run, title)), width)
 
-    return Column(title, width, text, _words(lambda run: names.base_name(plan_value(run, title))), spare=spare)
+    return Column(
+        title, width, text, _words(lambda run: names.base_name(plan_value(run, title))), drop_priority=drop_priority
+    )
 
 
 def _name(run: RunSummary) -> str:
@@ -134,16 +136,16 @@ COLUMNS = (
         lambda run: (float(list(SYMBOLS).index(run.status)), ""),
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
-    Column("name", 16, lambda run, _: _name(run), _words(_name), spare=7),
+    Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=7),
     _plan("model", 18, 3),
     _plan("data", 14, 4),
     _plan("strategy", 10, 6),
-    Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, spare=8),
-    Column("tags", 12, lambda run, _: _tags(run), _words(_tags), spare=9),
+    Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=8),
+    Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=9),
     Column(
         "steps",
         7,
-        lambda run, _: figures.compact(run.steps) if run.steps else "—",
+        lambda run, _: numbers.compact(run.steps) if run.steps else "—",
         lambda run: (run.steps, "") if run.steps else None,
         right=True,
         descending=True,
@@ -155,10 +157,10 @@ COLUMNS = (
     Column(
         "duration",
         8,
-        lambda run, _: figures.duration(run.seconds) if run.seconds else "—",
+        lambda run, _: numbers.duration(run.seconds) if run.seconds else "—",
         lambda run: (run.seconds, "") if run.seconds else None,
         right=True,
-        spare=1,
+        drop_priority=1,
     ),
     Column(
         "created",
@@ -174,17 +176,17 @@ TITLES = tuple(column.title for column in COLUMNS)
 """The titles of all columns."""
 
 
-def fitting(room: int, gap: int) -> tuple[Column, ...]:
+def fitting(available_width: int, gap: int) -> tuple[Column, ...]:
     """Return the columns that fit, in order.
 
     Args:
-        room: The available width in cells.
+        available_width: The available width in cells.
         gap: Cells between two columns.
     """
     chosen: set[str] = set()
-    for column in sorted(COLUMNS, key=lambda column: column.spare):
-        room -= column.width + gap
-        if room < 0:
+    for column in sorted(COLUMNS, key=lambda column: column.drop_priority):
+        available_width -= column.width + gap
+        if available_width < 0:
             break
         chosen.add(column.title)
     return tuple(column for column in COLUMNS if column.title in chosen)

@@ -9,10 +9,10 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.formatting import field_labels, figures, names, units
+from accel_tui.formatting import field_labels, names, numbers, units
 from accel_tui.run.state import RunState
 
-MOST = 8
+MAX_COMPARED_RUNS = 8
 """The maximum number of runs in a comparison, limited by the colours of a chart."""
 
 NO_VALUE = "—"
@@ -51,7 +51,7 @@ class ComparedRun:
     def speed(self) -> float | None:
         """Steps per second: of the last engine if it has ended, else the recent rate."""
         ended = self.state.ended
-        return (ended.steps_per_second or None) if ended else self.state.rate
+        return (ended.steps_per_second or None) if ended else self.state.steps_per_second
 
     @property
     def seconds(self) -> float:
@@ -89,14 +89,14 @@ class Comparison:
     """A comparison of runs.
 
     Attributes:
-        sides: The runs.
+        runs: The runs.
         results: The rows of their results.
         plan: The rows of plan fields that differ.
         equal: The equal fields that are not at their default, by name.
         defaults: The number of fields at their default in all runs.
     """
 
-    sides: tuple[ComparedRun, ...]
+    runs: tuple[ComparedRun, ...]
     results: tuple[ComparedRow, ...]
     plan: tuple[ComparedRow, ...]
     equal: Mapping[str, Any]
@@ -110,9 +110,9 @@ class Comparison:
         return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
 
 
-def compare(sides: Sequence[ComparedRun]) -> Comparison:
+def compare(runs: Sequence[ComparedRun]) -> Comparison:
     """Compare runs."""
-    plans = [side.plan for side in sides]
+    plans = [compared.plan for compared in runs]
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
     columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
     defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
@@ -127,30 +127,34 @@ def compare(sides: Sequence[ComparedRun]) -> Comparison:
         for name, values in columns.items()
         if name not in equal_fields
     ]
-    return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(equal_fields) - len(equal))
+    return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
-def series_of(sides: Sequence[ComparedRun]) -> list[str]:
+def compared_series_names(runs: Sequence[ComparedRun]) -> list[str]:
     """The series of all runs: per-step series in the order of the runs, then those of validations only."""
-    declared = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
-    recorded = [name for side in sides for name in side.state.curves]
-    validated = [name for side in sides for name in side.state.validation]
+    declared = [name for compared in runs for name in (compared.state.built.series if compared.state.built else ())]
+    recorded = [name for compared in runs for name in compared.state.curves]
+    validated = [name for compared in runs for name in compared.state.validation]
     return [name for name in dict.fromkeys([*declared, *recorded, *validated]) if name != LEARNING_RATE] or ["loss"]
 
 
-def _results(sides: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
-    yield _row("status", [str(side.run.status or "unreadable") for side in sides], str)
-    yield _row("steps", [side.run.steps for side in sides], "{:,}".format)
-    metrics = [side.run.metrics or {} for side in sides]
+def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
+    yield _row("status", [str(compared.run.status or "unreadable") for compared in runs], str)
+    yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
+    metrics = [compared.run.metrics or {} for compared in runs]
     for name in dict.fromkeys(name for each in metrics for name in each):
         values = [each.get(name) for each in metrics]
         highest = False if "loss" in name or "error" in name else True if "acc" in name else None
-        yield _row(name.replace("validation_", "val ").replace("_", " "), values, figures.metric, highest)
-    yield _row("steps/s", [side.speed for side in sides], figures.compact, highest=True)
-    yield _row("duration", [side.seconds or None for side in sides], figures.duration)
-    if any(side.state.live for side in sides):
-        yield _row("remaining", [side.state.remaining if side.state.live else None for side in sides], figures.duration)
-    yield _row("devices", [side.devices or None for side in sides], str)
+        yield _row(name.replace("validation_", "val ").replace("_", " "), values, numbers.metric, highest)
+    yield _row("steps/s", [compared.speed for compared in runs], numbers.compact, highest=True)
+    yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
+    if any(compared.state.live for compared in runs):
+        yield _row(
+            "remaining",
+            [compared.state.remaining if compared.state.live else None for compared in runs],
+            numbers.duration,
+        )
+    yield _row("devices", [compared.devices or None for compared in runs], str)
 
 
 def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:
@@ -161,7 +165,7 @@ def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest:
         return ComparedRow(label, tuple(values), texts)
     best = max(known) if highest else min(known)
     return ComparedRow(
-        label, tuple(values), texts, frozenset(place for place, value in enumerate(values) if value == best)
+        label, tuple(values), texts, frozenset(index for index, value in enumerate(values) if value == best)
     )
 
 

@@ -40,7 +40,7 @@ class CompareScreen(Screen[None]):
     """Compares several runs side by side.
 
     Args:
-        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MOST`.
+        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MAX_COMPARED_RUNS`.
     """
 
     CSS_PATH = "compare_screen.tcss"
@@ -80,9 +80,9 @@ class CompareScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Compose the charts, the table, and the line of equal settings."""
         yield TopBar(f"Compare {len(self._directories)} runs")
-        with Container(id="sides"):
+        with Container(id="body"):
             yield CompareCharts()
-            with Container(id="told"):
+            with Container(id="comparison"):
                 yield Static(id="equal", markup=False)
                 yield CompareTable()
         yield KeyBar()
@@ -96,7 +96,7 @@ class CompareScreen(Screen[None]):
         self._follow()
         self._summarize()
         self.set_interval(SUMMARY_SECONDS, self._refresh_summaries)
-        self.watch(self._charts, "full", self._set_full_screen, init=False)
+        self.watch(self._charts, "is_full_screen", self._set_full_screen, init=False)
 
     def on_unmount(self) -> None:
         """Stop the followers."""
@@ -137,11 +137,11 @@ class CompareScreen(Screen[None]):
         self._is_refresh_scheduled = False
         if not self._runs or is_covered(self):
             return
-        sides = tuple(
+        runs = tuple(
             ComparedRun(run, follower.latest()) for run, follower in zip(self._runs, self._followers, strict=True)
         )
-        found = compare(sides)
-        self._charts.sides = sides
+        found = compare(runs)
+        self._charts.runs = runs
         self._table.comparison = found
         self.query_one("#equal", Static).update(found.summary)
 
@@ -156,4 +156,4 @@ class CompareScreen(Screen[None]):
     def _load_visible_steps(self, event: CompareCharts.VisibleStepsChanged) -> None:
         event.stop()
         for follower in self._followers:
-            follower.load_details(event.visible_steps)
+            follower.load_visible_steps(event.visible_steps)

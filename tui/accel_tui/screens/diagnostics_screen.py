@@ -65,7 +65,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
-    inside: reactive[Diagnostics | None] = reactive(None, repaint=False, init=False)
+    diagnostics: reactive[Diagnostics | None] = reactive(None, repaint=False, init=False)
     """The run's diagnostics; ``None`` before they are read."""
 
     live: reactive[bool] = reactive(False, repaint=False)
@@ -86,7 +86,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
         live: bool
         stamp: tuple[float, ...]
-        inside: Diagnostics | None
+        diagnostics: Diagnostics | None
         problem: str = ""
 
     @dataclass
@@ -100,7 +100,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """Examples of an ended run were evaluated."""
 
         done: int
-        of: int
+        total: int
 
     @dataclass
     class ValidationEnded(Message):
@@ -164,13 +164,13 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """Quit as the run screen below does, which may ask first."""
         await self.app.run_action("quit", self.app.screen_stack[-2])
 
-    def watch_inside(self) -> None:
+    def watch_diagnostics(self) -> None:
         """Show new diagnostics."""
-        inside = self.inside or Diagnostics()
+        diagnostics = self.diagnostics or Diagnostics()
         for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
-            widget.step = inside.steps.get("evaluation", 0)
-            widget.examined = inside.evaluation
-        self.query_one(LayerList).table = inside.layers
+            widget.step = diagnostics.steps.get("evaluation", 0)
+            widget.report = diagnostics.evaluation
+        self.query_one(LayerList).table = diagnostics.layers
         self._update_status()
 
     def watch_live(self) -> None:
@@ -193,8 +193,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def _update(self, event: DiagnosticsRead) -> None:
         event.stop()
         self.problem, self.live = event.problem, event.live
-        if event.inside is not None:
-            self._stamp, self.inside = event.stamp, event.inside
+        if event.diagnostics is not None:
+            self._stamp, self.diagnostics = event.stamp, event.diagnostics
 
     def watch_progress(self) -> None:
         """Show the progress."""
@@ -208,7 +208,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     @on(Progressed)
     def _update_progress(self, event: Progressed) -> None:
         event.stop()
-        self.progress = f"Validating the last checkpoint on the CPU: {event.done:,} of {event.of:,} examples"
+        self.progress = f"Validating the last checkpoint on the CPU: {event.done:,} of {event.total:,} examples"
 
     @on(ValidationEnded)
     def _finish_validation(self, event: ValidationEnded) -> None:
@@ -222,10 +222,10 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self.notify(event.words, severity="error", markup=False)
 
     def _update_status(self) -> None:
-        if not self.is_mounted or self.inside is None:
+        if not self.is_mounted or self.diagnostics is None:
             words = Content.styled(self.problem, "$text-error")
         else:
-            words = _status_text(self.inside, self.tab, live=self.live)
+            words = _status_text(self.diagnostics, self.tab, live=self.live)
             if problem := self.problem or self.validation_problem:
                 words = Content.styled(problem, "$text-error")
             elif self.progress:
@@ -259,20 +259,20 @@ class DiagnosticsScreen(DirtyRegionScreen):
         try:
             with ModelQuery("--revalidate", self.directory, {}) as self._query:
                 if not self._is_closed:
-                    self._query.answer(lambda done, of: self.post_message(self.Progressed(done, of)))
+                    self._query.answer(lambda done, total: self.post_message(self.Progressed(done, total)))
         except AccelError as error:
             validation_problem = str(error)
         self.post_message(self.ValidationEnded(validation_problem))
 
 
-def _status_text(inside: Diagnostics, tab: str, *, live: bool) -> Content:
+def _status_text(diagnostics: Diagnostics, tab: str, *, live: bool) -> Content:
     """Text of the status line of a tab."""
     if tab == "layers":
-        return Content("") if inside.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
-    if inside.evaluation is None or not (inside.evaluation.names or inside.evaluation.reason):
+        return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
+    if diagnostics.evaluation is None or not (diagnostics.evaluation.names or diagnostics.evaluation.reason):
         return Content.styled(_empty_text("validation", live=live), "$text-muted")
-    shown = inside.evaluation.counts if tab == "confusion" else inside.evaluation.worst or None
-    return Content(inside.evaluation.reason if shown is None else "")
+    shown = diagnostics.evaluation.counts if tab == "confusion" else diagnostics.evaluation.worst or None
+    return Content(diagnostics.evaluation.reason if shown is None else "")
 
 
 def _empty_text(what: str, *, live: bool) -> str:

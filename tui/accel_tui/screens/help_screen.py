@@ -84,12 +84,14 @@ class KeyRows(Widget):
     def _lines(self, width: int) -> list[tuple[Content, HelpRow]]:
         """The lines, each with its row."""
         names = max(len(row.name) for row in self._rows)
-        room = max(width - _KEYS - names - 2 * len(_GAP), 1)
+        text_width = max(width - _KEYS - names - 2 * len(_GAP), 1)
         lines = []
         for row in self._rows:
             keys, name = " " * (_KEYS - cell_len(row.keys)) + row.keys, row.name
-            for part in wrap(row.description, room):
-                line = Content.assemble((keys, "$accent"), f"{_GAP}{part:<{room}}{_GAP}", (name, "$text-disabled"))
+            for part in wrap(row.description, text_width):
+                line = Content.assemble(
+                    (keys, "$accent"), f"{_GAP}{part:<{text_width}}{_GAP}", (name, "$text-disabled")
+                )
                 lines.append((line, row))
                 keys, name = " " * _KEYS, ""
         return lines

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.widgets.line_input import LineInput
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
@@ -65,7 +65,7 @@ class LearningRateScreen(ModalScreen[float | None]):
 
     def compose(self) -> ComposeResult:
         """Compose the current rate, a field, and a hint."""
-        now = "unknown" if self._current is None else figures.learning_rate(self._current)
+        now = "unknown" if self._current is None else numbers.learning_rate(self._current)
         with Vertical(classes="dialog"):
             yield Label("Learning rate", classes="question")
             yield Label(f"Current: {now}. From the next step on:", classes="detail")
@@ -95,4 +95,4 @@ class LearningRateScreen(ModalScreen[float | None]):
 
 def _hint(rate: float | None) -> Content:
     """Hint with the keys, which can be clicked."""
-    return Content.from_markup(HINT, rate="it" if rate is None else figures.learning_rate(rate))
+    return Content.from_markup(HINT, rate="it" if rate is None else numbers.learning_rate(rate))

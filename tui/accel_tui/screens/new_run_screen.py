@@ -152,7 +152,7 @@ class NewRunScreen(PlanPreviewScreen):
         self._show_status()
 
     def watch_is_starting(self) -> None:
-        """Update the status line and disable Start meanwhile."""
+        """Update the status line and disable Start while the run is starting."""
         self._show_status()
 
     def watch_start_problem(self) -> None:

@@ -127,7 +127,7 @@ class RunScreen(RunControlScreen):
         self._views = self.walk_children(RunView)
         self._listen()
         self.set_interval(TICK_SECONDS, self._toggle_chart)
-        self.watch(self.query_one(RunCharts), "full", self._set_full_screen, init=False)
+        self.watch(self.query_one(RunCharts), "is_full_screen", self._set_full_screen, init=False)
         # An ended run has no news that would show the devices.
         self.watch(self._accel_app, "inventory", lambda: self._show_devices(self.state), init=False)
 
@@ -168,8 +168,8 @@ class RunScreen(RunControlScreen):
     @on(RunCharts.VisibleStepsChanged)
     def _load_details(self, message: RunCharts.VisibleStepsChanged) -> None:
         message.stop()
-        self._follower.load_details(message.visible_steps)
-        self._follower.load_readings(message.readings)
+        self._follower.load_visible_steps(message.visible_steps)
+        self._follower.load_device_curves(message.readings)
 
     def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")
@@ -198,10 +198,10 @@ class RunScreen(RunControlScreen):
         """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
             view.set_state(state)
-        curveless = state.has_ended and not state.step and not self._is_script  # a script's output is not in the log
-        if curveless is not self._has_no_steps:
-            self._has_no_steps = curveless
-            self.query_one(LogView).set_class(curveless, "-open")
+        has_no_steps = state.has_ended and not state.step and not self._is_script  # a script's output is not in the log
+        if has_no_steps is not self._has_no_steps:
+            self._has_no_steps = has_no_steps
+            self.query_one(LogView).set_class(has_no_steps, "-open")
             self._update_layout()
         self._show_devices(state)
         self._accel_app.notifier.show(state)
@@ -233,11 +233,11 @@ class RunScreen(RunControlScreen):
             self._devices.meters = meters_of(state)
 
     def _notify_notices(self, before: RunState, state: RunState) -> None:
-        fresh = state.notice_count - before.notice_count
-        if not fresh:
+        new_count = state.notice_count - before.notice_count
+        if not new_count:
             return
         listed = self.query_one(Notices).is_on_screen  # no toast for a notice that is visible
-        for notice in state.notices[-fresh:]:
+        for notice in state.notices[-new_count:]:
             match notice:
                 case CommandAnswered():
                     self._clear_pending(notice.command)
@@ -249,8 +249,8 @@ class RunScreen(RunControlScreen):
 
     def _notify_end(self, state: RunState) -> None:
         title, words = _end_text(state)
-        bad = state.ended is None or state.ended.outcome is Outcome.FAILED
-        self.notify(words, title=title, severity="error" if bad else "information", markup=False)
+        failed = state.ended is None or state.ended.outcome is Outcome.FAILED
+        self.notify(words, title=title, severity="error" if failed else "information", markup=False)
 
     def action_log(self) -> None:
         """Show or hide the log."""
@@ -280,13 +280,13 @@ class RunScreen(RunControlScreen):
         """Show details instead of the charts where both do not fit, and the log instead of charts without steps."""
         if self._pruning:
             return  # a resize may call this after the screen was closed
-        taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
+        shows_details_only = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
         charts, log = self.query_one(RunCharts), self.query_one(LogView)
-        instead = self._has_no_steps and log.has_class("-open")
-        if instead and self.focused in (None, charts):
+        shows_log = self._has_no_steps and log.has_class("-open")
+        if shows_log and self.focused in (None, charts):
             log.lines.focus()
-        charts.display = not (taken or instead)
-        self.query_one("#middle").set_class(instead, "-curveless")
+        charts.display = not (shows_details_only or shows_log)
+        self.query_one("#middle").set_class(shows_log, "-curveless")
 
     def action_diagnostics(self) -> None:
         """Open the Diagnostics screen."""

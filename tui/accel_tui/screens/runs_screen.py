@@ -23,7 +23,7 @@ from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.plan.starting import CONTINUABLE
-from accel_tui.runs.comparison import MOST
+from accel_tui.runs.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
@@ -206,11 +206,11 @@ class RunsScreen(Screen[None]):
         self.app.push_screen(QuestionScreen(question, detail, (CANCEL, DELETE)), delete)
 
     @work(thread=True, exit_on_error=False, group="write")
-    def _write(self, *acts: Callable[[], object]) -> None:
+    def _write(self, *changes: Callable[[], object]) -> None:
         """Apply each change; notify of those that fail."""
-        for act in acts:
+        for change in changes:
             try:
-                act()
+                change()
             except AccelError as error:
                 self.app.notify(str(error), severity="error", markup=False)
         self.post_message(self.RunsChanged())
@@ -225,10 +225,13 @@ class RunsScreen(Screen[None]):
 
     def _compare(self, runs: Sequence[RunSummary]) -> None:
         readable: list[Path] = [run.directory for run in runs if run.info]
-        if len(readable) > MOST:
-            self.notify(f"At most {MOST} runs can be compared: showing the first {MOST} of {len(readable)}.")
+        if len(readable) > MAX_COMPARED_RUNS:
+            self.notify(
+                f"At most {MAX_COMPARED_RUNS} runs can be compared: "
+                f"showing the first {MAX_COMPARED_RUNS} of {len(readable)}."
+            )
         if len(readable) > 1:
-            self.app.show_comparison(tuple(readable[:MOST]))
+            self.app.show_comparison(tuple(readable[:MAX_COMPARED_RUNS]))
         else:
             self.notify("Select two or more runs with space, then compare them.", severity="warning")
 
@@ -246,7 +249,7 @@ class RunsScreen(Screen[None]):
 
     @on(RunsTable.Listed)
     def _update_list(self, event: RunsTable.Listed) -> None:
-        """Update the empty text, and notify of runs that were lost meanwhile."""
+        """Update the empty text, and notify of newly lost runs."""
         self.set_class(not event.runs, "-empty")
         self.query_one("#empty", Static).update(
             f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p for a new run, then s to start it."

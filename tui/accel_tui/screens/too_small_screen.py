@@ -6,13 +6,13 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-SMALLEST = Size(60, 16)
+MIN_SIZE = Size(60, 16)
 """Minimum terminal size in columns and rows."""
 
 
 def is_too_small(size: Size) -> bool:
-    """Whether a terminal is smaller than :data:`SMALLEST` in either direction."""
-    return size.width < SMALLEST.width or size.height < SMALLEST.height
+    """Whether a terminal is smaller than :data:`MIN_SIZE` in either direction."""
+    return size.width < MIN_SIZE.width or size.height < MIN_SIZE.height
 
 
 class TooSmallScreen(ModalScreen[None]):
@@ -31,5 +31,5 @@ class TooSmallScreen(ModalScreen[None]):
         """Show the current and the required size."""
         self.query_one(Static).update(
             f"The terminal is {event.size.width}x{event.size.height}.\n"
-            f"accel-tui needs at least {SMALLEST.width}x{SMALLEST.height} (80x24 recommended)."
+            f"accel-tui needs at least {MIN_SIZE.width}x{MIN_SIZE.height} (80x24 recommended)."
         )

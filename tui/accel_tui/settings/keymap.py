@@ -96,26 +96,26 @@ def key_errors(settings: Settings) -> list[str]:
 
 def _conflicts(chosen: Mapping[str, str], known: Mapping[str, KeyBinding]) -> Iterator[tuple[str, str]]:
     pressed = {name: _split(chosen[name]) if name in chosen else key.keys for name, key in known.items()}
-    for one, other in combinations(known.values(), 2):
-        shared = set(pressed[one.id]) & set(pressed[other.id])
-        if not shared or not {one.id, other.id} & chosen.keys() or not _can_conflict(one, other):
+    for first, second in combinations(known.values(), 2):
+        shared = set(pressed[first.id]) & set(pressed[second.id])
+        if not shared or not {first.id, second.id} & chosen.keys() or not _can_conflict(first, second):
             continue
-        if set(one.keys) & set(other.keys):
+        if set(first.keys) & set(second.keys):
             continue  # they share a key by default and are never active together
-        mine, its = (one, other) if one.id in chosen else (other, one)
+        changed, existing = (first, second) if first.id in chosen else (second, first)
         yield (
-            mine.id,
-            f"{mine.id} = {chosen[mine.id]!r}: {min(shared)} is already bound to {its.id} ({its.description}); "
-            f"use another key, or set another key for {its.id} in [keys]",
+            changed.id,
+            f"{changed.id} = {chosen[changed.id]!r}: {min(shared)} is already bound to {existing.id} "
+            f"({existing.description}); use another key, or set another key for {existing.id} in [keys]",
         )
 
 
-def _can_conflict(one: KeyBinding, other: KeyBinding) -> bool:
+def _can_conflict(first: KeyBinding, second: KeyBinding) -> bool:
     """Whether two bindings can be active at the same time."""
-    families = {one.id.partition(".")[0], other.id.partition(".")[0]}
+    families = {first.id.partition(".")[0], second.id.partition(".")[0]}
     if len(families) == 1 or any(families <= together for together in SHARED_SCREENS):
         return True
-    return "app" in families and not (one.modal or other.modal)
+    return "app" in families and not (first.modal or second.modal)
 
 
 def _binding_owners() -> Iterator[type]:

@@ -40,7 +40,7 @@ class _CellStyle:
     Attributes:
         attributes: Codes of attributes other than colours.
         colour: Codes of the foreground; empty for the terminal's default.
-        background: Codes of the background, likewise.
+        background: Codes of the background.
         wrapper: Text before and after the cell, e.g. of a link.
         blank: The style that a blank may be written with instead.
         cells: The cells written with it, by their text.
@@ -74,7 +74,7 @@ class _Cells(dict[str, _Cell]):
 
 
 class Canvas:
-    """The cells on the terminal, as far as known; repainting unchanged cells writes nothing."""
+    """The known cells of the terminal; repainting unchanged cells writes nothing."""
 
     def __init__(self) -> None:
         self.transliterate: Callable[[str], str] | None = None
@@ -240,11 +240,11 @@ def _add_wide_text(cells: list[_Cell], text: str, cell_style: _CellStyle) -> Non
             cells.append(cell_style.cells[character])
             cells += repeat(cell_style.cells[""], width - 1)
         elif cells:  # an accent or a joiner belongs to the character before it
-            place = len(cells) - 1
-            while place and not cells[place][0]:
-                place -= 1
-            text, cell_style = cells[place]
-            cells[place] = cell_style.cells[text + character]
+            last_index = len(cells) - 1
+            while last_index and not cells[last_index][0]:
+                last_index -= 1
+            text, cell_style = cells[last_index]
+            cells[last_index] = cell_style.cells[text + character]
 
 
 def _split(codes: list[str]) -> tuple[tuple[str, ...], dict[bool, str]]:

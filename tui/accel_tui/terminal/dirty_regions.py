@@ -120,13 +120,13 @@ def _without_layout_requests() -> Iterator[None]:
     if not TEXTUAL_SUPPORTED:
         yield
         return
-    given = Widget.virtual_size
-    asks = given._layout, given._repaint
-    given._layout = given._repaint = False
+    descriptor = Widget.virtual_size
+    saved = descriptor._layout, descriptor._repaint
+    descriptor._layout = descriptor._repaint = False
     try:
         yield
     finally:
-        given._layout, given._repaint = asks
+        descriptor._layout, descriptor._repaint = saved
 
 
 class DirtyRegionWidget(Widget):

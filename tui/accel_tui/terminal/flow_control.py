@@ -8,7 +8,7 @@ FAST_REPLY_SECONDS = 0.25
 """A terminal that replies within this time keeps up."""
 
 REPLY_TIMEOUT_SECONDS = 5.0
-"""A query without a reply after this time counts as lost; a stalled connection gets frames this seldom."""
+"""A query without a reply after this time counts as lost; a stalled connection gets one frame per timeout."""
 
 QUERY_INTERVAL_SECONDS = 0.5
 """Minimum interval between queries to a terminal that keeps up: a reply costs as much as a small frame."""
@@ -82,7 +82,7 @@ class FlowControl:
 
     @property
     def expects_reply(self) -> bool:
-        """Whether the reply to a query is still to come, as far as known."""
+        """Whether a reply to a query is expected."""
         return self._query_time is not None and not math.isinf(self._round_trip)
 
     def reply_received(self, number: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from accel_engine.events import Outcome
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import to_ascii
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.formatting.names import base_name
 from accel_tui.settings.user_settings import Settings
 
@@ -56,8 +56,8 @@ class Notifier:
     def show(self, state: "RunState") -> None:
         """Show a run's progress in the title, at most once a second: each title may redraw the window's frame."""
         now = self._clock()
-        fresh = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
-        if fresh and state.info and self._settings.title and has_title(self._environ):
+        is_due = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
+        if is_due and state.info and self._settings.title and has_title(self._environ):
             words = title_of(state)
             if words != self._title:
                 self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._transliterated(words)}\x07")
@@ -70,9 +70,9 @@ class Notifier:
         """Notify that a run has ended."""
         if self._settings.notify_bell:
             self._write("\x07")
-        way = self._settings.notify_sequence
-        if self._settings.notify_desktop and (sent := notification(title, words, self._environ, way)):
-            self._write(sent)
+        method = self._settings.notify_sequence
+        if self._settings.notify_desktop and (sequence := notification(title, words, self._environ, method)):
+            self._write(sequence)
 
     def restore(self) -> None:
         """Restore the terminal's own title."""
@@ -83,15 +83,15 @@ class Notifier:
 
 def title_of(state: "RunState") -> str:
     """A run's progress for the title, e.g. ``accel-tui: mlp 43 % · loss 0.12``."""
-    called = state.info.name or base_name(str(state.info.plan_values.get("model"))) if state.info else ""
-    said = f"accel-tui: {called}"
+    name = state.info.name or base_name(str(state.info.plan_values.get("model"))) if state.info else ""
+    title = f"accel-tui: {name}"
     if not state.live:
         ended = state.ended
-        said += f" {ended.outcome}" if ended else " lost"
+        title += f" {ended.outcome}" if ended else " lost"
     elif state.total_steps:
-        said += f" {int(100 * state.step / state.total_steps)} %"
+        title += f" {int(100 * state.step / state.total_steps)} %"
     loss = state.metrics.get("loss")
-    return f"{said} · loss {figures.metric(loss)}" if loss is not None else said
+    return f"{title} · loss {numbers.metric(loss)}" if loss is not None else title
 
 
 def has_title(environ: Mapping[str, str]) -> bool:
@@ -100,21 +100,21 @@ def has_title(environ: Mapping[str, str]) -> bool:
     return ("STY" not in environ and not term.startswith(("linux", "dumb", "vt", "screen"))) or "TMUX" in environ
 
 
-def notification(title: str, words: str, environ: Mapping[str, str], way: str = "auto") -> str:
+def notification(title: str, words: str, environ: Mapping[str, str], method: str = "auto") -> str:
     """The sequence of a desktop notification; empty for terminals without support.
 
     Args:
         title: What happened.
         words: Details.
         environ: The environment.
-        way: ``osc9``, ``osc777``, or ``auto`` to detect it from the environment.
+        method: ``osc9``, ``osc777``, or ``auto`` to detect it from the environment.
     """
-    match _supported_sequence(environ) if way == "auto" else way:
+    match _supported_sequence(environ) if method == "auto" else method:
         case "osc9":
             return _passthrough(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
         case "osc777":
-            said = ";".join(plain(part).replace(";", ",") for part in (title, words))
-            return _passthrough(f"\x1b]777;notify;{said}\x07", environ)
+            payload = ";".join(plain(part).replace(";", ",") for part in (title, words))
+            return _passthrough(f"\x1b]777;notify;{payload}\x07", environ)
     return ""
 
 

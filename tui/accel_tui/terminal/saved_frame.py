@@ -1,8 +1,8 @@
 """Saves the first frame of the dashboard, and shows it at the next start before anything is imported.
 
 Importing takes most of the time to the first frame, which is the same at every start. It is saved as sent to the
-terminal, and shown only if version, size, environment and settings are the same. Input meanwhile is not echoed, and
-read by the app later.
+terminal, and shown only if version, size, environment and settings are the same. Until the
+app runs, input is not echoed; the app reads it later.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Caches styles: nodes that no CSS rule can tell apart share their styles.
+"""Caches styles: nodes that all CSS rules treat alike share their styles.
 
 Textual matches all rules whenever a widget's focus or classes change, also for each component class, painted or not;
 this took most of the response time to a key press. This overrides private methods of Textual's stylesheet.
@@ -114,7 +114,7 @@ class StyleCache(Stylesheet):
 
     def adopt(self, ahead: Stylesheet) -> None:
         """Add rules that were parsed ahead; rules added later, with their widgets, would clear the cache."""
-        if ahead._variables == self._variables:  # the theme may have changed meanwhile
+        if ahead._variables == self._variables:  # the theme may have changed since
             for text in ahead._parse_cache.keys():  # noqa: SIM118 (it is not a mapping)
                 self._parse_cache[text] = ahead._parse_cache[text]
         self.source |= {
@@ -136,9 +136,9 @@ class StyleCache(Stylesheet):
         if self.rules is not self._cached_rules or len(self._context_ids) > MAX_CONTEXTS:
             self._clear()
         seen = {} if cache is None else cache
-        place = self._context_id(node, *self._features_of(node), seen)
-        if look := self._rules_by_context.get(place):
-            rules, flags = look
+        context_id = self._context_id(node, *self._features_of(node), seen)
+        if cached := self._rules_by_context.get(context_id):
+            rules, flags = cached
             for name, flag in zip(_FLAGS, flags, strict=True):
                 setattr(node, name, flag)
             if self._applied.get(node) == (rules, node.styles.base._updates):
@@ -151,7 +151,7 @@ class StyleCache(Stylesheet):
         found: dict[Any, RulesMap] = {}  # empty where rules test siblings or children
         super().apply(node, animate=animate, cache=found)
         for rules in found.values():
-            self._rules_by_context[place] = rules, tuple(getattr(node, name) for name in _FLAGS)
+            self._rules_by_context[context_id] = rules, tuple(getattr(node, name) for name in _FLAGS)
             self._applied[node] = rules, node.styles.base._updates
 
     def _process_component_classes(self, node: DOMNode) -> None:
@@ -177,7 +177,7 @@ class StyleCache(Stylesheet):
         if names not in self._features:
             own, around = _Features(names), _Features()
             for rule in {rule for name in names for rule in self.rules_map[name]}:
-                for selectors in (one.selectors for one in rule.selector_set):
+                for selectors in (each.selectors for each in rule.selector_set):
                     first = _first_of_node(selectors)
                     own, around = own.of(selectors[first:]), around.of(selectors[:first])
             self._features[names] = own, around
@@ -185,14 +185,14 @@ class StyleCache(Stylesheet):
 
     def _context_id(self, node: DOMNode, own: _Features, around: _Features, seen: dict[Any, Any]) -> int:
         """A number for everything that rules can tell about a node and its ancestors."""
-        place: int | None = seen.get((node, own, around))
-        if place is None:
+        context_id: int | None = seen.get((node, own, around))
+        if context_id is None:
             above = self._context_id(node.parent, around, around, seen) if node.parent else 0
             checks: Mapping[str, Callable[[Any], bool]] = node._PSEUDO_CLASSES
             states = frozenset(name for name in own.states if name in checks and checks[name](node))
-            told = above, own.names.intersection(node._selector_names), states, own
-            place = seen[node, own, around] = self._context_ids.setdefault(told, len(self._context_ids) + 1)
-        return place
+            key = above, own.names.intersection(node._selector_names), states, own
+            context_id = seen[node, own, around] = self._context_ids.setdefault(key, len(self._context_ids) + 1)
+        return context_id
 
     def _clear(self) -> None:
         """Clear the cache after rules have changed."""

@@ -80,9 +80,9 @@ class KeyBar(Widget):
     def shown(self) -> tuple[ActiveKey, ...]:
         """The keys that fit."""
         keys = self.keys
-        for spare in DROP_ORDER:
+        for dropped in DROP_ORDER:
             if sum(key.label.cell_length for key in keys) > self.size.width:
-                keys = tuple(key for key in keys if key.action != spare)
+                keys = tuple(key for key in keys if key.action != dropped)
         return keys
 
     def on_click(self, event: Click) -> None:

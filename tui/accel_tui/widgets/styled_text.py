@@ -41,14 +41,14 @@ def cut(spans: Iterable[TextSpan], first: int, last: int) -> list[TextSpan]:
     return found
 
 
-def changed(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int, int]:
+def changed_range(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int, int]:
     """First cell that differs between two versions of a line, and the cell after the last."""
-    places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
+    indices = [index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
     if len(old) != len(new):  # after this, spans may have moved
-        places += [min(len(old), len(new)), max(len(old), len(new)) - 1]
-    if not places:
+        indices += [min(len(old), len(new)), max(len(old), len(new)) - 1]
+    if not indices:
         return 0, 0
-    first, last = places[0], places[-1] + 1
+    first, last = indices[0], indices[-1] + 1
     start, before, after = (length(spans) for spans in (new[:first], old[first:], new[first:]))
     if before != after:
         return start, start + max(before, after)

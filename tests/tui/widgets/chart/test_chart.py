@@ -10,11 +10,11 @@ from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
 from accel_tui.run.curve import Curve
-from accel_tui.run.marks import Kind, Track
+from accel_tui.run.marks import MarkKind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.background import plot_of
-from accel_tui.widgets.chart.chart import LATEST, Chart
+from accel_tui.widgets.chart.background import plot_region
+from accel_tui.widgets.chart.chart import MAX_DELAY_FACTOR, Chart
 from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw import render
@@ -48,7 +48,7 @@ def on_screen(chart: Chart) -> list[str]:
 
 
 def wanted(chart: Chart) -> list[str]:
-    chart._picture()
+    chart._draw_frame()
     assert chart._view
     return [render(chart._view).text(row) for row in range(chart.size.height)]
 
@@ -143,13 +143,13 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
         draw = chart_module.draw
         monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
         chart.draw_seconds = 1000.0  # of a clock that stands still meanwhile
-        a_cell = 10_000 // plot_of(ChartView(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
+        a_cell = 10_000 // plot_region(ChartView(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
         for count, seconds, draws in (
             (5000, 0.0, 1),
             (5000 + a_cell, 0.9, 0),  # too soon
             (5000 + a_cell + 1, 1.1, 1),
             (5000 + a_cell + 2, 2.2, 0),  # in the same cell
-            (5000 + a_cell + 3, 1.1 + LATEST, 1),  # for the longest time
+            (5000 + a_cell + 3, 1.1 + MAX_DELAY_FACTOR, 1),  # for the longest time
             (9999, 9.0, 1),
             (10_001, 10.1, 1),  # beyond the axis as it was
         ):
@@ -291,7 +291,7 @@ async def test_marks_and_another_scale_are_drawn_with_the_next_picture() -> None
         await pilot.pause()
         before = on_screen(chart)
         chart.draw_seconds = 0.05
-        chart.marks = {Kind.EPOCH: Track((50, 100), 1, 2)}
+        chart.marks = {MarkKind.EPOCH: Track((50, 100), 1, 2)}
         chart.scale = epochs([(50, 1)], 50)
         assert on_screen(chart) == before
         await until(pilot, lambda: on_screen(chart) != before, "the next picture")

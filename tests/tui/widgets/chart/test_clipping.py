@@ -56,7 +56,7 @@ def test_a_steady_fall_is_wholly_on_the_axis_and_spikes_are_not() -> None:
 def test_what_is_hidden_is_counted_exactly_for_steps_and_at_least_for_buckets(width: int) -> None:
     values = noisy(1000, 9.0, 8.0, -4.0, math.nan)
     found = hidden_steps(series(values, width), 0, math.inf, 0.5, 2.0)
-    assert found.of == 999
+    assert found.total == 999
     assert found.exact == (width == 1)
     if width == 1:
         assert found == Hidden(2, 1, 999)
@@ -123,7 +123,7 @@ def test_no_more_steps_are_hidden_than_there_are_and_no_validation_is_counted_as
     low, high = y.low - 1e-6, y.high * (1 + 1e-6)
     steps = sum((hidden_steps(each, 0, count, low, high) for each in one), Hidden())
     shown = sum((hidden_points(each, 0, count, low, high) for each in one), Hidden())
-    assert steps.of == count
+    assert steps.total == count
     assert steps.above + steps.below <= int(((values > high) | (values < low)).sum())
     assert shown == Hidden(
         sum(value > high for _, value in points), sum(value < low for _, value in points), len(points)

@@ -7,7 +7,7 @@ import pytest
 
 from accel_tui.run.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
 from accel_tui.widgets.chart.draw import render
@@ -25,7 +25,7 @@ def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -
 @pytest.mark.parametrize("first", [0, 984])
 def test_a_column_is_of_a_step_that_is_in_that_column(first: int) -> None:
     one = view(first=first)
-    plot = plot_of(one)
+    plot = plot_region(one)
     for x in range(plot.x, plot.right):
         step = step_at(one, x)
         assert step is not None

@@ -7,7 +7,7 @@ import pytest
 
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
-from accel_tui.widgets.chart.background import plot_of, rows_of
+from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.chart_view import ChartView
@@ -24,7 +24,7 @@ def curve(*values: float) -> Curve:
 
 
 def picture(*series: Series, columns: int = 40, rows: int = 9, x: Axis | None = None, y: Axis | None = None) -> Frame:
-    steps = max((one.curve.count for one in series), default=0)
+    steps = max((one.curve.end_step for one in series), default=0)
     return render(ChartView(columns, rows, x or step_axis(steps), y or Axis(0, 2), series, "loss", "waiting"))
 
 
@@ -152,8 +152,8 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
 
 
 def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
-    y = axis_of(series, None, options, rows=rows_of(rows))
-    steps = max(one.curve.count for one in series)
+    y = axis_of(series, None, options, rows=value_axis_rows(rows))
+    steps = max(one.curve.end_step for one in series)
     return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", options=options))
 
 
@@ -162,7 +162,7 @@ def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counte
     values[20] = 0
     frame = through(ChartOptions(log=True), Series("loss", curve(*values)), columns=47)
     assert lines(frame) == [
-        "loss (log) ━━ 0.0100     1 hidden at or below 0",
+        "loss (log) ━━ 0.0100              1 step hidden",
         " 100 ┤⠉⠒⠒⠤⢄⣀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
         "     │      ⠉⠉⠒⠢⠤⣀⣀",
         "     │             ⠉⠑⠒⠤⠤⣀⡀",
@@ -256,9 +256,14 @@ def test_nothing_is_drawn_where_nothing_was_measured(options: ChartOptions, seed
     columns = 60 + 2 * count
     one = Series("loss", curve(*values))
     view = ChartView(
-        columns, rows, Axis(0, count), axis_of((one,), None, options, rows=rows_of(rows)), (one,), options=options
+        columns,
+        rows,
+        Axis(0, count),
+        axis_of((one,), None, options, rows=value_axis_rows(rows)),
+        (one,),
+        options=options,
     )
-    frame, plot = render(view), plot_of(view)
+    frame, plot = render(view), plot_region(view)
     height = 4 * plot.height
     places = (1 - view.y.fraction(np.float32(values).astype(float))) * height  # in dots from the top
     beside = 1.5 * count / (2 * plot.width)  # steps: a value is in a column of dots, and reaches half way to the next
@@ -281,12 +286,12 @@ def test_less_is_said_where_there_is_less_room() -> None:
     values = np.ones(100)
     values[::2], values[50] = 0.9, 40
     one = Series("loss", curve(*values))
-    heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 45, 36, 24, 15)]
+    heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 52, 40, 26, 15)]
     assert heads == [
         "loss (clipped) ━━ 1.000     1 of 100 steps hidden above 1.05",
-        "loss (clipped) ━━ 1.000   1 hidden above 1.05",
-        "loss (clipped) ━━ 1.000     1 hidden",
-        "loss ━━ 1.000   1 hidden",
+        "loss (clipped) ━━ 1.000     1 step hidden above 1.05",
+        "loss (clipped) ━━ 1.000    1 step hidden",
+        "loss ━━ 1.000     1 hidden",
         "loss ━━ 1.000",
     ]
 
@@ -311,7 +316,7 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "lens",
+    "options",
     [
         ChartOptions(),
         ChartOptions(log=True),
@@ -330,10 +335,10 @@ def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(options: Char
         values[random.random(len(values)) < 0.05] = GAP
         whole = whole.extend(values)
         if turn % 2:  # in the end too many to be told apart
-            points = (*points, (max(0, whole.count - 1), 0.5))
+            points = (*points, (max(0, whole.end_step - 1), 0.5))
         series = (Series("training", whole), Series("validation", points=points, style="secondary"))
         y = axis_of(series, None, options, previous=before.view.y if before else None)
-        view = ChartView(60, 12, step_axis(whole.count), y, series, "loss", options=options)
+        view = ChartView(60, 12, step_axis(whole.end_step), y, series, "loss", options=options)
         after, afresh = draw(view, before), draw(view)
         seen = afresh.frame.characters != ord(" ")
         assert (after.frame.characters == afresh.frame.characters).all()

@@ -8,7 +8,7 @@ import pytest
 
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.log_axis import LogAxis, log_axis
-from accel_tui.widgets.chart.value_axis import most_ticks
+from accel_tui.widgets.chart.value_axis import max_ticks
 
 
 def test_equal_ratios_are_equally_far_apart_and_what_is_not_positive_is_nowhere() -> None:
@@ -76,7 +76,7 @@ def test_powers_of_ten_are_on_rows_equally_far_apart(rows: int) -> None:
         high = float(low * 10.0 ** rng.uniform(1, 12))
         axis = log_axis(low, high, rows=rows)
         assert axis.low * (1 - 1e-9) <= low < high <= axis.high * (1 + 1e-9)
-        found = axis.ticks_on_rows(rows, most_ticks(rows))
+        found = axis.ticks_on_rows(rows, max_ticks(rows))
         places = {row for _, row in found}
         assert len(places) == len(found)
         assert places <= set(range(rows + 1))

@@ -20,7 +20,7 @@ def test_every_dot_has_its_place() -> None:
         row, column = divmod(place, 2)
         upper, lower = np.zeros(2, np.int16), np.full(2, -1, np.int16)
         upper[column] = lower[column] = row
-        assert chr(raster.BLANK + int(raster.pack(upper, lower, 1)[0, 0])) == character
+        assert chr(raster.BLANK + int(raster.fill_columns(upper, lower, 1)[0, 0])) == character
 
 
 def test_a_slope() -> None:

@@ -46,7 +46,7 @@ def test_a_curve_of_single_steps_is_smoothed_step_by_step() -> None:
     values = np.array([4.0, 2.0, math.nan, 1.0, math.inf, 3.0], np.float32)
     curve = smoothed(Curve().extend(values), 0.6)
     np.testing.assert_allclose(curve.means, plain([4, 2, math.nan, 1, math.nan, 3], 0.6))
-    assert (curve.count, curve.width, curve.gaps, curve.last) == (6, 1, 2, 3.0)
+    assert (curve.end_step, curve.width, curve.gaps, curve.last_value) == (6, 1, 2, 3.0)
 
 
 def test_a_curve_of_buckets_is_smoothed_by_their_means() -> None:

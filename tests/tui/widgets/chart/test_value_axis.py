@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accel_tui.widgets.chart.axes import Axis, labels
-from accel_tui.widgets.chart.value_axis import most_ticks, value_axis
+from accel_tui.widgets.chart.value_axis import max_ticks, value_axis
 
 NONE = math.nan
 
@@ -20,9 +20,9 @@ def test_ticks_are_equally_many_rows_apart_at_every_height_and_range(rows: int) 
         axis = value_axis(low, high, rows=rows)
         hair = 1e-6 * (axis.high - axis.low)
         assert axis.low - hair <= low < high <= axis.high + hair
-        found = axis.ticks_on_rows(rows, most_ticks(rows))
+        found = axis.ticks_on_rows(rows, max_ticks(rows))
         ticks, places = [tick for tick, _ in found], [row for _, row in found]
-        assert 2 <= len(ticks) <= most_ticks(rows)
+        assert 2 <= len(ticks) <= max_ticks(rows)
         assert len(ticks) > 2 or rows < 6
         assert len({above - below for below, above in pairwise(places)}) == 1
         assert len(set(labels(ticks))) == len(ticks)
@@ -46,7 +46,7 @@ def test_no_two_labels_are_equal(seed: int, rows: int) -> None:
     rng = np.random.default_rng(seed)
     low, high = np.sort(rng.standard_normal(2) * 10.0 ** rng.integers(-12, 18, 2))
     axis = value_axis(float(low), float(high), rows=rows)
-    ticks = [tick for tick, _ in axis.ticks_on_rows(rows, most_ticks(rows))] if rows else [axis.low, axis.high]
+    ticks = [tick for tick, _ in axis.ticks_on_rows(rows, max_ticks(rows))] if rows else [axis.low, axis.high]
     assert len(set(labels(ticks))) == len(ticks)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.events import EpochEnded
 from accel_engine.run import Chunk, Update
-from accel_tui.run.fold_events import fold
+from accel_tui.run.fold_events import apply_update
 from accel_tui.run.state import RunState
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.charts.shared_axis import TICKS, SharedAxis
@@ -22,7 +22,7 @@ def run(losses: np.ndarray, *, seconds: float, epochs: int = 1) -> RunState:
         EpochEnded(time=0.0, epoch=epoch, step=epoch * count // epochs, metrics={}, seconds=1.0)
         for epoch in range(1, epochs + 1)
     ]
-    return fold(RunState(), Update(events=tuple(events), chunks=tuple(chunks)))
+    return apply_update(RunState(), Update(events=tuple(events), chunks=tuple(chunks)))
 
 
 def axis_of(x: str, *states: RunState) -> SharedAxis:
@@ -46,7 +46,7 @@ def test_by_time_each_tick_says_what_its_run_measured_then() -> None:
         axis.place_on_axis(at, Series("a", state.curves["loss"], points=((4, 0.25),)))
         for at, state in enumerate(axis.states)
     )
-    assert quick.curve.count * axis.unit == pytest.approx(10.0, rel=1e-2)
+    assert quick.curve.end_step * axis.unit == pytest.approx(10.0, rel=1e-2)
     assert np.nanmax(quick.curve.high) == 99.0
     assert int(np.nanargmax(quick.curve.high)) * axis.unit == pytest.approx(5.0, abs=0.02)
     assert not np.isnan(held.curve.means).any()
@@ -54,14 +54,14 @@ def test_by_time_each_tick_says_what_its_run_measured_then() -> None:
         (value, value, value) for value in (0.0, 3.0, 9.0)
     ]
     assert [point[0] * axis.unit for point in held.points] == [pytest.approx(10.0)]
-    assert (quick.curve.last, quick.is_resampled, quick.curve.gaps) == (0.5, True, 0)
+    assert (quick.curve.last_value, quick.is_resampled, quick.curve.gaps) == (0.5, True, 0)
 
 
 def test_many_steps_of_a_tick_are_its_mean_between_their_extremes() -> None:
     losses = np.tile(np.array([1.0, 3.0], np.float32), 20_000)
     axis = axis_of("time", run(losses, seconds=1.0))
     curve = axis.place_on_axis(0, Series("a", axis.states[0].curves["loss"])).curve
-    assert curve.count <= TICKS
+    assert curve.end_step <= TICKS
     assert (np.nanmin(curve.low), np.nanmax(curve.high)) == (1.0, 3.0)
     assert curve.means[10:-10] == pytest.approx(2.0, abs=0.3)
 
@@ -75,7 +75,7 @@ def test_by_epoch_runs_of_other_batch_sizes_are_at_one_place_at_the_end_of_each(
     assert ends[0][0][0] * axis.unit == pytest.approx(3.0)
     assert axis.label(round(3 / axis.unit)) == "epoch 3"
     laid = [axis.place_on_axis(at, Series("a", state.curves["loss"])) for at, state in enumerate(axis.states)]
-    assert laid[0].curve.count == laid[1].curve.count == axis.ticks
+    assert laid[0].curve.end_step == laid[1].curve.end_step == axis.ticks
 
 
 def test_gaps_are_gaps_and_runs_that_have_ended_are_laid_out_once() -> None:

@@ -117,7 +117,7 @@ async def test_of_a_long_log_the_end_is_read_and_older_lines_as_one_goes_up_with
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_tail, "MAX_BYTES", 1000)
-    monkeypatch.setattr(log_lines, "MOST", 200)
+    monkeypatch.setattr(log_lines, "MAX_LINES", 200)
     write(log, *(f"line {number:06}" for number in range(1000)))
     async with opened(log) as (pilot, view):
         await shows(pilot, "line 000999")
@@ -143,7 +143,7 @@ async def test_of_a_long_log_the_end_is_read_and_older_lines_as_one_goes_up_with
 async def test_what_is_read_stays_where_it_is_while_the_log_grows_and_memory_does_not(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_lines, "MOST", 100)
+    monkeypatch.setattr(log_lines, "MAX_LINES", 100)
     write(log, *(f"line {number:06}" for number in range(50)))
     async with opened(log) as (pilot, view):
         await shows(pilot, "line 000049")

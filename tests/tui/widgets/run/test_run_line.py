@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
-from accel_tui.widgets.styled_text import TextSpan, changed
+from accel_tui.widgets.styled_text import TextSpan, changed_range
 
 OLD: list[TextSpan] = [("ab", ""), ("12", "x"), ("cd", "")]
 
@@ -34,7 +34,7 @@ OLD: list[TextSpan] = [("ab", ""), ("12", "x"), ("cd", "")]
 def test_what_changes_is_from_the_first_piece_that_does_to_the_last(
     new: list[TextSpan], cells: tuple[int, int]
 ) -> None:
-    assert changed(OLD, new) == cells
+    assert changed_range(OLD, new) == cells
 
 
 def test_no_cell_is_left_as_it_was_that_should_be_another() -> None:
@@ -49,7 +49,7 @@ def test_no_cell_is_left_as_it_was_that_should_be_another() -> None:
 
     for _ in range(2000):
         old, new = line(), line()
-        first, last = changed(old, new)
+        first, last = changed_range(old, new)
         kept = list(zip_longest(cells(old), cells(new)))
         assert all(before == now for before, now in (*kept[:first], *kept[last:])), (old, new)
 

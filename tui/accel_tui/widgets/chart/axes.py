@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a chart stays empty
-_FEWEST_STEPS = 10
+_ROUND_ENDS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a chart stays empty
+_MIN_STEPS = 10
 _EXACT = 1e-3  # rows, or units in the last place: tolerance for rounding
 _DECIMALS = 2  # beyond the first digit of the spacing
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -32,35 +32,35 @@ class Axis:
         """Positions of numbers: 0 at the beginning, 1 at the end; NaN for NaN."""
         return (values - self.low) / (self.high - self.low)
 
-    def ticks(self, most: int) -> list[float]:
-        """Round, evenly spaced numbers on the axis, at most ``most``."""
-        if most < 1:
+    def ticks(self, max_count: int) -> list[float]:
+        """Round, evenly spaced numbers on the axis, at most ``max_count``."""
+        if max_count < 1:
             return []
-        step = round_up((self.high - self.low) / most)
+        step = round_up((self.high - self.low) / max_count)
         while True:
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-            if last - first < most:
+            if last - first < max_count:
                 return [number * step for number in range(first, last + 1)]
             step = round_up(step * 1.5)
 
-    def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
-        """Round numbers on evenly spaced rows, at most ``most``, rising; else the ends.
+    def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
+        """Round numbers on evenly spaced rows, at most ``max_count``, rising; else the ends.
 
         Args:
             rows: Rows from the beginning to the end.
-            most: At least 2.
+            max_count: At least 2.
 
         Returns:
             Each number with its row, counted from 0 at the end.
         """
         length = self.high - self.low
-        step = round_up(length / most / 2)
+        step = round_up(length / max_count / 2)
         while step <= length * (1 + _EXACT):
-            pitch, last = step * rows / length, math.floor(self.high / step + 1e-6)
+            rows_per_tick, last = step * rows / length, math.floor(self.high / step + 1e-6)
             top = (self.high - last * step) * rows / length
-            count = math.floor((rows - top) / pitch + _EXACT) + 1
-            if 2 <= count <= most and _is_whole(pitch) and _is_whole(top):
-                return [((last - back) * step, round(top + back * pitch)) for back in reversed(range(count))]
+            count = math.floor((rows - top) / rows_per_tick + _EXACT) + 1
+            if 2 <= count <= max_count and _is_whole(rows_per_tick) and _is_whole(top):
+                return [((last - back) * step, round(top + back * rows_per_tick)) for back in reversed(range(count))]
             step = _after(step)
         return [(self.low, rows), (self.high, 0)]
 
@@ -76,9 +76,9 @@ def step_axis(count: int, end: int | None = None) -> Axis:
         count: Number of steps to include.
         end: Last step of the run, if known; the axis does not go beyond it.
     """
-    needed = max(count, _FEWEST_STEPS)
+    needed = max(count, _MIN_STEPS)
     power = 10.0 ** math.floor(math.log10(needed))
-    high = next(rung * power for rung in _LADDER if rung * power >= needed)
+    high = next(end_digit * power for end_digit in _ROUND_ENDS if end_digit * power >= needed)
     return Axis(0.0, min(high, float(end)) if end is not None and end >= max(count, 1) else high)
 
 

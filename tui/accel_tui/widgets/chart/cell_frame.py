@@ -27,7 +27,7 @@ class Frame:
 
     Attributes:
         characters: Code points, shape ``[rows, columns]``.
-        styles: Indices in :data:`STYLES`, likewise; meaningless for spaces.
+        styles: Indices in :data:`STYLES`, of the same shape; meaningless for spaces.
     """
 
     characters: npt.NDArray[np.uint32]
@@ -44,8 +44,8 @@ class Frame:
 
     def part(self, x: int, y: int, columns: int, rows: int) -> "Frame":
         """A rectangular view of this frame that shares its cells."""
-        place = (slice(y, y + rows), slice(x, x + columns))
-        return Frame(self.characters[place], self.styles[place])
+        cells = (slice(y, y + rows), slice(x, x + columns))
+        return Frame(self.characters[cells], self.styles[cells])
 
     def put(self, other: "Frame") -> None:
         """Copy another frame of the same size into this one."""
@@ -60,11 +60,11 @@ class Frame:
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
         found: list[TextSpan] = []
         start, style = 0, -1
-        for place, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
+        for index, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if number != style and character != " ":
                 if style >= 0:
-                    found.append((text[start:place], STYLES[style]))
-                    start = place
+                    found.append((text[start:index], STYLES[style]))
+                    start = index
                 style = number
         return [*found, (text[start:], STYLES[max(style, 0)])] if text else []
 
@@ -96,9 +96,9 @@ def damage(old: Frame, new: Frame) -> list[Region]:
     above: dict[tuple[int, int], int] = {}
     for y, first, last in zip(rows[firsts].tolist(), cells[firsts].tolist(), cells[lasts].tolist(), strict=True):
         # A region right below another of the same columns, e.g. of a vertical line, is merged with it.
-        place = above.get((first, last), -1)
-        if place >= 0 and regions[place].bottom == y:
-            regions[place] = regions[place].grow((0, 0, 1, 0))
+        index = above.get((first, last), -1)
+        if index >= 0 and regions[index].bottom == y:
+            regions[index] = regions[index].grow((0, 0, 1, 0))
         else:
             above[first, last] = len(regions)
             regions.append(Region(first, y, last - first + 1, 1))

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from accel_tui.run.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
-from accel_tui.widgets.chart.background import labels_of, plot_of, rows_of
+from accel_tui.widgets.chart.background import label_width, plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.chart_header import chart_header
 from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
@@ -24,15 +24,15 @@ from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
-from accel_tui.widgets.chart.scale import Scale
-from accel_tui.widgets.chart.series import Series, go_on
-from accel_tui.widgets.styled_text import TextSpan, changed, cut
+from accel_tui.widgets.chart.scale import XScale
+from accel_tui.widgets.chart.series import Series, only_grew
+from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
 from accel_tui.widgets.visibility import is_covered
 
 DRAW_SECONDS = 0.25
 """Minimum seconds between two drawings of growing curves; the latest values are updated immediately."""
 
-LATEST = 4
+MAX_DELAY_FACTOR = 4
 """Factor of that interval while curves still end in the same cells."""
 
 
@@ -42,10 +42,10 @@ class Chart(ChartMouse):
     Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
 
     Attributes:
-        labels: Width of the longest value label drawn last; 0 for none.
+        label_width: Width of the longest value label drawn last; 0 for none.
     """
 
-    labels = 0
+    label_width = 0
 
     class Labelled(Message):
         """The width of the value labels has changed."""
@@ -95,7 +95,7 @@ class Chart(ChartMouse):
     options: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
     """How curves are drawn."""
 
-    scale: reactive[Scale | None] = reactive(None, repaint=False)
+    scale: reactive[XScale | None] = reactive(None, repaint=False)
     """The x-axis if not steps. A new one is drawn with the next frame."""
 
     marks: reactive[Marks] = reactive({}, repaint=False)
@@ -104,7 +104,7 @@ class Chart(ChartMouse):
     shows_mark_legend: reactive[bool] = reactive(default=False, repaint=False)
     """Whether the header explains the marks if there is room."""
 
-    room: reactive[int] = reactive(LABELS, repaint=False)
+    min_label_width: reactive[int] = reactive(LABELS, repaint=False)
     """Minimum width of value labels; charts below one another share it."""
 
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
@@ -127,7 +127,7 @@ class Chart(ChartMouse):
         self.set_reactive(Chart.y_bounds, y_bounds)
         self._plain = self._frame = Frame.blank(0, 0)  # without and with the cursor
         self._head: Sequence[TextSpan] = ()
-        self._line: Sequence[TextSpan] = ()  # the header, likewise
+        self._line: Sequence[TextSpan] = ()  # the header with the cursor
         self._series: tuple[Series, ...] = ()
         self._drawing: Picture | None = None
         self._stale = True
@@ -143,8 +143,8 @@ class Chart(ChartMouse):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render the requested cells; Textual would render and cache whole lines."""
         if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
-            self._plain = self._picture()
-            self._frame, self._line = self._seen()
+            self._plain = self._draw_frame()
+            self._frame, self._line = self._with_cursor()
             self._stale = False
         span = crop.column_span
         rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
@@ -156,16 +156,16 @@ class Chart(ChartMouse):
         self.refresh()
 
     def _repaint(self) -> None:
-        if not self._shown:
+        if not self._is_visible:
             if not self._stale:
                 self._stale = True
                 self.refresh()
         elif not self._stale:
-            self._plain = self._picture()
-            self._show()
+            self._plain = self._draw_frame()
+            self._repaint_changes()
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
-    _watch_options = _watch_shows_mark_legend = _watch_room = _repaint
+    _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _repaint
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -181,12 +181,12 @@ class Chart(ChartMouse):
         if (
             drawn
             and not self._stale
-            and self._shown
-            and go_on(drawn.view.series, series)
+            and self._is_visible
+            and only_grew(drawn.view.series, series)
             and self._can_wait(drawn.view)
         ):
-            self._head = chart_header(drawn.view, drawn.key, series)
-            self._show()
+            self._head = chart_header(drawn.view, drawn.legend, series)
+            self._repaint_changes()
             self._wait()
         else:
             self._repaint()
@@ -196,17 +196,19 @@ class Chart(ChartMouse):
         passed = time.monotonic() - self._drawn
         if passed < self.draw_seconds:
             return True
-        return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
+        return passed < MAX_DELAY_FACTOR * self.draw_seconds and self._end(view, self.series) == self._end(
+            view, view.series
+        )
 
     def _end(self, view: ChartView, series: tuple[Series, ...]) -> int:
         """The cell column in which the longest series ends."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
-        return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_of(view).width)
+        return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_region(view).width)
 
     def _wait(self) -> None:
         """Draw what is pending a little later if nothing else does."""
         if self._waiting is None:
-            seconds = (LATEST + 1) * self.draw_seconds
+            seconds = (MAX_DELAY_FACTOR + 1) * self.draw_seconds
             self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._draw_pending)
 
     def _draw_pending(self) -> None:
@@ -219,12 +221,12 @@ class Chart(ChartMouse):
     _watch_scale = _watch_marks = _wait
 
     def _watch_cursor(self) -> None:
-        if self._shown and not self._stale:
-            self._show()
+        if self._is_visible and not self._stale:
+            self._repaint_changes()
         else:
             self._repaint()
 
-    def _seen(self) -> tuple[Frame, Sequence[TextSpan]]:
+    def _with_cursor(self) -> tuple[Frame, Sequence[TextSpan]]:
         """The frame and the header with the cursor."""
         at, view = self.cursor, self._view
         if at is None or view is None:
@@ -232,28 +234,28 @@ class Chart(ChartMouse):
         frame = with_cursor(self._plain, replace(view, series=self.series), at)
         return frame, self._head if frame is self._plain else frame.runs(0)
 
-    def _show(self) -> None:
+    def _repaint_changes(self) -> None:
         old, line = self._frame, self._line
-        self._frame, self._line = self._seen()
+        self._frame, self._line = self._with_cursor()
         if old.characters.shape != self._frame.characters.shape:
             self.refresh()
             return
         regions = [] if self._frame is old else damage(old, self._frame)
-        first, last = changed(line, self._line)
+        first, last = changed_range(line, self._line)
         if first < last:
             regions.append(Region(first, 0, last - first, 1))
         if regions:
             self.refresh(*regions)
 
     @property
-    def _shown(self) -> bool:
+    def _is_visible(self) -> bool:
         return bool(self.in_sight and self.is_mounted and self.outer_size and not is_covered(self.screen))
 
     @property
     def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 
-    def _picture(self) -> Frame:
+    def _draw_frame(self) -> Frame:
         before, size = self._view, self.size
         view = ChartView(
             size.width,
@@ -265,7 +267,7 @@ class Chart(ChartMouse):
                 self.options,
                 self.y_bounds,
                 before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
-                rows_of(size.height),
+                value_axis_rows(size.height),
             ),
             self.series,
             self.title,
@@ -275,13 +277,13 @@ class Chart(ChartMouse):
             self.scale,
             self.marks,
             self.shows_mark_legend,
-            self.room,
+            self.min_label_width,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view, self._drawing)
-        labels = labels_of(view) if self._drawing.background else 0
-        if labels != self.labels:
-            self.labels = labels
+        labels = label_width(view) if self._drawing.background else 0
+        if labels != self.label_width:
+            self.label_width = labels
             self.post_message(self.Labelled())
         self._head = self._drawing.header
         if self._waiting:

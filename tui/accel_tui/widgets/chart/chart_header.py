@@ -31,44 +31,44 @@ class Legend:
 
 def legend_of(view: ChartView, width: int) -> Legend:
     """The legend of a frame whose plot is ``width`` cells wide."""
-    gaps = sum(series.curve.gaps for series in view.series if series.curve.count and not series.is_resampled)
+    gaps = sum(series.curve.gaps for series in view.series if series.curve.end_step and not series.is_resampled)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
     beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.options.log)
     return Legend(
-        [_LINE if series.curve.count or are_joined(view.x, series, width) else POINT for series in view.series],
+        [_LINE if series.curve.end_step or are_joined(view.x, series, width) else POINT for series in view.series],
         [", ".join(filter(None, (note, gap))) for note in beyond] if beyond else [gap],
         mark_legend(view.marks, view.x, width) if view.shows_mark_legend else [],
     )
 
 
-def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list[TextSpan]:
+def chart_header(view: ChartView, legend: Legend, series: Sequence[Series]) -> list[TextSpan]:
     """The header's text spans, shortened to fit.
 
     Dropped first are the names of two series, or the signs of many; then the chart options; then the values of many.
 
     Args:
         view: What is drawn.
-        key: The legend.
+        legend: The legend.
         series: The view's series, or the same with more steps.
 
     Returns:
         Text spans that fill the line.
     """
     several, many = len(series) > 1, len(series) > 2
-    least = min(map(len, key.notes))
-    named = _legend(view, key, series, named=several)
-    shorter = _legend(view, key, series, named=many, signed=not many)
-    shortest = _legend(view, key, series, named=many, valued=not many)
+    shortest_note = min(map(len, legend.notes))
+    named = _legend(view, legend, series, named=several)
+    shorter = _legend(view, legend, series, named=many, signed=not many)
+    shortest = _legend(view, legend, series, named=many, valued=not many)
     plain = view.title
     full = f"{plain} ({view.options.description})" if view.options.description else plain
     forms = [(full, named), (full, shorter), (plain, named), (plain, shorter), (full, shortest), (plain, shortest)]
     title, entries = next(
-        (form for form in forms if len(form[0]) + sum(map(_length, form[1])) + least <= view.columns), forms[-1]
+        (form for form in forms if len(form[0]) + sum(map(_length, form[1])) + shortest_note <= view.columns), forms[-1]
     )
     line: list[TextSpan] = [(title, "title")]
     x = len(title)
-    for place, entry in enumerate(entries):
-        left = len(entries) - place
+    for index, entry in enumerate(entries):
+        left = len(entries) - index
         rest = len(f" +{left - 1}") if many and left > 1 else 0
         if x + _length(entry) + rest > view.columns:
             entry = [(f" +{left}", "note")] if many and x + len(f" +{left}") <= view.columns else []
@@ -77,26 +77,26 @@ def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list
         x += _length(entry)
         if left == 1:
             break
-    end, style = next((note for note in key.notes if x + len(note) < view.columns), ""), "warning"
+    end, style = next((note for note in legend.notes if x + len(note) < view.columns), ""), "warning"
     if not end:
         style = "note"
-        end = next((said for said in reversed(key.marks) if x + len(said) < view.columns), "")
+        end = next((text for text in reversed(legend.marks) if x + len(text) < view.columns), "")
     return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
 
 
 def _legend(
-    view: ChartView, key: Legend, series: Sequence[Series], *, named: bool, valued: bool = True, signed: bool = True
+    view: ChartView, legend: Legend, series: Sequence[Series], *, named: bool, valued: bool = True, signed: bool = True
 ) -> list[list[TextSpan]]:
     """Sign, name and latest value of each series that has a value."""
     space = " " if view.title else ""
     return [
         [
-            (f"{space}{sign} " if signed else space, one.style),
-            (f"{one.name} " if named else "", "note" if signed else one.style),
+            (f"{space}{sign} " if signed else space, each.style),
+            (f"{each.name} " if named else "", "note" if signed else each.style),
             (f"{view.value(value)} " if valued else "", "title"),
         ]
-        for one, sign in zip(series, key.signs, strict=True)
-        if not math.isnan(value := _latest(one))
+        for each, sign in zip(series, legend.signs, strict=True)
+        if not math.isnan(value := _latest(each))
     ]
 
 
@@ -105,6 +105,6 @@ def _length(entry: list[TextSpan]) -> int:
 
 
 def _latest(series: Series) -> float:
-    if series.curve.count:
-        return series.curve.last
+    if series.curve.end_step:
+        return series.curve.last_value
     return series.points[-1][1] if series.points else math.nan

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from accel_tui.run.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant
 from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
-from accel_tui.widgets.chart.scale import Scale
+from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.series import Series
 
 LABELS = 4
@@ -30,7 +30,7 @@ class ChartView:
         scale: The x-axis if not steps.
         marks: Marks on the step axis.
         shows_mark_legend: Whether the header explains the marks if there is room.
-        room: Minimum width of value labels, shared by charts below one another.
+        min_label_width: Minimum width of value labels, shared by charts below one another.
     """
 
     columns: int
@@ -42,7 +42,7 @@ class ChartView:
     empty: str = ""
     value: Callable[[float], str] = significant
     options: ChartOptions = PLAIN
-    scale: Scale | None = None
+    scale: XScale | None = None
     marks: Marks = field(default_factory=dict)
     shows_mark_legend: bool = False
-    room: int = LABELS
+    min_label_width: int = LABELS

@@ -25,7 +25,7 @@ def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, flo
 
     Args:
         lows: Minimum of each bucket, at least one, without NaN.
-        highs: Maximum of each bucket, likewise.
+        highs: Maximum of each bucket, without NaN.
         log: Whether distances are logarithmic; all values must be positive then.
     """
     forth, back = (math.log, math.exp) if log else (float, float)
@@ -34,9 +34,9 @@ def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, flo
     return max(float(lows.min()), back(low - margin)), min(float(highs.max()), back(high + margin))
 
 
-def _at(values: Floats, share: float) -> float:
-    place = round(share * (len(values) - 1))
-    return float(np.partition(values, place)[place])
+def _at(values: Floats, quantile: float) -> float:
+    index = round(quantile * (len(values) - 1))
+    return float(np.partition(values, index)[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +46,25 @@ class Hidden:
     Attributes:
         above: Values above it, at least.
         below: Values below it, at least.
-        of: All values.
+        total: All values.
         exact: Whether the counts are exact.
     """
 
     above: int = 0
     below: int = 0
-    of: int = 0
+    total: int = 0
     exact: bool = True
 
     def __add__(self, other: "Hidden") -> "Hidden":
         """The sum of both."""
         exact = self.exact and other.exact
-        return Hidden(self.above + other.above, self.below + other.below, self.of + other.of, exact)
+        return Hidden(self.above + other.above, self.below + other.below, self.total + other.total, exact)
 
 
 def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
     """Count the steps from ``first`` to before ``last`` whose value is beyond ``low`` to ``high``."""
     curve = series.curve_in(first, last)
-    if not curve.count:
+    if not curve.end_step:
         return Hidden()
     span = slice(*curve.span(first, last))
     lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
@@ -80,12 +80,12 @@ def hidden_points(series: Series, first: float, last: float, low: float, high: f
 
 
 def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bool:
-    """Whether nothing is hidden, as most often."""
-    for one in series:
-        least, most = one.curve_in(x.low, x.high).extremes(x.low, x.high)
-        if least < low or most > high:
+    """Whether nothing is hidden (the usual case)."""
+    for each in series:
+        minimum, maximum = each.curve_in(x.low, x.high).extremes(x.low, x.high)
+        if minimum < low or maximum > high:
             return False
-        if any(value < low or value > high for _, value in one.within(x.low, x.high)):
+        if any(value < low or value > high for _, value in each.within(x.low, x.high)):
             return False
     return True
 
@@ -99,11 +99,11 @@ def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool
         y: The value axis.
         clipped: Whether outliers are hidden; else values without a logarithm.
     """
-    apart = EDGE * (y.high - y.low)
-    low = min(y.low, max(y.low - apart, y.low * (1 - EDGE)))  # stays positive on a logarithmic axis
-    if _shows_all(series, x, low, y.high + apart):
+    tolerance = EDGE * (y.high - y.low)
+    low = min(y.low, max(y.low - tolerance, y.low * (1 - EDGE)))  # stays positive on a logarithmic axis
+    if _shows_all(series, x, low, y.high + tolerance):
         return []
-    ends = (x.low, x.high, low, y.high + apart)
+    ends = (x.low, x.high, low, y.high + tolerance)
     steps = sum((hidden_steps(one, *ends) for one in series), Hidden())
     points = sum((hidden_points(one, *ends) for one in series), Hidden())
     found = steps + points
@@ -117,10 +117,10 @@ def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool
     if any(one.is_resampled for one in series):
         return [f"some hidden {sides}", "some hidden"]
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
-    many = " and ".join(f"{_number(each)} of {each.of:,} {_several(name, each.of)}" for each, name in counts)
+    many = " and ".join(f"{_number(each)} of {each.total:,} {_several(name, each.total)}" for each, name in counts)
     few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
-    least = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
-    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", least]
+    shortest = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
+    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", shortest]
 
 
 def _number(found: Hidden) -> str:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.raster import BLANK
@@ -14,7 +14,7 @@ from accel_tui.widgets.chart.series import Series
 
 def step_at(view: ChartView, x: int) -> float | None:
     """The step in the middle of a cell column; ``None`` outside the plot."""
-    plot = plot_of(view)
+    plot = plot_region(view)
     if not plot or x < plot.x:
         return None
     return view.x.low + (x - plot.x + 0.5) / plot.width * (view.x.high - view.x.low)
@@ -22,7 +22,7 @@ def step_at(view: ChartView, x: int) -> float | None:
 
 def column_of(view: ChartView, step: float) -> int | None:
     """The cell column of a step; ``None`` if it is not visible."""
-    plot = plot_of(view)
+    plot = plot_region(view)
     share = (step - view.x.low) / (view.x.high - view.x.low)
     return plot.x + min(int(share * plot.width), plot.width - 1) if plot and 0 <= share <= 1 else None
 
@@ -32,7 +32,7 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
     column = column_of(view, step)
     if column is None:
         return frame
-    plot = plot_of(view)
+    plot = plot_region(view)
     frame = frame.copy()
     for y in range(plot.y, plot.bottom):
         # Curves stay visible where the line crosses them.
@@ -48,14 +48,14 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
 
 def value_at(view: ChartView, series: Series, step: int) -> str:
     """The value of a series at a step, or its range within a bucket; empty if it has none."""
-    if series.curve.count:
+    if series.curve.end_step:
         found = series.curve_in(view.x.low, view.x.high).at(step)
         if found is None:
             return ""
         low, high = view.value(found[0]), view.value(found[1])
         return low if low == high else f"{low} to {high}"
-    place = bisect.bisect_right(series.points, (step, math.inf))
-    return view.value(series.points[place - 1][1]) if place else ""
+    index = bisect.bisect_right(series.points, (step, math.inf))
+    return view.value(series.points[index - 1][1]) if index else ""
 
 
 def _place(view: ChartView, step: int) -> str:
@@ -85,10 +85,10 @@ def _head(frame: Frame, view: ChartView, step: int) -> None:
     named = len(view.series) > 1
     entries = [(series, value) for series in view.series if (value := value_at(view, series, step))]
     if len(view.title) + sum(len(series.name) + len(value) + 6 for series, value in entries) > view.columns:
-        named = len(view.series) > 2  # two series are told apart by colour
+        named = len(view.series) > 2  # two series are distinguished by colour
     x = len(view.title) + 1
-    for place, (series, value) in enumerate(entries):
-        left = len(entries) - place
+    for index, (series, value) in enumerate(entries):
+        left = len(entries) - index
         length = 2 + (len(series.name) + 1) * named + len(value)
         if x + length + (len(f"  +{left - 1}") if left > 1 else 0) > view.columns and x + 2 <= view.columns:
             frame.write(x, 0, f"+{left}", "note")

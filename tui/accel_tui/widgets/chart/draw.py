@@ -10,7 +10,7 @@ import numpy as np
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Floats
-from accel_tui.widgets.chart.background import draw_background, plot_of
+from accel_tui.widgets.chart.background import draw_background, plot_region
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
 from accel_tui.widgets.chart.chart_view import ChartView
@@ -21,7 +21,7 @@ from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
 from accel_tui.widgets.styled_text import TextSpan
 
-_around = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
+_shared_inputs = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
 """The parts of a view other than its series and header."""
 
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
@@ -35,14 +35,14 @@ class Picture:
         view: Its inputs.
         frame: Its cells without the header.
         background: The same without curves; ``None`` if there was nothing to draw.
-        key: The legend.
+        legend: The legend.
         header: The header's text spans.
     """
 
     view: ChartView
     frame: Frame
     background: Frame | None
-    key: Legend
+    legend: Legend
     header: Sequence[TextSpan]
 
 
@@ -57,13 +57,13 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
     """Draw a chart; if curves have only grown since the previous one, only their ends."""
     if not any(_drawable(series) for series in view.series):
         frame = Frame.blank(view.columns, view.rows)
-        counted = any(series.curve.count for series in view.series)
+        counted = any(series.curve.end_step for series in view.series)
         message = "no finite value so far" if counted else view.empty
         frame.write(max(0, (view.columns - len(message)) // 2), view.rows // 2, message, "note")
-        key = legend_of(view, view.columns)
-        return Picture(view, frame, None, key, chart_header(view, key, view.series))
-    plot = plot_of(view)
-    key = legend_of(view, view.columns - plot.x)
+        legend = legend_of(view, view.columns)
+        return Picture(view, frame, None, legend, chart_header(view, legend, view.series))
+    plot = plot_region(view)
+    legend = legend_of(view, view.columns - plot.x)
     start = _unchanged(before.view, view, plot.width) if before and before.background else 0
     if before and before.background and start:
         behind, frame = before.background, before.frame.copy()
@@ -73,18 +73,18 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
         behind = draw_background(view)
         frame = behind.copy()
     if plot:
-        inside = frame.part(plot.x, plot.y, plot.width, plot.height)
-        drawn = [(series, _line(inside, view, series, start)) for series in view.series if series.curve.count]
+        plot_frame = frame.part(plot.x, plot.y, plot.width, plot.height)
+        drawn = [(series, _line(plot_frame, view, series, start)) for series in view.series if series.curve.end_step]
         for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
-            mark_edges(inside.part(start, 0, plot.width - start, plot.height), low, high, series.style)
+            mark_edges(plot_frame.part(start, 0, plot.width - start, plot.height), low, high, series.style)
         for series in view.series:
-            draw_points(inside, view.x, view.y, series)
-    return Picture(view, frame, behind, key, chart_header(view, key, view.series))
+            draw_points(plot_frame, view.x, view.y, series)
+    return Picture(view, frame, behind, legend, chart_header(view, legend, view.series))
 
 
 def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
     """Number of leading cell columns of the plot that are unchanged."""
-    if _around(old) != _around(new) or len(old.series) != len(new.series):
+    if _shared_inputs(old) != _shared_inputs(new) or len(old.series) != len(new.series):
         return 0
     columns = width
     for before, after in zip(old.series, new.series, strict=True):
@@ -92,7 +92,7 @@ def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
             continue
         if (after.name, after.points, after.style) != (before.name, before.points, before.style):
             return 0
-        earlier, later = (one.curve_in(new.x.low, new.x.high) for one in (before, after))
+        earlier, later = (each.curve_in(new.x.low, new.x.high) for each in (before, after))
         # Up to the last unchanged bucket, minus a cell in which a line may end.
         share = new.x.fraction(np.array([later.middle(later.shared(earlier) - 1)]))
         columns = min(columns, int(share[0] * width) - 1)
@@ -100,7 +100,7 @@ def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
 
 
 def _drawable(series: Series) -> bool:
-    return not math.isnan(series.curve.last) or any(math.isfinite(value) for _, value in series.points)
+    return not math.isnan(series.curve.last_value) or any(math.isfinite(value) for _, value in series.points)
 
 
 def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Floats, Floats]:
@@ -118,21 +118,21 @@ def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Flo
         Minimum and maximum of each dot column from there on, as fractions of the height.
     """
     height, width = plot.characters.shape
-    more = min(start, 1)  # one cell, to join the new part with
-    rest, first = plot.part(start, 0, width - start, height), 2 * (start - more)
+    overlap = min(start, 1)  # one cell, to join the new part with
+    part, first = plot.part(start, 0, width - start, height), 2 * (start - overlap)
     curve = series.curve_in(view.x.low, view.x.high)
     low, high, mean = _resampled(curve, view, width, first)
     lows, highs = [low, mean], [high, mean]
     if view.options.smoothing:
         front = _resampled(smoothed(curve, view.options.smoothing), view, width, first)[2]
         lows, highs = [*lows, front], [*highs, front]
-    band, line, *front = raster.trace(np.array(lows), np.array(highs), height)[..., more:]
+    band, line, *front = raster.trace(np.array(lows), np.array(highs), height)[..., overlap:]
     band &= _SPARSE
     if view.options.smoothing:
         band |= line
-    paint(rest, band, f"{series.style}-band")
-    paint(rest, front[0] if front else line, series.style)
-    return np.fmin.reduce(lows)[2 * more :], np.fmax.reduce(highs)[2 * more :]
+    paint(part, band, f"{series.style}-band")
+    paint(part, front[0] if front else line, series.style)
+    return np.fmin.reduce(lows)[2 * overlap :], np.fmax.reduce(highs)[2 * overlap :]
 
 
 def _resampled(curve: Curve, view: ChartView, width: int, first: int) -> Floats:

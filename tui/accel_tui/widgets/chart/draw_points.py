@@ -48,9 +48,9 @@ def draw_points(plot: Frame, x: Axis, y: Axis, series: Series) -> None:
     low, high = line.copy(), line
     if not shown.any():
         return
-    place = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
-    np.fmin.at(low, place, up)
-    np.fmax.at(high, place, up)
+    dot_columns = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
+    np.fmin.at(low, dot_columns, up)
+    np.fmax.at(high, dot_columns, up)
     mark_edges(plot, low, high, series.style)
 
 

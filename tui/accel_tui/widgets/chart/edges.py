@@ -16,7 +16,7 @@ def mark_edges(plot: Frame, low: Fractions, high: Fractions, style: str) -> None
     Args:
         plot: Drawn on.
         low: Minimum of each dot column as a fraction of the height, two per cell; NaN for none.
-        high: Maximum, likewise.
+        high: Maximum of each dot column, in the same form.
         style: The curve's style.
     """
     _mark(plot, 0, _cells(high > 1 + EDGE), ABOVE, style)

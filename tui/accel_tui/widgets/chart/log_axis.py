@@ -12,7 +12,7 @@ from accel_tui.widgets.chart.value_axis import ends_on_rows, value_axis
 
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 _NARROW = 2.0  # ratio of the ends below which evenly spaced labels are rounder
-_FEWEST_TICKS = 3
+_MIN_TICKS = 3
 _SHRINK_BELOW = 0.5
 _DECADES = (1.0, 2.0, 3.0, 5.0)
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
@@ -27,36 +27,36 @@ class LogAxis(Axis):
         logs: Floats = np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
         return (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
-    def ticks(self, most: int) -> list[float]:
-        """Round numbers on the axis, at most ``most``: powers of ten, and digits in between if they fit."""
-        if most < 1:
+    def ticks(self, max_count: int) -> list[float]:
+        """Round numbers on the axis, at most ``max_count``: powers of ten, and digits in between if they fit."""
+        if max_count < 1:
             return []
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         for digits in _DIGITS:
             found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
             found = [tick for tick in found if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
-            if digits is _DIGITS[0] and len(found) < _FEWEST_TICKS:
-                return Axis.ticks(self, most)
-            if len(found) <= most:
+            if digits is _DIGITS[0] and len(found) < _MIN_TICKS:
+                return Axis.ticks(self, max_count)
+            if len(found) <= max_count:
                 return found
-        return found[:: math.ceil(len(found) / most)]
+        return found[:: math.ceil(len(found) / max_count)]
 
-    def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
+    def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
         """Powers of ten on evenly spaced rows if possible, and digits on the nearest rows."""
-        ticks = self.ticks(most)
+        ticks = self.ticks(max_count)
         if not self._are_on_rows([tick for tick in ticks if _is_power(tick)], rows):
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             for stride in range(2, last - first + 1):
                 powers = [10.0**power for power in range(first, last + 1) if power % stride == 0]
-                if 2 <= len(powers) <= most and self._are_on_rows(powers, rows):
+                if 2 <= len(powers) <= max_count and self._are_on_rows(powers, rows):
                     ticks = powers
                     break
         found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # at most one per row
         return [(tick, round(row)) for row, tick in found.items()][::-1]
 
     def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
-        places: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
-        return places
+        positions: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
+        return positions
 
     def _are_on_rows(self, ticks: Sequence[float], rows: int) -> bool:
         exact = (1 - self.fraction(np.array(ticks))) * rows
@@ -77,7 +77,7 @@ def log_axis(
 ) -> LogAxis:
     """An axis that includes two positive extremes.
 
-    Like :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows immediately and shrinks seldom. Powers of ten
+    Like :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows immediately and shrinks rarely. Powers of ten
     are on evenly spaced rows.
 
     Args:
@@ -93,11 +93,11 @@ def log_axis(
     high = max(high, bounds[1]) if bounds[1] and bounds[1] > 0 else high
     if high < _NARROW * low:
         # At most twice as far down, even for rounding: 0 has no place.
-        even = value_axis(low, high)
-        low, high = max(even.low, low / _NARROW), max(even.high, low * 1.01)
+        linear = value_axis(low, high)
+        low, high = max(linear.low, low / _NARROW), max(linear.high, low * 1.01)
     elif rows and high >= _LONG * low:
-        fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
-        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=fewest, smallest=1.0)
+        min_ticks = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
+        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, min_ticks=min_ticks, min_step=1.0)
         low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
         low, high = _round(low, down=True), _round(high, down=False)
@@ -115,13 +115,13 @@ def positive(curve: Curve) -> Curve:
     """The curve without buckets that have no logarithm; low is 0 for buckets with some values without one."""
     if not (curve.low <= 0).any():
         return curve
-    known, sound = curve.high > 0, curve.total > 0
+    known, positive_total = curve.high > 0, curve.total > 0
     return replace(
         curve,
         low=np.where(known, np.maximum(curve.low, 0), np.nan),
         high=np.where(known, curve.high, np.nan),
-        total=np.where(sound, curve.total, 0),
-        finite=np.where(sound, curve.finite, 0),
+        total=np.where(positive_total, curve.total, 0),
+        finite=np.where(positive_total, curve.finite, 0),
     )
 
 

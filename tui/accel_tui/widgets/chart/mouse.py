@@ -6,7 +6,7 @@ from textual import events
 from textual.message import Message
 
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.chart.background import plot_of
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.cursor import step_at
 from accel_tui.widgets.visibility import VisibilityMixin
@@ -67,9 +67,9 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
         if self._held and self._view:
             x, first = self._held
             self._moved = self._moved or event.x != x
-            if self._moved and (plot := plot_of(self._view)):
-                steps_a_column = (self._view.x.high - self._view.x.low) / plot.width
-                self.post_message(self.Dragged(first + (x - event.x) * steps_a_column))
+            if self._moved and (plot := plot_region(self._view)):
+                steps_per_column = (self._view.x.high - self._view.x.low) / plot.width
+                self.post_message(self.Dragged(first + (x - event.x) * steps_per_column))
         else:
             self._point(self._step_at(event.x))
 

@@ -47,24 +47,24 @@ def axis_of(
 
 def steps_of(series: tuple[Series, ...]) -> int:
     """Number of steps of the longest series."""
-    ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
-    return max([*ends, *(one.curve.count for one in series)], default=0)
+    ends = [math.ceil(each.points[-1][0]) for each in series if each.points]
+    return max([*ends, *(each.curve.end_step for each in series)], default=0)
 
 
 def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
     """Minimum and maximum of all series in a range of steps; NaN if there is none."""
-    ends = [end for one in series if one.curve.count for end in one.curve_in(first, last).extremes(first, last)]
-    ends += [y for one in series for _, y in one.within(first, last) if math.isfinite(y)]
+    ends = [end for each in series if each.curve.end_step for end in each.curve_in(first, last).extremes(first, last)]
+    ends += [y for each in series for _, y in each.within(first, last) if math.isfinite(y)]
     known = [end for end in ends if not math.isnan(end)]
     return min(known, default=math.nan), max(known, default=math.nan)
 
 
 def _values(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
     """Minima and maxima of all buckets in a range of steps, and the points."""
-    points = np.array([y for one in series for x, y in one.points if first <= x < last and math.isfinite(y)])
+    points = np.array([y for each in series for x, y in each.points if first <= x < last and math.isfinite(y)])
     lows, highs = [points], [points]
-    for one in series:
-        curve = one.curve_in(first, last)
+    for each in series:
+        curve = each.curve_in(first, last)
         start, stop = curve.span(first, last)
         lows.append(curve.low[start:stop])
         highs.append(curve.high[start:stop])

@@ -26,12 +26,12 @@ _BARS = np.array(
 """Patterns of a bar in either half of a character, by its first dot row and the one after its last."""
 
 
-def pack(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) -> Patterns:
+def fill_columns(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) -> Patterns:
     """Draw a vertical bar in each dot column.
 
     Args:
         upper: First dot row of each bar, counted from the top, shape ``[..., 2 * columns]``.
-        lower: Last dot row of each bar, likewise; one above ``upper`` for no bar.
+        lower: Last dot row of each bar, of the same shape; one above ``upper`` for no bar.
         rows: Height in characters.
 
     Returns:
@@ -54,7 +54,7 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 
     Args:
         low: Lower line, shape ``[..., 2 * columns]``; several bands at once cost hardly more than one.
-        high: Upper line, likewise.
+        high: Upper line, of the same shape.
         rows: Height in characters.
 
     Returns:
@@ -74,7 +74,7 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     np.maximum(lower[..., 1:], up, out=lower[..., 1:])
     if holed:
         upper[gaps], lower[gaps] = 0, -1
-    return pack(upper, lower, rows)
+    return fill_columns(upper, lower, rows)
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.run.curve import Curve, Floats
 from accel_tui.widgets.chart.axes import Axis
 
@@ -23,21 +23,21 @@ _SECONDS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scale:
+class XScale:
     """A quantity that grows with the steps of a run.
 
     Attributes:
         name: Its name.
         steps: Numbers of steps, rising.
-        values: The quantity after so many steps; unknown before the first and after the last.
-        rungs: Possible distances of labels, rising.
+        values: The quantity after each number of steps; unknown before the first and after the last.
+        step_sizes: Possible distances of labels, rising.
         write: Formats a value, given the distance of labels.
     """
 
     name: str
     steps: Floats
     values: Floats
-    rungs: Sequence[float]
+    step_sizes: Sequence[float]
     write: Callable[[float, float], str]
 
     def at(self, steps: Floats) -> Floats:
@@ -53,54 +53,57 @@ class Scale:
         Of several in one column, the last.
         """
         edges = self.at(x.low + (x.high - x.low) * np.arange(width + 1) / width)
-        grown = np.diff(edges)
-        grown = grown[grown > 0]
-        if not grown.size:
+        growth = np.diff(edges)
+        growth = growth[growth > 0]
+        if not growth.size:
             return []
-        distance = _CELLS_A_LABEL * float(np.median(grown))
-        rung = next((rung for rung in self.rungs if rung >= distance), self.rungs[-1])
-        before = np.ceil(edges / rung - 1e-6)  # number of round values before each edge
+        distance = _CELLS_A_LABEL * float(np.median(growth))
+        step_size = next((step_size for step_size in self.step_sizes if step_size >= distance), self.step_sizes[-1])
+        before = np.ceil(edges / step_size - 1e-6)  # number of round values before each edge
         cells = np.flatnonzero(before[1:] > before[:-1])
         found = [(int(cell), float(before[cell + 1]) - 1) for cell in cells]
-        if abs(edges[-1] - before[-1] * rung) < 1e-6 * rung:
+        if abs(edges[-1] - before[-1] * step_size) < 1e-6 * step_size:
             found.append((width - 1, float(before[-1])))  # it ends with a round one
-        return [(cell, self.write(number * rung, rung)) for cell, number in found]
+        return [(cell, self.write(number * step_size, step_size)) for cell, number in found]
 
 
-def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> Scale:
-    """Epochs as x-axis, as far as their lengths are known.
+def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> XScale:
+    """Epochs as x-axis, up to the first epoch of unknown length.
 
     Args:
         ended: Number of steps at the end of some epochs, and the number of the epoch, from 1; rising.
         steps_per_epoch: Length of later epochs, if known.
         before: Number of epochs before the first step.
     """
-    knots = [(0, before), *ended]
+    points = [(0, before), *ended]
     if steps_per_epoch:
-        step, epoch = knots[-1]
-        knots.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
-    steps, values = np.array(knots, np.float64).T
-    return Scale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
+        step, epoch = points[-1]
+        points.append((step + 1_000_000 * steps_per_epoch, epoch + 1_000_000))
+    steps, values = np.array(points, np.float64).T
+    return XScale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
 
 
-def seconds(ended: Curve) -> Scale:
+def seconds(step_end_times: Curve) -> XScale:
     """Time since the first step began, including pauses and the time between engines.
 
     Args:
-        ended: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
+        step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
     """
-    known = np.flatnonzero(ended.finite)
-    starts = ended.first + known * ended.width
-    taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
-    at = np.maximum.accumulate(ended.means[known])
+    known = np.flatnonzero(step_end_times.finite)
+    starts = step_end_times.first_step + known * step_end_times.width
+    taken = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
+    at = np.maximum.accumulate(step_end_times.means[known])
     if len(at) > 1:  # extrapolated to the beginning of the first step and the end of the last one
-        begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
-        done = at[-1] + (ended.count - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
-        taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.count]), ([begun], at, [done])))
-    return Scale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
+        start_time = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
+        end_time = at[-1] + (step_end_times.end_step - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
+        taken, at = (
+            np.concatenate(parts)
+            for parts in (([0.0], taken, [step_end_times.end_step]), ([start_time], at, [end_time]))
+        )
+    return XScale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
 
 
-def _clock(value: float, rung: float) -> str:
-    if rung >= 1:
-        return figures.duration(value)
-    return f"{value:.{max(0, -math.floor(math.log10(rung)))}f}s"
+def _clock(value: float, step_size: float) -> str:
+    if step_size >= 1:
+        return numbers.duration(value)
+    return f"{value:.{max(0, -math.floor(math.log10(step_size)))}f}s"

@@ -8,7 +8,7 @@ from typing import Literal
 from accel_tui.run.curve import Curve
 
 Colour = Literal["primary", "secondary", "success", "warning", "error"]
-"""Theme colours of series, which can be told apart with colour blindness."""
+"""Theme colours of series, which can be distinguished with colour blindness."""
 
 NOTHING = Curve()
 """An empty curve; always the same object, so that it is not drawn again."""
@@ -35,23 +35,23 @@ class Series:
     is_resampled: bool = False
 
     def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
-        """The points from step ``first`` to ``last``."""
+        """The points from step ``first`` to ``last``, both inclusive."""
         return self.points[bisect_left(self.points, (first, -math.inf)) : bisect_right(self.points, (last, math.inf))]
 
     def curve_in(self, first: float, last: float) -> Curve:
         """The curve to draw for the steps from ``first`` to before ``last``."""
-        whole = self.detail.first <= max(first, 0) and self.detail.count >= min(last, self.curve.count)
-        return self.detail if whole and self.detail.count else self.curve
+        covers = self.detail.first_step <= max(first, 0) and self.detail.end_step >= min(last, self.curve.end_step)
+        return self.detail if covers and self.detail.end_step else self.curve
 
 
-def go_on(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
+def only_grew(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
     """Whether only new steps were added since a chart was drawn."""
     return len(series) == len(drawn) and all(
         new is old
         or (
             (new.name, new.points, new.style, new.detail) == (old.name, old.points, old.style, old.detail)
-            and new.curve.count >= old.curve.count
-            and (new.curve is old.curve or math.isfinite(old.curve.last))
+            and new.curve.end_step >= old.curve.end_step
+            and (new.curve is old.curve or math.isfinite(old.curve.last_value))
         )
         for new, old in zip(series, drawn, strict=True)
     )

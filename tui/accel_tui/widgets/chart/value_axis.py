@@ -55,14 +55,14 @@ def value_axis(
     return Axis(*(ends_on_rows(low, high, rows, DIGITS) if rows else _round_ends(low, high)))
 
 
-def most_ticks(rows: int) -> int:
-    """Maximum number of ticks of an axis with so many rows: none in adjacent rows."""
+def max_ticks(rows: int) -> int:
+    """Maximum number of ticks of an axis of ``rows`` rows: none in adjacent rows."""
     return max(2, min(rows // 2 + 1, max(6, rows // 4)))
 
 
 @lru_cache(maxsize=256)
 def ends_on_rows(
-    low: float, high: float, rows: int, digits: tuple[float, ...], *, fewest: int = 0, smallest: float = 0.0
+    low: float, high: float, rows: int, digits: tuple[float, ...], *, min_ticks: int = 0, min_step: float = 0.0
 ) -> tuple[float, float]:
     """The ends of the shortest axis that includes ``low`` to ``high`` with ticks on rows.
 
@@ -71,40 +71,40 @@ def ends_on_rows(
         high: The maximum, above ``low``.
         rows: Rows from the lower end to the upper one, at least 1.
         digits: Possible first digits of the distance of two ticks.
-        fewest: Minimum number of ticks; by default what so many rows need.
-        smallest: Minimum distance of two ticks.
+        min_ticks: Minimum number of ticks; by default 3, or 2 on a short axis.
+        min_step: Minimum distance of two ticks.
     """
-    fewest, most = fewest or (3 if rows >= _TALL else 2), most_ticks(rows)
+    min_ticks, limit = min_ticks or (3 if rows >= _TALL else 2), max_ticks(rows)
     shortest, ends = math.inf, (low, high)
-    closest = max(rows // (most + 1), min(rows, 2))  # fewer rows would mean too many ticks
-    for pitch in range(closest, rows // max(fewest - 1, 1) + 1):
-        for digit, step in _steps(max((high - low) * pitch / rows, smallest), digits):
-            first = math.floor(low * pitch / step + _ROUNDING)  # rows from 0 to the lower end
+    closest = max(rows // (limit + 1), min(rows, 2))  # fewer rows would mean too many ticks
+    for rows_per_tick in range(closest, rows // max(min_ticks - 1, 1) + 1):
+        for digit, step in _steps(max((high - low) * rows_per_tick / rows, min_step), digits):
+            first = math.floor(low * rows_per_tick / step + _ROUNDING)  # rows from 0 to the lower end
             last = first + rows
-            ticks = last // pitch - -(-first // pitch) + 1
-            if last * step / pitch < high - _ROUNDING * step / pitch or not fewest <= ticks <= most:
+            ticks = last // rows_per_tick - -(-first // rows_per_tick) + 1
+            if last * step / rows_per_tick < high - _ROUNDING * step / rows_per_tick or not min_ticks <= ticks <= limit:
                 continue
-            length = rows * step / pitch * (_QUARTERS if digit % 1 else 1)
-            length *= (_UNLABELLED if first % pitch else 1) * (_UNLABELLED if last % pitch else 1)
+            length = rows * step / rows_per_tick * (_QUARTERS if digit % 1 else 1)
+            length *= (_UNLABELLED if first % rows_per_tick else 1) * (_UNLABELLED if last % rows_per_tick else 1)
             if length < shortest * (1 - _ROUNDING):
-                shortest, ends = length, (_multiple(first, step, pitch), _multiple(last, step, pitch))
+                shortest, ends = length, (_multiple(first, step, rows_per_tick), _multiple(last, step, rows_per_tick))
             break
     return ends
 
 
-def _steps(least: float, digits: Sequence[float]) -> Iterator[tuple[float, float]]:
+def _steps(minimum: float, digits: Sequence[float]) -> Iterator[tuple[float, float]]:
     """Possible distances of ticks, rising, each with its first digit."""
-    power = math.floor(math.log10(least)) - 1
+    power = math.floor(math.log10(minimum)) - 1
     for each in range(power, power + 4):
         for digit in digits:
             step = digit * 10.0**each
-            if step >= least * (1 - _ROUNDING):
+            if step >= minimum * (1 - _ROUNDING):
                 yield digit, step
 
 
-def _multiple(row: int, step: float, pitch: int) -> float:
+def _multiple(row: int, step: float, rows_per_tick: int) -> float:
     """The number on a row, computed like a tick if it is one."""
-    return row // pitch * step if row % pitch == 0 else row * step / pitch
+    return row // rows_per_tick * step if row % rows_per_tick == 0 else row * step / rows_per_tick
 
 
 def _round_ends(low: float, high: float) -> tuple[float, float]:

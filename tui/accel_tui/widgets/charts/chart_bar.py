@@ -13,31 +13,31 @@ from accel_tui.widgets.custom_keys import custom_keys
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BarItem:
     """An item of the line.
 
     Attributes:
         text: Its text.
         action: The action of a click; empty for plain text.
         key: The action's key, as shown.
-        on: Whether its mode is on.
-        spare: Whether it is dropped first if there is no room.
+        is_active: Whether its mode is on.
+        drop_first: Whether it is dropped first if there is no room.
     """
 
     text: str
     action: str = ""
     key: str = ""
-    on: bool = False
-    spare: bool = False
+    is_active: bool = False
+    drop_first: bool = False
 
     @property
     def label(self) -> Content:
         """Key and text with their styles."""
         key = (f"{self.key} ", "$accent") if self.key else ""
-        style = "bold reverse" if self.on else "" if self.action or not self.text else "$text-muted"
+        style = "bold reverse" if self.is_active else "" if self.action or not self.text else "$text-muted"
         return (
             Content.assemble(key, (f" {self.text} ", style))
-            if self.on
+            if self.is_active
             else Content.assemble(key, (f"{self.text} ", style))
         )
 
@@ -50,7 +50,7 @@ class ChartBar(Widget):
 
     _rebound: Mapping[str, str] | None = None
 
-    items: reactive[tuple[Item, ...]] = reactive(())
+    items: reactive[tuple[BarItem, ...]] = reactive(())
     """The items from left to right."""
 
     @dataclass
@@ -59,7 +59,7 @@ class ChartBar(Widget):
 
         action: str
 
-    def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    def validate_items(self, items: tuple[BarItem, ...]) -> tuple[BarItem, ...]:
         """Show the user's custom keys."""
         if self._rebound is None and self.is_attached and isinstance(self.parent, Widget):
             self._rebound = custom_keys(self.parent)
@@ -71,13 +71,13 @@ class ChartBar(Widget):
         return Content(" ").join(item.label for item in self.shown)
 
     @property
-    def shown(self) -> tuple[Item, ...]:
+    def shown(self) -> tuple[BarItem, ...]:
         """The items that fit."""
         items = self.items
-        for spare in [item for item in reversed(items) if item.spare]:
+        for droppable in [item for item in reversed(items) if item.drop_first]:
             if sum(item.label.cell_length + 1 for item in items) <= self.size.width + 1:
                 break
-            items = tuple(item for item in items if item is not spare)
+            items = tuple(item for item in items if item is not droppable)
         return items
 
     def on_click(self, event: Click) -> None:

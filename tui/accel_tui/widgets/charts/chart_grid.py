@@ -9,34 +9,34 @@ from textual.geometry import Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
-SMALLEST = Size(36, 6)
+MIN_SIZE = Size(36, 6)
 """Minimum size of a readable chart."""
 
-EASY = Size(72, 9)
+COMFORTABLE = Size(72, 9)
 """Minimum size of charts that are shown by default."""
 
-_SHAPE = 5.5  # best ratio of width to height, in cells
-_APART = 2  # columns between two charts
+_ASPECT = 5.5  # best ratio of width to height, in cells
+_GAP = 2  # columns between two charts
 _TALL = 12  # rows from which a chart gets an empty row below
 
 
-def room(size: Size, smallest: Size) -> int:
+def max_charts(size: Size, min_size: Size) -> int:
     """Maximum number of charts of a size that fit; at least one."""
-    return _most(size.width, smallest.width) * _most(size.height, smallest.height)
+    return _most(size.width, min_size.width) * _most(size.height, min_size.height)
 
 
-def places(count: int, size: Size) -> list[Region]:
+def chart_regions(count: int, size: Size) -> list[Region]:
     """Regions of charts that fill the size, in rows from left to right; the last row may have fewer, wider ones."""
     if not count:
         return []
-    widest = range(1, min(count, _most(size.width, SMALLEST.width)) + 1)
+    widest = range(1, min(count, _most(size.width, MIN_SIZE.width)) + 1)
     columns = min(widest, key=lambda columns: _distance(size, columns, math.ceil(count / columns)))
     rows = math.ceil(count / columns)
     regions = []
     for row, (y, below) in enumerate(_parts(size.height, rows)):
         gap = int(row < rows - 1 and below - y >= _TALL)
-        for x, right in _parts(size.width + _APART, min(columns, count - row * columns)):
-            regions.append(Region(x, y, max(0, right - x - _APART), below - y - gap))
+        for x, right in _parts(size.width + _GAP, min(columns, count - row * columns)):
+            regions.append(Region(x, y, max(0, right - x - _GAP), below - y - gap))
     return regions
 
 
@@ -51,7 +51,7 @@ class GridLayout(Layout):
         parent.pre_layout(self)
         return [
             WidgetPlacement(region, region.reset_offset.offset, child.styles.margin, child)
-            for region, child in zip(places(len(children), size), children, strict=True)
+            for region, child in zip(chart_regions(len(children), size), children, strict=True)
         ]
 
 
@@ -69,15 +69,15 @@ class ChartGrid(Container):
         return _LAYOUT
 
 
-def _most(room: int, each: int) -> int:
-    return max(1, room // each)
+def _most(available: int, size: int) -> int:
+    return max(1, available // size)
 
 
 def _distance(size: Size, columns: int, rows: int) -> float:
     """How far charts are from the best shape."""
-    if rows > _most(size.height, SMALLEST.height):
+    if rows > _most(size.height, MIN_SIZE.height):
         return math.inf
-    return abs(math.log(max(size.width, 1) / columns / (max(size.height, 1) / rows) / _SHAPE))
+    return abs(math.log(max(size.width, 1) / columns / (max(size.height, 1) / rows) / _ASPECT))
 
 
 def _parts(length: int, count: int) -> list[tuple[int, int]]:

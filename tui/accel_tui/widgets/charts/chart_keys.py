@@ -14,7 +14,7 @@ from accel_tui.widgets.chart.chart_view import LABELS
 from accel_tui.widgets.charts.chart_option_keys import ChartOptionKeys
 
 _SCROLL = 0.25  # of the visible steps
-_NUDGE = 0.1  # likewise, per wheel notch
+_NUDGE = 0.1  # of the visible steps, per wheel notch
 _FAR = 10  # factor of cursor movements with shift
 
 
@@ -148,9 +148,9 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     def _align(self) -> None:
         """Align the plots of all charts at the widest value labels."""
         charts = list(self.query(Chart))
-        room = max([LABELS, *(chart.labels for chart in charts if chart.display)])
+        label_width = max([LABELS, *(chart.label_width for chart in charts if chart.display)])
         for chart in charts:
-            chart.room = room
+            chart.min_label_width = label_width
 
     @on(Chart.Pointed)
     def _point(self, message: Chart.Pointed) -> None:
@@ -242,8 +242,8 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     def action_select_chart(self, direction: int) -> None:
         """Activate the next chart, or the previous one."""
         ids = self.chart_ids
-        place = ids.index(self.active_chart) if self.active_chart in ids else 0
-        self.active_chart = ids[(place + direction) % len(ids)]
+        index = ids.index(self.active_chart) if self.active_chart in ids else 0
+        self.active_chart = ids[(index + direction) % len(ids)]
 
     def action_full_screen(self) -> None:
         """Toggle full screen for the active chart."""

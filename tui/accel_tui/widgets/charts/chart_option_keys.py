@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.reactive import reactive
 
 from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions, X
-from accel_tui.widgets.charts.chart_bar import Item
+from accel_tui.widgets.charts.chart_bar import BarItem
 
 T = TypeVar("T")
 
@@ -56,22 +56,26 @@ class ChartOptionKeys(Vertical):
     """How curves are drawn."""
 
     @property
-    def option_items(self) -> tuple[Item, ...]:
+    def option_items(self) -> tuple[BarItem, ...]:
         """Items of the options, those that are on first."""
         options = self.options
         items = [
-            Item("log", "log", "y", on=options.log, spare=not options.log),
-            Item(
+            BarItem("log", "log", "y", is_active=options.log, drop_first=not options.log),
+            BarItem(
                 f"smoothed {options.smoothing:g}" if options.smoothing else "smooth",
                 "smooth",
                 "m",
-                on=options.smoothing > 0,
-                spare=not options.smoothing,
+                is_active=options.smoothing > 0,
+                drop_first=not options.smoothing,
             ),
-            Item("clipped" if options.clip else "clip", "clip", "o", on=options.clip, spare=not options.clip),
-            Item(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # also shown by the axis
+            BarItem(
+                "clipped" if options.clip else "clip", "clip", "o", is_active=options.clip, drop_first=not options.clip
+            ),
+            BarItem(
+                f"by {options.x}", "x", "x", is_active=options.x != PLAIN.x, drop_first=True
+            ),  # also shown by the axis
         ]
-        return tuple(sorted(items, key=lambda item: not item.on))
+        return tuple(sorted(items, key=lambda item: not item.is_active))
 
     def action_log(self) -> None:
         """Toggle the logarithmic axis."""

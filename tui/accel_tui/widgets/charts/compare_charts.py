@@ -12,25 +12,25 @@ from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import THROUGHPUT
-from accel_tui.formatting import figures
-from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
+from accel_tui.formatting import numbers
+from accel_tui.run.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run.step_window import StepWindow, VisibleSteps, steps_to_load
-from accel_tui.runs.comparison import ComparedRun, series_of
+from accel_tui.runs.comparison import ComparedRun, compared_series_names
 from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.ranges import steps_of
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
-from accel_tui.widgets.charts.chart_bar import ChartBar, Item
-from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
+from accel_tui.widgets.charts.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.charts.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
 from accel_tui.widgets.charts.chart_keys import ChartKeys, Cursor
 from accel_tui.widgets.charts.lettered_chart import LetteredChart
 from accel_tui.widgets.charts.run_panels import points_of
 from accel_tui.widgets.charts.shared_axis import SharedAxis
 
-_FEWEST = 2  # minimum number of charts
-_MOST = 6
+_MIN_CHARTS = 2  # minimum number of charts
+_MAX_CHARTS = 6
 _MARK = "▸"
-_FORMATS = {THROUGHPUT: figures.compact, LEARNING_RATE: figures.learning_rate}
+_FORMATS = {THROUGHPUT: numbers.compact, LEARNING_RATE: numbers.learning_rate}
 _STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
 
 
@@ -56,14 +56,14 @@ class CompareCharts(ChartKeys):
 
         visible_steps: VisibleSteps | None
 
-    sides: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
+    runs: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
     """The compared runs."""
 
     first: reactive[int] = reactive(0, repaint=False, init=False)
     """Index of the series in the first chart."""
 
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """The steps to load for ``details`` of the states."""
+    """The steps to load for ``visible_series`` of the states."""
 
     _axis: SharedAxis | None = None  # unless the x-axis is steps
 
@@ -74,8 +74,8 @@ class CompareCharts(ChartKeys):
         """Compose the line above the charts, and the charts."""
         yield ChartBar()
         with ChartGrid():
-            for place in range(_MOST):
-                yield LetteredChart(id=f"chart-{place}")
+            for index in range(_MAX_CHARTS):
+                yield LetteredChart(id=f"chart-{index}")
 
     def on_mount(self) -> None:
         """Activate the first chart."""
@@ -90,22 +90,22 @@ class CompareCharts(ChartKeys):
         super().watch_has_focus(has_focus)
         self._draw()
 
-    def watch_sides(self) -> None:
+    def watch_runs(self) -> None:
         """Draw the new states."""
         before = self._axis
-        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.options.x, before)
+        self._axis = axis = SharedAxis.of([compared.state for compared in self.runs], self.options.x, before)
         if before and axis and axis.unit != before.unit:  # the unit has grown: keep the visible range
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
                 self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.is_pinned)
         self._draw()
 
-    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_sides
+    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_runs
 
     def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
         """Draw with the new options; another x-axis shows the whole runs."""
         if before.x != options.x:
-            self._axis = SharedAxis.of([side.state for side in self.sides], options.x, None)
+            self._axis = SharedAxis.of([compared.state for compared in self.runs], options.x, None)
             self.window, self.cursor = StepWindow(), None
         self._draw()
 
@@ -128,19 +128,19 @@ class CompareCharts(ChartKeys):
     @property
     def names(self) -> list[str]:
         """All series, the throughput, and the learning rate."""
-        known = any(has_rate(side.state) for side in self.sides)
-        return [*series_of(self.sides), THROUGHPUT, *([LEARNING_RATE] if known else [])]
+        known = any(has_learning_rate(compared.state) for compared in self.runs)
+        return [*compared_series_names(self.runs), THROUGHPUT, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
         """Steps of the longest run, or ticks of the shared axis."""
-        return self._axis.ticks if self._axis else max((side.state.step for side in self.sides), default=0)
+        return self._axis.ticks if self._axis else max((compared.state.step for compared in self.runs), default=0)
 
     @property
     def _last_step(self) -> int | None:
         if self._axis:
-            return self.steps if all(side.state.has_ended for side in self.sides) else None
-        ends = [side.state.last_step for side in self.sides]
+            return self.steps if all(compared.state.has_ended for compared in self.runs) else None
+        ends = [compared.state.last_step for compared in self.runs]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property
@@ -152,7 +152,7 @@ class CompareCharts(ChartKeys):
     @property
     def chart_ids(self) -> Sequence[str]:
         """The charts that are shown, or would be without full screen."""
-        return [f"chart-{place}" for place in range(self._shown)]
+        return [f"chart-{index}" for index in range(self._shown)]
 
     @property
     def _charts(self) -> list[LetteredChart]:
@@ -163,8 +163,8 @@ class CompareCharts(ChartKeys):
         size = Size(self.size.width, self.size.height - 1)  # below the bar
         if size.width < 1 or size.height < 1:
             return 1
-        most = max(min(room(size, SMALLEST), _FEWEST), room(size, EASY))
-        return min(most, _MOST, len(self.names))
+        limit = max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        return min(limit, _MAX_CHARTS, len(self.names))
 
     @property
     def _widest(self) -> int:
@@ -175,30 +175,30 @@ class CompareCharts(ChartKeys):
             return
         names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
-        whole = 0, math.ceil(step_axis(self.steps, self._last_step).high)
+        whole_run = 0, math.ceil(step_axis(self.steps, self._last_step).high)
         drawn: list[str] = []
-        for place, chart in enumerate(self._charts):
-            chart.display = chart.id == self.active_chart if self.is_full_screen else place < shown
-            if place < shown:
-                name = names[(self.first + place) % len(names)]
+        for index, chart in enumerate(self._charts):
+            chart.display = chart.id == self.active_chart if self.is_full_screen else index < shown
+            if index < shown:
+                name = names[(self.first + index) % len(names)]
                 if chart.display:
                     drawn.append(name)
                 active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
                 title = name.replace("_", " ")
                 chart.title = f"{_MARK} {title}" if active_chart else title
                 chart.format = _FORMATS.get(name, significant)
-                chart.empty = "no steps recorded" if self.sides else "reading the runs…"
+                chart.empty = "no steps recorded" if self.runs else "reading the runs…"
                 chart.options = self.options.exact if name == LEARNING_RATE else self.options
                 chart.end = self._last_step
-                series = [_series(at, side, name) for at, side in enumerate(self.sides)]
+                series = [_series(at, compared, name) for at, compared in enumerate(self.runs)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
-                laid = tuple(axis.place_on_axis(at, one) if axis else one for at, one in enumerate(series))
+                placed = tuple(axis.place_on_axis(at, each) if axis else each for at, each in enumerate(series))
                 # A series of short runs only is on the axis of all runs, too.
-                chart.window = bounds or (None if steps_of(laid) >= self.steps else whole)
-                chart.series = laid
+                chart.window = bounds or (None if steps_of(placed) >= self.steps else whole_run)
+                chart.series = placed
         self._align()
-        known = max((side.state.throughput.width for side in self.sides), default=1)
+        known = max((compared.state.throughput.width for compared in self.runs), default=1)
         self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
         self._update_bar()
 
@@ -206,11 +206,11 @@ class CompareCharts(ChartKeys):
         at = self.cursor
         label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
         self._bar.items = (
-            Item("whole run", "whole", "0", on=self.window.span is None),
-            Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            Item(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
-            Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
+            BarItem(label or "cursor", "cursor", "v", is_active=bool(at and at.is_pinned)),
+            BarItem(f"{self._shown} of {len(self.names)} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
             *self.option_items,
         )
 
@@ -224,12 +224,14 @@ class CompareCharts(ChartKeys):
         self.first = (self.first + self._shown) % len(self.names)
 
 
-def _series(place: int, side: ComparedRun, name: str) -> Series:
+def _series(index: int, compared: ComparedRun, name: str) -> Series:
     """A run's series; empty if it has none of that name."""
-    state = side.state
+    state = compared.state
     if name == LEARNING_RATE:
-        return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))
+        return Series(
+            letter(index), learning_rate_curve(state), style=style_of(index), detail=visible_learning_rate_curve(state)
+        )
     curve = state.throughput if name == THROUGHPUT else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
-    detail = state.details.get(name, NOTHING)
-    return Series(letter(place), curve, points, style_of(place), detail)
+    detail = state.visible_series.get(name, NOTHING)
+    return Series(letter(index), curve, points, style_of(index), detail)

@@ -12,18 +12,18 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.run import step_window
 from accel_tui.run.state import RunState
 from accel_tui.run.step_window import VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.charts.chart_bar import ChartBar, Item
-from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
+from accel_tui.widgets.charts.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.charts.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
 from accel_tui.widgets.charts.chart_keys import ChartKeys
-from accel_tui.widgets.charts.run_panels import Panel, panels_of, readings_of, scale_of, series_of
+from accel_tui.widgets.charts.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
 from accel_tui.widgets.run.run_view import RunView
 
-_FEWEST = 2  # minimum number of charts
+_MIN_CHARTS = 2  # minimum number of charts
 _MARK = "▸"
 
 
@@ -48,10 +48,10 @@ class RunCharts(ChartKeys, RunView):
         shown: tuple[str, ...]
 
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """The steps to load for ``details`` of the state."""
+    """The steps to load for ``visible_series`` of the state."""
 
     readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
-    """The device metrics to load for ``readings`` of the state."""
+    """The device metrics to load for ``device_curves`` of the state."""
 
     selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Ids of the selected charts; empty for as many as fit."""
@@ -135,16 +135,16 @@ class RunCharts(ChartKeys, RunView):
 
     def watch_shown(self, _: tuple[Panel, ...], shown: tuple[Panel, ...]) -> None:
         """Make new charts, and hide those that are not shown."""
-        fresh = [panel for panel in shown if panel.id not in self._charts_by_id]
-        for panel in fresh:
+        new = [panel for panel in shown if panel.id not in self._charts_by_id]
+        for panel in new:
             chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
-                chart.format = figures.compact
+                chart.format = numbers.compact
             elif panel.name == LEARNING_RATE:
-                chart.format = figures.learning_rate
+                chart.format = numbers.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
-        if fresh:
-            self._grid.mount_all(self._charts_by_id[panel.id] for panel in fresh)
+        if new:
+            self._grid.mount_all(self._charts_by_id[panel.id] for panel in new)
             order = [panel.id for panel in self._panels]
             self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
         ids = {panel.id for panel in shown}
@@ -187,12 +187,12 @@ class RunCharts(ChartKeys, RunView):
         if self.is_full_screen:
             self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
-        most = room(size, SMALLEST)
+        limit = max_charts(size, MIN_SIZE)
         if self.selected:
             panels = tuple(panel for panel in panels if panel.id in self.selected)
         else:
-            most = max(min(most, _FEWEST), room(size, EASY))
-        self.shown = panels[:most]
+            limit = max(min(limit, _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        self.shown = panels[:limit]
         if self.active_chart not in {panel.id for panel in self.shown}:
             self.active_chart = self.shown[0].id
 
@@ -202,21 +202,21 @@ class RunCharts(ChartKeys, RunView):
         self._update_bar()
 
     def _draw(self) -> None:
-        around = (scale_of(self.state, self.options.x), self.state.marks, self.options)
-        fresh = any(new is not old for new, old in zip_longest(around, self._shared_inputs))
-        self._shared_inputs = around
-        seldom = (self.state.learning_rates, self.state.live, int(time.monotonic()))
+        shared_inputs = (scale_of(self.state, self.options.x), self.state.marks, self.options)
+        inputs_changed = any(new is not old for new, old in zip_longest(shared_inputs, self._shared_inputs))
+        self._shared_inputs = shared_inputs
+        slow_inputs = (self.state.learning_rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
             chart = self._charts_by_id[panel.id]
-            if fresh:
-                chart.scale, chart.marks, chart.options = around
+            if inputs_changed:
+                chart.scale, chart.marks, chart.options = shared_inputs
                 if panel.name == LEARNING_RATE:
                     chart.options = self.options.exact
-            told = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
-            if chart.series and told and seldom == self._slow_inputs:
+            is_event_curve = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
+            if chart.series and is_event_curve and slow_inputs == self._slow_inputs:
                 continue  # a line that only gets longer
-            chart.series = series_of(self.state, panel)
-        self._slow_inputs = seldom
+            chart.series = panel_series(self.state, panel)
+        self._slow_inputs = slow_inputs
 
     def _update_labels(self) -> None:
         # The throughput has a single curve, and so the most room.
@@ -243,12 +243,16 @@ class RunCharts(ChartKeys, RunView):
     def _update_bar(self) -> None:
         step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
         self._bar.items = (
-            Item("whole run", "whole", "0", on=self.window.span is None),
-            Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            *([Item(shown, spare=True)] if (shown := step_window.describe(self.window, self.state.step)) else []),
-            Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
-            Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
+            *(
+                [BarItem(shown, drop_first=True)]
+                if (shown := step_window.describe_window(self.window, self.state.step))
+                else []
+            ),
+            BarItem(step or "cursor", "cursor", "v", is_active=bool(self.cursor and self.cursor.is_pinned)),
+            BarItem(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
             *self.option_items,
         )
 
@@ -278,7 +282,11 @@ class RunCharts(ChartKeys, RunView):
     @property
     def _bucket(self) -> int:
         """Steps per bucket of the visible steps."""
-        return self.visible_steps.width if self.visible_steps and self.state.details else self.state.throughput.width
+        return (
+            self.visible_steps.width
+            if self.visible_steps and self.state.visible_series
+            else self.state.throughput.width
+        )
 
     @on(ChartBar.Clicked)
     async def _do(self, message: ChartBar.Clicked) -> None:
@@ -295,5 +303,5 @@ def describe_step(step: int, width: int, state: RunState) -> str:
     """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
-    an_epoch = state.built and state.built.steps_per_epoch
-    return f"{steps}, epoch {step // an_epoch + 1}" if an_epoch else steps
+    steps_per_epoch = state.built and state.built.steps_per_epoch
+    return f"{steps}, epoch {step // steps_per_epoch + 1}" if steps_per_epoch else steps

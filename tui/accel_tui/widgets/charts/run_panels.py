@@ -8,13 +8,13 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import MEAN_PREFIXES, elements
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run.device_curves import READINGS
-from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
-from accel_tui.run.marks import Kind, Track
+from accel_tui.run.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
+from accel_tui.run.marks import MarkKind, Track
 from accel_tui.run.state import Points, RunState
 from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.chart.chart_options import X
-from accel_tui.widgets.chart.scale import Scale
+from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 
 _TITLES = {
@@ -81,7 +81,7 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
     parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
     single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
-    rate = [Panel("learning-rate", LEARNING_RATE)] if has_rate(state) else []
+    rate = [Panel("learning-rate", LEARNING_RATE)] if has_learning_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
     return (*first, Panel("throughput", THROUGHPUT), *single, *read[:1], *rate, *read[1:], *of_many)
 
@@ -91,15 +91,15 @@ def series_names(state: RunState) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves]))
 
 
-def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
+def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
     """The series of a chart."""
     if panel.of_devices:
-        curves = state.readings.get(panel.name, {})
+        curves = state.device_curves.get(panel.name, {})
         devices = sorted(curves, key=_order)
-        return tuple(Series(device, curves[device], style=_colour(place)) for place, device in enumerate(devices))
+        return tuple(Series(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
     if panel.name == LEARNING_RATE:
-        return (Series("learning rate", rate_curve(state), detail=rate_detail(state)),)
-    detail = state.details.get(panel.name, NOTHING)
+        return (Series("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
+    detail = state.visible_series.get(panel.name, NOTHING)
     if panel.name == THROUGHPUT:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
     training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
@@ -119,14 +119,14 @@ def points_of(validation: Points) -> Points:
     return tuple((step - 1, value) for step, value in validation)
 
 
-def scale_of(state: RunState, x: X) -> Scale | None:
+def scale_of(state: RunState, x: X) -> XScale | None:
     """The x-axis if not steps."""
     if x == "time":
-        return scale.seconds(state.ended_at)
+        return scale.seconds(state.step_end_times)
     if x == "epoch":
-        track = state.marks.get(Kind.EPOCH, Track())
+        track = state.marks.get(MarkKind.EPOCH, Track())
         before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have continued counting
-        ended = [(step, before + place * track.every) for place, step in enumerate(track.steps, start=1)]
+        ended = [(step, before + index * track.stride) for index, step in enumerate(track.steps, start=1)]
         return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
     return None
 
@@ -137,6 +137,6 @@ def _order(device: str) -> tuple[bool, str, int]:
     return kind == "cpu", kind, int(number) if number.isdecimal() else 0
 
 
-def _colour(place: int) -> Colour:
-    colour: Colour = COLOURS[place % len(COLOURS)]  # type: ignore[assignment]
+def _colour(index: int) -> Colour:
+    colour: Colour = COLOURS[index % len(COLOURS)]  # type: ignore[assignment]
     return colour

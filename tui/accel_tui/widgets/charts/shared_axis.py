@@ -14,7 +14,7 @@ import numpy as np
 from accel_tui.run.curve import Curve, divide
 from accel_tui.run.state import RunState
 from accel_tui.widgets.chart.chart_options import X
-from accel_tui.widgets.chart.scale import Scale
+from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.charts.run_panels import scale_of
 
@@ -38,9 +38,9 @@ class SharedAxis:
 
     x: X
     states: tuple[RunState, ...]
-    scales: tuple[Scale, ...]
+    scales: tuple[XScale, ...]
     unit: float
-    scale: Scale
+    scale: XScale
 
     @classmethod
     def of(cls, states: Sequence[RunState], x: X, before: "SharedAxis | None") -> "SharedAxis | None":
@@ -80,26 +80,26 @@ class SharedAxis:
     def place_on_axis(self, run: int, series: Series) -> Series:
         """A series of a run by ticks."""
         scale = self.scales[run]
-        places = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit
+        positions = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit
         points = tuple(
-            (float(place), value)
-            for place, (_, value) in zip(places, series.points, strict=True)
-            if not math.isnan(place)
+            (float(position), value)
+            for position, (_, value) in zip(positions, series.points, strict=True)
+            if not math.isnan(position)
         )
         return Series(series.name, _by_ticks(series.curve, scale, self.unit), points, series.style, is_resampled=True)
 
 
-def _last(scale: Scale, steps: int) -> float:
-    """The quantity at the last of so many steps, as far as known."""
+def _last(scale: XScale, steps: int) -> float:
+    """The last known quantity within ``steps`` steps."""
     known = scale.steps[scale.steps <= steps]
     at = scale.at(np.array([float(steps), *known[-1:]]))
     return float(np.nanmax(at)) if not np.isnan(at).all() else 0.0
 
 
 @lru_cache(maxsize=64)
-def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
+def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     """A curve by ticks; cached for ended runs."""
-    edges = np.minimum(curve.first + np.arange(len(curve.low) + 1) * curve.width, curve.count)
+    edges = np.minimum(curve.first_step + np.arange(len(curve.low) + 1) * curve.width, curve.end_step)
     at = scale.at(edges.astype(np.float64)) / unit
     known = ~np.isnan(at[1:] + at[:-1])
     if not known.any():
@@ -108,8 +108,8 @@ def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
     low, high, mean = curve.low[known], curve.high[known], curve.means[known]
     count = max(1, math.ceil(ends[-1]))
     # Each tick has the bucket of its middle, ...
-    place = np.clip(np.searchsorted(ends, np.arange(count) + 0.5), 0, len(ends) - 1)
-    lows, highs, means = low[place], high[place], mean[place]
+    position = np.clip(np.searchsorted(ends, np.arange(count) + 0.5), 0, len(ends) - 1)
+    lows, highs, means = low[position], high[position], mean[position]
     # ... and ticks in which buckets end merge all of them, so that no extreme is lost.
     tick = np.minimum(((begins + ends) / 2).astype(np.int64), count - 1)
     heads = np.concatenate(([0], (tick[1:] != tick[:-1]).nonzero()[0] + 1))
@@ -118,4 +118,4 @@ def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
     highs[tick[heads]] = np.fmax.reduceat(high, heads)
     means[tick[heads]] = divide(np.add.reduceat(total, heads), np.add.reduceat(finite, heads))
     there = ~np.isnan(means)
-    return Curve(count, 1, curve.last, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))
+    return Curve(count, 1, curve.last_value, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))

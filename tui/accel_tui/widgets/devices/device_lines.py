@@ -41,55 +41,56 @@ def line(
         ids: Width of its id.
         detailed: Whether :func:`detail` follows in a second line.
     """
-    head = Content.assemble(
+    prefix = Content.assemble(
         (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
     )
     if meter is None:
-        return Content.assemble(head, "  ", ("reading…", "$text-muted"))
+        return Content.assemble(prefix, "  ", ("reading…", "$text-muted"))
     bar = 6 if width < 100 else 12 if width < 160 else 20
-    said = Content("").join(
-        [head, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
+    content = Content("").join(
+        [prefix, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
     )
     words = [text for text in (_throttling(meter, width), _reasons(meter)) if text]
-    room = width - said.cell_length - sum(text.cell_length + 2 for text in words)
-    for more in () if detailed else (_cores(meter, room - _HISTORY - 2), *_details(meter)):
-        if more and room - more.cell_length - 2 >= _HISTORY:
-            said = Content.assemble(said, "  ", more)
-            room -= more.cell_length + 2
+    available = width - content.cell_length - sum(text.cell_length + 2 for text in words)
+    for addition in () if detailed else (_cores(meter, available - _HISTORY - 2), *_details(meter)):
+        if addition and available - addition.cell_length - 2 >= _HISTORY:
+            content = Content.assemble(content, "  ", addition)
+            available -= addition.cell_length + 2
     for text in words:  # last, so that the metrics of all devices are aligned
-        said = Content.assemble(said, "  ", text)
-    past = min(room - 2, _LONGEST_HISTORY)
-    if past >= 6:  # at the right edge, so that all histories are aligned
-        said = Content.assemble(
-            said.pad_right(width - past - said.cell_length), (sparkline(meter.history, past), "$accent 70%")
+        content = Content.assemble(content, "  ", text)
+    history_width = min(available - 2, _LONGEST_HISTORY)
+    if history_width >= 6:  # at the right edge, so that all histories are aligned
+        content = Content.assemble(
+            content.pad_right(width - history_width - content.cell_length),
+            (sparkline(meter.history, history_width), "$accent 70%"),
         )
-    return said.truncate(width, ellipsis=True)
+    return content.truncate(width, ellipsis=True)
 
 
 def cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """A device in 38 cells: utilization, memory, temperature, power."""
-    head = (f"{device.id:<{ids}}", "$accent")
+    prefix = (f"{device.id:<{ids}}", "$accent")
     if meter is None:
-        return Content.assemble(head, " ", ("reading…", "$text-muted"))
+        return Content.assemble(prefix, " ", ("reading…", "$text-muted"))
     if _has_no_readings(meter):
-        return Content.assemble(head, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _throttle_reasons(meter, usual=False) else " "
+        return Content.assemble(prefix, " ", _reasons(meter))
+    warning = ("!", "$text-warning") if _throttle_reasons(meter, include_normal=False) else " "
     temperature, power = (
-        _plain(meter, name, form) for name, form in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
+        _plain(meter, name, format_string) for name, format_string in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
     )
-    return Content.assemble(head, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
+    return Content.assemble(prefix, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
 
 
 def small_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """A device in 18 cells: utilization and memory."""
-    head = (f"{device.id:<{ids - 1}}", "$accent")
+    prefix = (f"{device.id:<{ids - 1}}", "$accent")
     if meter is None:
-        return Content.assemble(head, (" reading…", "$text-muted"))
+        return Content.assemble(prefix, (" reading…", "$text-muted"))
     if _has_no_readings(meter):
-        return Content.assemble(head, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _throttle_reasons(meter, usual=False) else " "
+        return Content.assemble(prefix, " ", _reasons(meter))
+    warning = ("!", "$text-warning") if _throttle_reasons(meter, include_normal=False) else " "
     use = meter.reading("utilization")
-    return Content.assemble(head, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
+    return Content.assemble(prefix, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
 
 
 def smallest_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
@@ -111,12 +112,12 @@ def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> C
     loads = [meter.reading("utilization").value if meter else None for meter in meters]
     known = [load for load in loads if load is not None]
     mean = Reading(sum(known) / len(known), "%") if known else Reading(None)
-    said = Content.assemble((name, "$accent"), " ", (sparkline(loads, len(loads)), "$accent"), _percent(mean))
+    content = Content.assemble((name, "$accent"), " ", (sparkline(loads, len(loads)), "$accent"), _percent(mean))
     if not memory:
-        return said
+        return content
     used = [meter.reading("memory_used").value if meter else None for meter in meters]
-    whole = units.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
-    return Content.assemble(said, f" {whole:>5}")
+    total = units.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
+    return Content.assemble(content, f" {total:>5}")
 
 
 def detail(meter: Meter | None, width: int) -> Content:
@@ -158,12 +159,12 @@ def _host_details(meter: Meter) -> list[Content]:
 def _accelerator_details(meter: Meter) -> list[Content]:
     parts = []
     if meter.reading("allocated").value is not None:
-        now, most = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
-        parts.append(_labelled("allocated", f"{now}, peak {most}"))
+        now, peak = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
+        parts.append(_labelled("allocated", f"{now}, peak {peak}"))
     clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
     if clocks[0] is not None:
-        said = "/".join(f"{clock:.0f}" for clock in clocks if clock is not None)
-        parts.append(_labelled("clocks", f"{said} MHz"))
+        text = "/".join(f"{clock:.0f}" for clock in clocks if clock is not None)
+        parts.append(_labelled("clocks", f"{text} MHz"))
     generation, lanes = meter.reading("pcie_generation").value, meter.reading("pcie_width").value
     if generation is not None and lanes is not None:
         parts.append(_labelled("PCIe", f"{generation:.0f}x{lanes:.0f}"))
@@ -173,16 +174,16 @@ def _accelerator_details(meter: Meter) -> list[Content]:
         parts.append(_labelled("fan", f"{fan:.0f}%"))
     errors = [(name, meter.reading(f"ecc_{name}").value) for name in ("corrected", "uncorrected")]
     if any(count for _, count in errors):
-        said = ", ".join(f"{count:.0f} {name}" for name, count in errors if count)
+        text = ", ".join(f"{count:.0f} {name}" for name, count in errors if count)
         style = "$text-error" if errors[1][1] else ""
-        parts.append(Content.assemble(("ECC ", "$text-muted"), (said, style)))
+        parts.append(Content.assemble(("ECC ", "$text-muted"), (text, style)))
     for name in ("processes", "instances"):
         for part in meter.reading(name).items:
             memory = "" if part.memory is None else f" {units.size(part.memory)}"
-            whole = "" if part.total is None else f"/{units.size(part.total)}"
+            total = "" if part.total is None else f"/{units.size(part.total)}"
             parts.append(
                 Content.assemble(
-                    part.name, (f" {part.id}" if name == "processes" else "", "$text-muted"), memory + whole
+                    part.name, (f" {part.id}" if name == "processes" else "", "$text-muted"), memory + total
                 )
             )
     return parts
@@ -226,11 +227,11 @@ def _memory(meter: Meter) -> Content:
     return Content.assemble((f"{word} ", "$text-muted"), _amounts(meter))
 
 
-def _plain(meter: Meter, name: str, form: str, written: Callable[[float], str] | None = None) -> str:
+def _plain(meter: Meter, name: str, format_string: str, formatter: Callable[[float], str] | None = None) -> str:
     value = meter.reading(name).value
     if value is None:
         return _MISSING
-    return written(value) if written else form.format(value)
+    return formatter(value) if formatter else format_string.format(value)
 
 
 def _extras(meter: Meter, width: int) -> Iterable[Content]:
@@ -238,25 +239,27 @@ def _extras(meter: Meter, width: int) -> Iterable[Content]:
     if "temperature" in readings:
         yield Content(f"  {_plain(meter, 'temperature', '{:.0f}°C'):>4}")
     if "power" in readings:
-        most = meter.reading("power_limit").value if width >= 100 else None
-        yield Content(f"  {_plain(meter, 'power', '{:.0f}'):>3}{'' if most is None else f'/{most:.0f}'}W")
+        limit = meter.reading("power_limit").value if width >= 100 else None
+        yield Content(f"  {_plain(meter, 'power', '{:.0f}'):>3}{'' if limit is None else f'/{limit:.0f}'}W")
     if "load" in readings:
         yield Content.assemble(("  load ", "$text-muted"), _plain(meter, "load", "{:.1f}"))
 
 
-def _throttle_reasons(meter: Meter, *, usual: bool = True) -> list[str]:
+def _throttle_reasons(meter: Meter, *, include_normal: bool = True) -> list[str]:
     """The throttle reasons of a device."""
-    return [part.name for part in meter.reading("throttling").items if usual or part.name not in _NORMAL_THROTTLING]
+    return [
+        part.name for part in meter.reading("throttling").items if include_normal or part.name not in _NORMAL_THROTTLING
+    ]
 
 
 def _throttling(meter: Meter, width: int) -> Content:
     words = _throttle_reasons(meter)
     if not words:
         return Content("")
-    grave = _throttle_reasons(meter, usual=False)
+    abnormal = _throttle_reasons(meter, include_normal=False)
     return Content.styled(
-        f"{'▼' if width < 100 else 'throttled:'} {', '.join(grave or words)}",
-        "$text-warning" if grave else "$text-muted",
+        f"{'▼' if width < 100 else 'throttled:'} {', '.join(abnormal or words)}",
+        "$text-warning" if abnormal else "$text-muted",
     )
 
 
@@ -270,12 +273,12 @@ def _reasons(meter: Meter) -> Content:
     return Content.styled("; ".join(reasons), "$text-disabled")
 
 
-def _cores(meter: Meter, room: int) -> Content:
+def _cores(meter: Meter, available: int) -> Content:
     """A block per CPU core; with too little room, the busiest of several cores."""
     loads = [reading.value for name, reading in meter.sample.readings.items() if name.startswith("core_")]
-    if not loads or room < min(len(loads), 8):
+    if not loads or available < min(len(loads), 8):
         return Content("")
-    together = -(-len(loads) // room)
-    groups = (loads[first : first + together] for first in range(0, len(loads), together))
+    group_size = -(-len(loads) // available)
+    groups = (loads[first : first + group_size] for first in range(0, len(loads), group_size))
     busiest = [max((load for load in group if load is not None), default=None) for group in groups]
     return Content.assemble(("cores ", "$text-muted"), (sparkline(busiest, len(busiest)), "$accent 70%"))

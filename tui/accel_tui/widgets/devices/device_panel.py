@@ -18,7 +18,7 @@ from accel_tui.formatting.names import CHIEF, COORDINATOR
 from accel_tui.run.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, line, short_name, worker_cell
-from accel_tui.widgets.styled_text import TextSpan, changed, spans_of
+from accel_tui.widgets.styled_text import TextSpan, changed_range, spans_of
 
 _TALL = 34
 """Terminal height from which devices may have a second line."""
@@ -52,8 +52,8 @@ class DevicePanel(DirtyRegionWidget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines, limited by the style's maximum."""
         limit = self.styles.max_height
-        most = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
-        return len(lines(self.inventory, {}, width, most, tall=viewport.height >= _TALL))
+        max_lines = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
+        return len(lines(self.inventory, {}, width, max_lines, tall=viewport.height >= _TALL))
 
     def watch_meters(self) -> None:
         """Repaint what has changed, and explain missing values in the tooltip."""
@@ -64,7 +64,7 @@ class DevicePanel(DirtyRegionWidget):
         if self._fits != fitted:
             self.refresh()
             return
-        spans = (changed(old, new) for old, new in zip_longest(before, self._lines, fillvalue=()))
+        spans = (changed_range(old, new) for old, new in zip_longest(before, self._lines, fillvalue=()))
         if regions := [Region(a, row, b - a, 1) for row, (a, b) in enumerate(spans) if a < b]:
             self.refresh(*regions)
 
@@ -87,7 +87,9 @@ class DevicePanel(DirtyRegionWidget):
     def _make(self) -> None:
         """Build the lines for the current size."""
         self._fits = inventory, (width, height), tall = self._room()
-        self._lines = [spans_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
+        self._lines = [
+            spans_of(line_content) for line_content in lines(inventory, self.meters, width, height, tall=tall)
+        ]
 
     def _line(self, row: int) -> Strip:
         spans = self._lines[row] if 0 <= row < len(self._lines) else ()
@@ -128,35 +130,37 @@ def lines(
     names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
     ids = max((ID_WIDTH, *(len(device.id) for device in devices)))
     if tall and 2 * len(devices) + len(absences) <= height:
-        return [row for device in devices for row in _two(device, meters.get(device.id), width, names, ids)] + absences
+        return [
+            row for device in devices for row in _two_lines(device, meters.get(device.id), width, names, ids)
+        ] + absences
     if len(devices) <= height:
         rows = [line(device, meters.get(device.id), width, names, ids=ids) for device in devices]
         return (rows + absences)[:height]
     if any(_worker(device) for device in devices):
-        return (list(_of_workers(devices, meters, width, height, ids)) + absences)[:height]
+        return (list(_grouped_by_worker(devices, meters, width, height, ids)) + absences)[:height]
     hosts = [device for device in devices if device.kind == "cpu"][: height - 1]
     rows = [line(device, meters.get(device.id), width, names) for device in hosts]
     others = [device for device in devices if device.kind != "cpu"]
     return (rows + list(_side_by_side(others, meters, width, height - len(rows))) + absences)[:height]
 
 
-def _two(device: Device, meter: Meter | None, width: int, names: int, ids: int) -> tuple[Content, Content]:
+def _two_lines(device: Device, meter: Meter | None, width: int, names: int, ids: int) -> tuple[Content, Content]:
     return line(device, meter, width, names, ids=ids, detailed=True), detail(meter, width)
 
 
 def _absences(inventory: Inventory, width: int) -> list[Content]:
-    said = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.unavailable]
-    together = "   ".join(said)
-    texts = [together] if len(together) <= width else said
-    return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in texts if text]
+    texts = [f"{absence.kind}  none: {absence.reason}" for absence in inventory.unavailable]
+    joined = "   ".join(texts)
+    lines_of_text = [joined] if len(joined) <= width else texts
+    return [Content.styled(text, "$text-disabled").truncate(width, ellipsis=True) for text in lines_of_text if text]
 
 
 def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
     """Devices in columns with as many metrics as fit, and the number of devices that do not fit."""
-    return _packed(_forms(devices, meters, ID_WIDTH), width, height)
+    return _in_columns(_cell_formats(devices, meters, ID_WIDTH), width, height)
 
 
-def _of_workers(
+def _grouped_by_worker(
     devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int, ids: int
 ) -> Iterator[Content]:
     """Devices of several machines in columns, or a cell per machine if there are too many."""
@@ -165,18 +169,19 @@ def _of_workers(
         groups.setdefault(_worker(device), []).append(device)
     chief = COORDINATOR if CHIEF in groups else CHIEF
     busy = {
-        worker or chief: [device for device in its if device.kind != "cpu"] or its for worker, its in groups.items()
+        worker or chief: [device for device in members if device.kind != "cpu"] or members
+        for worker, members in groups.items()
     }
-    most, name = max(len(its) for its in busy.values()), max(len(worker) for worker in busy)
+    max_devices, name = max(len(members) for members in busy.values()), max(len(worker) for worker in busy)
 
-    def told(worker: str, *, memory: bool) -> Content:
+    def make_cell(worker: str, *, memory: bool) -> Content:
         return worker_cell(f"{worker:<{name}}", [meters.get(device.id) for device in busy[worker]], memory=memory)
 
-    by_worker: list[_Form] = [
-        (name + 1 + most + 4 + 6 * memory, [partial(told, worker, memory=memory) for worker in busy])
+    by_worker: list[_CellFormat] = [
+        (name + 1 + max_devices + 4 + 6 * memory, [partial(make_cell, worker, memory=memory) for worker in busy])
         for memory in (True, False)
     ]
-    return _packed([*_forms(devices, meters, ids), *by_worker], width, height)
+    return _in_columns([*_cell_formats(devices, meters, ids), *by_worker], width, height)
 
 
 def _worker(device: Device) -> str:
@@ -184,21 +189,24 @@ def _worker(device: Device) -> str:
     return device.id.rpartition(" ")[0]
 
 
-_Form = tuple[int, Sequence[Callable[[], Content]]]
+_CellFormat = tuple[int, Sequence[Callable[[], Content]]]
 """A format of all devices: the width of a cell, and a function per device."""
 
 
-def _forms(devices: Sequence[Device], meters: Mapping[str, Meter], ids: int) -> list[_Form]:
+def _cell_formats(devices: Sequence[Device], meters: Mapping[str, Meter], ids: int) -> list[_CellFormat]:
     return [
         (cells + ids - ID_WIDTH, [partial(make, device, meters.get(device.id), ids) for device in devices])
         for cells, make in CELLS
     ]
 
 
-def _packed(forms: Sequence[_Form], width: int, height: int) -> Iterator[Content]:
+def _in_columns(formats: Sequence[_CellFormat], width: int, height: int) -> Iterator[Content]:
     """Cells in columns, in the first format that fits; else as many as fit in the last one."""
     height = max(height, 1)
-    cells, makers = next((form for form in forms if _columns(width, form[0]) * height >= len(form[1])), forms[-1])
+    cells, makers = next(
+        (cell_format for cell_format in formats if _columns(width, cell_format[0]) * height >= len(cell_format[1])),
+        formats[-1],
+    )
     columns = _columns(width, cells)
     shown = makers[: columns * height]
     left = len(makers) - len(shown)

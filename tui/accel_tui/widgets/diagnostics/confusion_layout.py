@@ -11,7 +11,7 @@ LIST_WIDTH = 24
 HEAT_WIDTH = 2
 """Width of a column without numbers."""
 
-MOST_LINES = 8
+MAX_LINES = 8
 """Maximum lines of a class."""
 
 _SHARE_WIDTH = 7
@@ -60,13 +60,13 @@ def layout_for(names: tuple[str, ...], number: int, width: int, height: int) -> 
     """
     classes = len(names)
     name = min(max(map(len, names)), NAME_WIDTH, max(width // 4, 4)) + 1
-    room = width - name - _SHARE_WIDTH
+    available = width - name - _SHARE_WIDTH
     cell, lines = max(number, 3) + 1, 1
-    if classes * cell > room >= classes * HEAT_WIDTH:
+    if classes * cell > available >= classes * HEAT_WIDTH:
         cell = HEAT_WIDTH
-    elif classes * cell <= room:
-        widest = (room - LIST_WIDTH - 3) // classes
-        lines = max(1, min(height // classes, (widest + 1) // 2, MOST_LINES))
+    elif classes * cell <= available:
+        widest = (available - LIST_WIDTH - 3) // classes
+        lines = max(1, min(height // classes, (widest + 1) // 2, MAX_LINES))
         cell = max(cell, min(widest, max(max(map(len, names)) + 1, 2 * lines + 1)))
-    columns, rows = max(1, min(classes, room // cell)), max(1, min(classes, height // lines))
+    columns, rows = max(1, min(classes, available // cell)), max(1, min(classes, height // lines))
     return ConfusionLayout(name, cell, columns, rows, lines)

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import EvaluationReport
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.widgets.diagnostics.confused_pairs import confused, pair_name
 from accel_tui.widgets.diagnostics.confusion_layout import HEAT_WIDTH, LIST_WIDTH, ConfusionLayout, layout_for
 from accel_tui.widgets.text_page import TextPage, fitted
@@ -57,14 +57,14 @@ class ConfusionMatrix(TextPage):
         Binding("f", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"),
     ]
 
-    examined: reactive[EvaluationReport | None] = reactive(None, repaint=False)
+    report: reactive[EvaluationReport | None] = reactive(None, repaint=False)
     """Report of the last validation."""
 
     step: reactive[int] = reactive(0, repaint=False)
     """The step of the validation."""
 
-    place: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
-    """Cursor: true class and predicted class."""
+    cursor: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """True class and predicted class."""
 
     show_percent: reactive[bool] = reactive(False, repaint=False)
     """Whether cells show percentages of their row instead of counts."""
@@ -75,14 +75,14 @@ class ConfusionMatrix(TextPage):
     _first = (0, 0)  # first visible row and column
     _layout_shown: ConfusionLayout | None = None
 
-    def watch_examined(self, before: EvaluationReport | None, examined: EvaluationReport | None) -> None:
+    def watch_report(self, before: EvaluationReport | None, report: EvaluationReport | None) -> None:
         """Move to the most confused pair, unless the classes are the same as before."""
-        if examined is not None and (before is None or before.names != examined.names):
-            pairs = confused(examined)
-            self.place = pairs[0][:2] if pairs else (0, 0)
+        if report is not None and (before is None or before.names != report.names):
+            pairs = confused(report)
+            self.cursor = pairs[0][:2] if pairs else (0, 0)
         self.rebuild()
 
-    def watch_place(self) -> None:
+    def watch_cursor(self) -> None:
         """Show the cursor."""
         self.rebuild()
 
@@ -96,10 +96,10 @@ class ConfusionMatrix(TextPage):
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""
-        if (examined := self.examined) and examined.counts is not None:
-            last = max(len(examined.counts) - 1, 0)
-            row, column = self.place
-            self.place = min(max(row + down, 0), last), min(max(column + right, 0), last)
+        if (report := self.report) and report.counts is not None:
+            last = max(len(report.counts) - 1, 0)
+            row, column = self.cursor
+            self.cursor = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
     def action_shares(self) -> None:
         """Toggle percentages and counts."""
@@ -128,134 +128,138 @@ class ConfusionMatrix(TextPage):
         ):
             row, column = (event.y - 2) // found.lines, (event.x - found.name) // found.cell
             if row < found.rows:
-                self.place = self._first[0] + row, self._first[1] + column
+                self.cursor = self._first[0] + row, self._first[1] + column
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """Build the summary, column heads, rows, and the description of the cursor's cell."""
-        examined = self.examined
-        if examined is None or examined.counts is None or not examined.counts.size or height < 4:
+        report = self.report
+        if report is None or report.counts is None or not report.counts.size or height < 4:
             return
-        counts = examined.counts
+        counts = report.counts
         right = int(np.trace(counts))
         words = (
-            f"accuracy {figures.metric(right / max(examined.examples, 1))} "
-            f"({units.count(right)} of {units.count(examined.examples)}) after step {self.step:,}"
+            f"accuracy {numbers.metric(right / max(report.examples, 1))} "
+            f"({units.count(right)} of {units.count(report.examples)}) after step {self.step:,}"
         )
         yield self.line((words, "title"), ("   rows true, columns predicted", "faint"))
         if self.list_only:
-            yield from self._list(examined, width, height - 1)
+            yield from self._list(report, width, height - 1)
             return
-        number = 4 if self.show_percent else len(figures.compact(int(counts.max())))
-        shown = layout_for(examined.names, number, width, height - 3)
+        number = 4 if self.show_percent else len(numbers.compact(int(counts.max())))
+        shown = layout_for(report.names, number, width, height - 3)
         if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a partial matrix is no overview
-            shown = layout_for(examined.names, number, width - LIST_WIDTH - 3, height - 3)
+            shown = layout_for(report.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
         paint = _Paint(self.rich_style, self.has_colours, self.background_rgb, self.is_dark)
-        beside = list(self._list(examined, width - shown.width - 3, height - 2))
+        pair_list = list(self._list(report, width - shown.width - 3, height - 2))
         if width - shown.width - 3 < LIST_WIDTH:
-            beside = []
+            pair_list = []
         lines = [
-            self._heads(examined, shown, columns),
-            *(line for row in rows for line in self._row(examined, shown, row, columns, paint)),
+            self._heads(report, shown, columns),
+            *(line for row in rows for line in self._row(report, shown, row, columns, paint)),
         ]
         for index in range(height - 2):
             line = lines[index] if index < len(lines) else Strip.blank(0)
-            if index < len(beside):
-                line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), beside[index]])
+            if index < len(pair_list):
+                line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), pair_list[index]])
             yield line
-        yield self._words(examined, shown)
+        yield self._words(report, shown)
 
     def _visible(self, shown: ConfusionLayout) -> tuple[range, range]:
         """The visible rows and columns, which include the cursor."""
         first = []
-        for at, before, room in zip(self.place, self._first, (shown.rows, shown.columns), strict=True):
-            last = max(len(self.examined.names) - room, 0) if self.examined else 0
-            first.append(min(max(before, at - room + 1), at, last))
+        for index, before, visible in zip(self.cursor, self._first, (shown.rows, shown.columns), strict=True):
+            last = max(len(self.report.names) - visible, 0) if self.report else 0
+            first.append(min(max(before, index - visible + 1), index, last))
         self._first = (first[0], first[1])
         return range(first[0], first[0] + shown.rows), range(first[1], first[1] + shown.columns)
 
-    def _heads(self, examined: EvaluationReport, shown: ConfusionLayout, columns: range) -> Strip:
+    def _heads(self, report: EvaluationReport, shown: ConfusionLayout, columns: range) -> Strip:
         if shown.cell == HEAT_WIDTH:
-            name = fitted(examined.names[self.place[1]], shown.cell * shown.columns)
+            name = fitted(report.names[self.cursor[1]], shown.cell * shown.columns)
             return self.line((" " * shown.name, ""), (name, "faint"), (" recall", "faint"))
-        heads = [shown.placed(fitted(examined.names[column], shown.cell - 1).rstrip()) for column in columns]
+        heads = [shown.placed(fitted(report.names[column], shown.cell - 1).rstrip()) for column in columns]
         pieces = [
-            (head, "head" if column == self.place[1] else "faint") for head, column in zip(heads, columns, strict=True)
+            (head, "head" if column == self.cursor[1] else "faint") for head, column in zip(heads, columns, strict=True)
         ]
         return self.line((" " * shown.name, ""), *pieces, (" recall", "faint"))
 
     def _row(
-        self, examined: EvaluationReport, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
+        self, report: EvaluationReport, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
     ) -> list[Strip]:
         """The lines of a class; the middle one has the text."""
-        assert examined.counts is not None  # noqa: S101 (there is no page else)
-        counts = examined.counts[row]
+        assert report.counts is not None  # noqa: S101 (otherwise no page is built)
+        counts = report.counts[row]
         total = int(counts.sum())
-        name = f"{fitted(examined.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
+        name = f"{fitted(report.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
         here = counts[columns.start : columns.stop].tolist()
-        head = Segment(name, self.style_for("head" if row == self.place[0] else "faint"))
+        label = Segment(name, self.style_for("head" if row == self.cursor[0] else "faint"))
         cells = [
             self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
         ]
         share = f"{counts[row] / total:>6.0%} " if total else "     - "
-        words = Strip([head, *cells, Segment(share, self.style_for("faint"))])
+        text_line = Strip([label, *cells, Segment(share, self.style_for("faint"))])
         if shown.lines == 1:
-            return [words]
+            return [text_line]
         padding = [Segment(" " * shown.cell, cell.style) for cell in cells]
-        around = Strip(
+        blank_line = Strip(
             [Segment(" " * shown.name, self.rich_style), *padding, Segment(" " * len(share), self.rich_style)]
         )
         above = (shown.lines - 1) // 2
-        return [*[around] * above, words, *[around] * (shown.lines - 1 - above)]
+        return [*[blank_line] * above, text_line, *[blank_line] * (shown.lines - 1 - above)]
 
-    def _cell(self, count: int, total: int, shown: ConfusionLayout, place: tuple[int, int], paint: "_Paint") -> Segment:
+    def _cell(self, count: int, total: int, shown: ConfusionLayout, cell: tuple[int, int], paint: "_Paint") -> Segment:
         share = count / total if total else 0.0
         text = ""
         if shown.cell > HEAT_WIDTH:
-            text = "" if not count else f"{share:.0%}" if self.show_percent else figures.compact(count)
+            text = "" if not count else f"{share:.0%}" if self.show_percent else numbers.compact(count)
         elif not paint.coloured:
-            text = colour_scales.shade(share) * HEAT_WIDTH
-        if place == self.place and not text.strip():
+            text = colour_scales.shading_character(share) * HEAT_WIDTH
+        if cell == self.cursor and not text.strip():
             text = "[]"
         text = shown.placed(text)
-        right = place[0] == place[1]
-        here = place == self.place
+        right = cell[0] == cell[1]
+        here = cell == self.cursor
         if not paint.coloured:
             return Segment(text, paint.plain + Style(bold=right, reverse=here))
         return Segment(text, _style(round(share, 2) or share, paint, right=right, here=here))
 
-    def _words(self, examined: EvaluationReport, shown: ConfusionLayout) -> Strip:
-        assert examined.counts is not None  # noqa: S101 (there is no page else)
-        row, column = self.place
-        count, total = int(examined.counts[row, column]), int(examined.counts[row].sum())
-        said = f"true {examined.names[row]}, predicted {examined.names[column]}: {count:,} of {total:,}"
-        share = f" ({units.percent(count / total)})" if count else ""
-        classes = len(examined.names)
-        part = ""
+    def _words(self, report: EvaluationReport, shown: ConfusionLayout) -> Strip:
+        assert report.counts is not None  # noqa: S101 (otherwise no page is built)
+        row, column = self.cursor
+        count, total = int(report.counts[row, column]), int(report.counts[row].sum())
+        cell_text = f"true {report.names[row]}, predicted {report.names[column]}: {count:,} of {total:,}"
+        percent = f" ({units.percent(count / total)})" if count else ""
+        classes = len(report.names)
+        visible_range = ""
         if shown.rows < classes or shown.columns < classes:
             rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
             columns = f"{self._first[1] + 1}-{self._first[1] + shown.columns}"
-            part = f" rows {rows}, cols {columns} of {classes:,}"
-        return self.line((said + share, "right" if row == column else "wrong"), (part, "faint"))
+            visible_range = f" rows {rows}, cols {columns} of {classes:,}"
+        return self.line((cell_text + percent, "right" if row == column else "wrong"), (visible_range, "faint"))
 
-    def _list(self, examined: EvaluationReport, width: int, height: int) -> Iterator[Strip]:
-        pairs = confused(examined, height - 1)
+    def _list(self, report: EvaluationReport, width: int, height: int) -> Iterator[Strip]:
+        pairs = confused(report, height - 1)
         yield self.line(("Most confused" if pairs else "No errors", "head"))
         if not pairs:
             return
-        longest = max(len(pair_name(examined, pair)) for pair in pairs)
-        room = max(min(longest, width - 14), 8)
+        longest = max(len(pair_name(report, pair)) for pair in pairs)
+        name_width = max(min(longest, width - 14), 8)
         for pair in pairs:
-            name = fitted(pair_name(examined, pair), room)
+            name = fitted(pair_name(report, pair), name_width)
             yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{units.percent(pair[3]):>6}", "faint"))
 
 
 @lru_cache(1 << 12)
 def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
-    colour = colour_scales.tone(
-        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.background_rgb, dark=paint.dark
+    colour = colour_scales.scale_colour(
+        share, colour_scales.CORRECT if right else colour_scales.INCORRECT, paint.background_rgb, dark=paint.dark
     )
     if here:
-        colour = colour_scales.ink(paint.background_rgb)
-    return Style(color=RichColor.from_rgb(*colour_scales.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)
+        colour = colour_scales.contrasting_text_colour(paint.background_rgb)
+    return Style(
+        color=RichColor.from_rgb(*colour_scales.contrasting_text_colour(colour)),
+        bgcolor=RichColor.from_rgb(*colour),
+        bold=here,
+    )

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.formatting.units import counted
 from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
@@ -43,7 +43,7 @@ class LayerList(TextPage):
         self.rebuild()
 
     def watch_first(self) -> None:
-        """Scroll."""
+        """Redraw the layers from the first visible one on."""
         self.rebuild()
 
     def action_scroll_by(self, lines: int) -> None:
@@ -66,31 +66,33 @@ class LayerList(TextPage):
             return
         table = self.table
         names = [_name(layer) for layer in table.layers]
-        name = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
-        bar = min(_BAR, width - name - _NUMBERS)
+        name_width = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
+        bar_width = min(_BAR, width - name_width - _NUMBERS)
         titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPS':>6} {'SHARE':>5}"
-        yield self.line((f"{fitted('LAYER', name)} {titles}", "title"))
-        room = height - 2
-        first = min(self.first, max(0, len(names) - room))
-        for layer, told in list(zip(table.layers, names, strict=True))[first : first + room]:
-            yield self.line(*self._layer(layer, told, table.flops, name, bar))
-        for _ in range(room - len(names)):
+        yield self.line((f"{fitted('LAYER', name_width)} {titles}", "title"))
+        rows = height - 2
+        first = min(self.first, max(0, len(names) - rows))
+        for layer, label in list(zip(table.layers, names, strict=True))[first : first + rows]:
+            yield self.line(*self._layer(layer, label, table.flops, name_width, bar_width))
+        for _ in range(rows - len(names)):
             yield Strip.blank(0)
-        yield self.line(*_sums(table), (_range(first, room, len(names)), "faint"))
+        yield self.line(*_sums(table), (_range(first, rows, len(names)), "faint"))
 
-    def _layer(self, layer: Layer, told: str, whole: float | None, name: int, bar: int) -> Iterator[TextSpan]:
-        yield fitted(told, name), "head" if layer.inner else ""
+    def _layer(
+        self, layer: Layer, label: str, total_flops: float | None, name_width: int, bar_width: int
+    ) -> Iterator[TextSpan]:
+        yield fitted(label, name_width), "head" if layer.inner else ""
         shape = "?" if layer.shape is None else "x".join("?" if side is None else str(side) for side in layer.shape)
         yield f" {fitted(shape or 'scalar', 14).rstrip():>14}", "faint"
         yield f" {layer.parameters:>12,}" if layer.parameters else " " * 13, ""
         trained, style = _trained(layer)
         yield f" {trained:>9}", style
-        flops = figures.compact(layer.flops) if layer.flops else ""
+        flops = numbers.compact(layer.flops) if layer.flops else ""
         yield f" {flops:>6}", ""
-        share = layer.flops / whole if whole and layer.flops else 0.0
+        share = layer.flops / total_flops if total_flops and layer.flops else 0.0
         yield f" {units.percent(share) if share else '':>5}", ""
-        if bar > 3 and share and not layer.inner:
-            yield " " + "▇" * round(share * (bar - 1)), "head"
+        if bar_width > 3 and share and not layer.inner:
+            yield " " + "▇" * round(share * (bar_width - 1)), "head"
 
 
 def _name(layer: Layer) -> str:
@@ -118,5 +120,5 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     return [*pieces, ("; including gradients", "faint")]
 
 
-def _range(first: int, room: int, count: int) -> str:
-    return f"   {first + 1} to {min(first + room, count)} of {count}" if room < count else ""
+def _range(first: int, rows: int, count: int) -> str:
+    return f"   {first + 1} to {min(first + rows, count)} of {count}" if rows < count else ""

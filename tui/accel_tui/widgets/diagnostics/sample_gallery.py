@@ -56,7 +56,7 @@ class SampleGallery(TextPage):
         Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
     ]
 
-    examined: reactive[EvaluationReport | None] = reactive(None, repaint=False)
+    report: reactive[EvaluationReport | None] = reactive(None, repaint=False)
     """Report of the last validation."""
 
     step: reactive[int] = reactive(0, repaint=False)
@@ -79,7 +79,7 @@ class SampleGallery(TextPage):
         self._missing: dict[int, Region] = {}
         super().__init__(id=id)
 
-    def watch_examined(self) -> None:
+    def watch_report(self) -> None:
         """Show the new report."""
         self.rebuild()
 
@@ -121,133 +121,135 @@ class SampleGallery(TextPage):
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """Build the summary line and the page of images."""
-        examined = self.examined
-        if examined is None or not examined.worst or height < 4:
+        report = self.report
+        if report is None or not report.worst or height < 4:
             return
-        chosen = [index for index, judged in enumerate(examined.worst) if not (self.only_wrong and judged.correct)]
-        if examined.pictures is None:
-            yield from self._without_pictures(examined, chosen, height)
+        chosen = [index for index, judged in enumerate(report.worst) if not (self.only_wrong and judged.correct)]
+        if report.pictures is None:
+            yield from self._without_pictures(report, chosen, height)
             return
-        columns, lines = self._tile(examined.pictures, width, height - 1)
+        columns, lines = self._tile(report.pictures, width, height - 1)
         across = max(1, (width + GAP) // (columns + GAP))
         down = max(1, height // (lines + _WORDS + 1))
-        head, here = self._turn(examined, chosen, across * down)
-        yield head
-        made_for = (examined, columns, lines, self.background_rgb, self.has_blocks, self.is_dark)
+        summary, visible = self._turn(report, chosen, across * down)
+        yield summary
+        made_for = (report, columns, lines, self.background_rgb, self.has_blocks, self.is_dark)
         if made_for != self._drawn_for:
             self._drawn, self._drawn_for = {}, made_for
         self._missing = {
-            index: Region(place % across * (columns + GAP), 1 + place // across * (lines + _WORDS + 1), columns, lines)
-            for place, index in enumerate(here)
+            index: Region(
+                position % across * (columns + GAP), 1 + position // across * (lines + _WORDS + 1), columns, lines
+            )
+            for position, index in enumerate(visible)
             if index not in self._drawn
         }
         if self._missing:
-            self.call_later(self._draw_some, examined, self._drawn)
+            self.call_later(self._draw_some, report, self._drawn)
         empty = [Strip.blank(columns, self.rich_style)] * lines
-        for first in range(0, len(here), across):
+        for first in range(0, len(visible), across):
             tiles = [
-                [*self._drawn.get(index, empty), *self._caption(examined, examined.worst[index], columns)]
-                for index in here[first : first + across]
+                [*self._drawn.get(index, empty), *self._caption(report, report.worst[index], columns)]
+                for index in visible[first : first + across]
             ]
             for parts in zip(*tiles, strict=True):
                 yield Strip.join([part.adjust_cell_length(columns + GAP, self.rich_style) for part in parts])
             yield Strip.blank(0)
 
-    def _draw_some(self, examined: EvaluationReport, drawn: dict[int, list[Strip]]) -> None:
+    def _draw_some(self, report: EvaluationReport, drawn: dict[int, list[Strip]]) -> None:
         """Draw missing images until the time is up, then ask for another paint."""
         until = time.perf_counter() + _AT_ONCE
         regions = []
         while drawn is self._drawn and self._missing and time.perf_counter() < until:
             index = next(iter(self._missing))
             region = self._missing.pop(index)
-            drawn[index] = self._picture(examined, index, region.width, region.height)
+            drawn[index] = self._picture(report, index, region.width, region.height)
             regions.append(region)
         if regions:
             self._lines_cache = None
             self.refresh(*regions)
 
-    def _turn(self, examined: EvaluationReport, chosen: list[int], room: int) -> tuple[Strip, list[int]]:
+    def _turn(self, report: EvaluationReport, chosen: list[int], per_page: int) -> tuple[Strip, list[int]]:
         """The summary line, and the samples of the page."""
-        self._pages = max(1, -(-len(chosen) // room))
+        self._pages = max(1, -(-len(chosen) // per_page))
         page = min(self.page_number, self._pages - 1)
-        here = chosen[page * room : (page + 1) * room]
-        wrong = sum(not judged.correct for judged in examined.worst)
-        kept = "only errors, highest loss first" if self.only_wrong else "highest loss first"
+        visible = chosen[page * per_page : (page + 1) * per_page]
+        wrong = sum(not judged.correct for judged in report.worst)
+        filter_text = "only errors, highest loss first" if self.only_wrong else "highest loss first"
         if not chosen:
             return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
-        words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
-        about = f" ({counted(wrong, 'error')}), after step {self.step:,}"
+        text = f"{page * per_page + 1} to {page * per_page + len(visible)} of {len(chosen)}, {filter_text}"
+        after = f" ({counted(wrong, 'error')}), after step {self.step:,}"
         below = "   below: true, predicted"
-        told = about + below if len(words + about + below) <= self.size.width else about
-        return self.line((words, "title"), (told, "faint")), here
+        suffix = after + below if len(text + after + below) <= self.size.width else after
+        return self.line((text, "title"), (suffix, "faint")), visible
 
     def _fitting(self) -> int:
         """The largest width in :data:`WIDTHS` with enough images per page, and without huge pixels."""
-        pictures = self.examined.pictures if self.examined else None
+        pictures = self.report.pictures if self.report else None
         if self.size_index is not None or pictures is None:
             return self.size_index or 0
         fitting = 0
         for index, columns in enumerate(WIDTHS):
-            _, tall, size_index = pictures.shape[:3]
-            lines = round(columns * tall / size_index / 2) + _WORDS + 1
-            held = (self.size.width + GAP) // (columns + GAP) * (self.size.height // lines)
-            if held >= _SOME and columns <= _HUGE * size_index:
+            _, pixel_rows, pixel_columns = pictures.shape[:3]
+            lines = round(columns * pixel_rows / pixel_columns / 2) + _WORDS + 1
+            per_page = (self.size.width + GAP) // (columns + GAP) * (self.size.height // lines)
+            if per_page >= _SOME and columns <= _HUGE * pixel_columns:
                 fitting = index
         return fitting
 
     def _tile(self, pictures: Pixels, width: int, height: int) -> tuple[int, int]:
         """Columns and lines of an image."""
-        _, tall, size_index = pictures.shape[:3]
+        _, pixel_rows, pixel_columns = pictures.shape[:3]
         columns = min(WIDTHS[self._fitting()], width)
-        lines = max(1, round(columns * tall / size_index / 2))
+        lines = max(1, round(columns * pixel_rows / pixel_columns / 2))
         if lines > height - _WORDS - 1:
             lines = max(1, height - _WORDS - 1)
-            columns = max(4, min(width, round(2 * lines * size_index / tall)))
+            columns = max(4, min(width, round(2 * lines * pixel_columns / pixel_rows)))
         return columns, lines
 
-    def _picture(self, examined: EvaluationReport, index: int, columns: int, lines: int) -> list[Strip]:
-        assert examined.pictures is not None  # noqa: S101 (there is a page of words else)
-        pixels = _solid(examined.pictures[index], self.background_rgb)
+    def _picture(self, report: EvaluationReport, index: int, columns: int, lines: int) -> list[Strip]:
+        assert report.pictures is not None  # noqa: S101 (otherwise a text page is built)
+        pixels = _solid(report.pictures[index], self.background_rgb)
         if self.has_blocks:
             return _halves(_scaled(pixels, columns, 2 * lines))
         return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
 
-    def _caption(self, examined: EvaluationReport, judged: SamplePrediction, columns: int) -> Iterator[Strip]:
+    def _caption(self, report: EvaluationReport, judged: SamplePrediction, columns: int) -> Iterator[Strip]:
         name = "right" if judged.correct else "wrong"
         mark = "✓" if judged.correct else "✗"
-        sure = f" {units.percent(judged.confidence)}"
-        yield self.line((f"{mark} ", name), (fitted(examined.names[judged.label], columns - 2), ""))
-        yield self.line((fitted(examined.names[judged.predicted], columns - len(sure)).rstrip() + sure, name))
+        confidence = f" {units.percent(judged.confidence)}"
+        yield self.line((f"{mark} ", name), (fitted(report.names[judged.label], columns - 2), ""))
+        yield self.line((fitted(report.names[judged.predicted], columns - len(confidence)).rstrip() + confidence, name))
 
-    def _without_pictures(self, examined: EvaluationReport, chosen: list[int], height: int) -> Iterator[Strip]:
-        head, here = self._turn(examined, chosen, height - 3)
-        yield head
-        yield self.line((examined.reason, "faint"))
-        for index in here:
-            judged = examined.worst[index]
+    def _without_pictures(self, report: EvaluationReport, chosen: list[int], height: int) -> Iterator[Strip]:
+        summary, visible = self._turn(report, chosen, height - 3)
+        yield summary
+        yield self.line((report.reason, "faint"))
+        for index in visible:
+            judged = report.worst[index]
             name = "right" if judged.correct else "wrong"
             yield self.line(
                 (f"{'✓' if judged.correct else '✗'} example {judged.row:<8,}", name),
-                (f" true {fitted(examined.names[judged.label], 20)} predicted ", ""),
-                (f"{fitted(examined.names[judged.predicted], 20)} {units.percent(judged.confidence):>5}", name),
+                (f" true {fitted(report.names[judged.label], 20)} predicted ", ""),
+                (f"{fitted(report.names[judged.predicted], 20)} {units.percent(judged.confidence):>5}", name),
             )
 
 
-def _solid(image: Pixels, ground: colour_scales.Colour) -> npt.NDArray[Any]:
+def _solid(image: Pixels, background: colour_scales.Colour) -> npt.NDArray[Any]:
     """An image in RGB, blended with the background where it is transparent."""
     pixels = image.astype(np.float32)
     if image.shape[2] == 4:
-        cover = pixels[:, :, 3:] / 255
-        return pixels[:, :, :3] * cover + np.array(ground, np.float32) * (1 - cover)
+        alpha = pixels[:, :, 3:] / 255
+        return pixels[:, :, :3] * alpha + np.array(background, np.float32) * (1 - alpha)
     return np.repeat(pixels, 3, axis=2) if image.shape[2] == 1 else pixels
 
 
 def _scaled(pixels: npt.NDArray[Any], width: int, height: int) -> Pixels:
     """An image resized: means of pixels when smaller, nearest neighbour when larger."""
-    for axis, wanted in ((0, height), (1, width)):
+    for axis, target in ((0, height), (1, width)):
         side = pixels.shape[axis]
-        edges = np.arange(wanted) * side // wanted
-        if wanted >= side:
+        edges = np.arange(target) * side // target
+        if target >= side:
             pixels = pixels.take(edges, axis=axis)
         else:
             lengths = np.diff(np.append(edges, side)).reshape(-1, *(1,) * (2 - axis))

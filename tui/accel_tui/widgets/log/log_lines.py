@@ -15,9 +15,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_tui.run.log_tail import LogLine
-from accel_tui.run.log_text import Filter, Level, level_of, places
+from accel_tui.run.log_text import Filter, Level, level_of, match_ranges
 
-MOST = 8000
+MAX_LINES = 8000
 """Maximum number of lines in memory."""
 
 
@@ -25,7 +25,7 @@ _Row = tuple[int, int, int]  # number of a line, and the part of its text
 
 
 class LogLines(ScrollView, can_focus=True):
-    """Shows at most :data:`MOST` lines, and follows new ones while scrolled to the end.
+    """Shows at most :data:`MAX_LINES` lines, and follows new ones while scrolled to the end.
 
     Scrolling beyond the first line loads older ones, and drops the newest, which scrolling beyond the last line loads
     again.
@@ -112,8 +112,8 @@ class LogLines(ScrollView, can_focus=True):
     @property
     def found(self) -> tuple[int, int]:
         """Number of the selected match, from 1, and the number of matches."""
-        place = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
-        return place, len(self._found)
+        position = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
+        return position, len(self._found)
 
     def clear(self) -> None:
         """Remove all lines, and follow again."""
@@ -130,14 +130,14 @@ class LogLines(ScrollView, can_focus=True):
         if self.is_truncated:
             return
         followed, kept = self.follows, len(self.lines)
-        if not followed and kept + len(lines) > MOST:
+        if not followed and kept + len(lines) > MAX_LINES:
             self.is_truncated = True  # not while the user reads older lines
             return
         self.lines += lines
         self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
-        if len(self.lines) > MOST:
-            spare = len(self.lines) - MOST + MOST // 8  # more than needed, so that it is seldom
-            del self.lines[:spare], self._levels[:spare]
+        if len(self.lines) > MAX_LINES:
+            surplus = len(self.lines) - MAX_LINES + MAX_LINES // 8  # more than needed, so that it happens rarely
+            del self.lines[:surplus], self._levels[:surplus]
             self._here = None
             self._lay_out()
         else:
@@ -150,10 +150,10 @@ class LogLines(ScrollView, can_focus=True):
         below = len(self._rows) - self.scroll_offset.y
         self.lines = [*lines, *self.lines]
         self._levels = [*_levels(lines, Level.INFO), *self._levels]
-        if len(self.lines) > MOST:
-            gone = len([row for row in self._rows if row[0] >= MOST - len(lines)])
+        if len(self.lines) > MAX_LINES:
+            gone = len([row for row in self._rows if row[0] >= MAX_LINES - len(lines)])
             below -= gone
-            del self.lines[MOST:], self._levels[MOST:]
+            del self.lines[MAX_LINES:], self._levels[MAX_LINES:]
             self.is_truncated = True
         if self._here is not None:
             self._here += len(lines)
@@ -245,7 +245,7 @@ class LogLines(ScrollView, can_focus=True):
             style = self.get_component_rich_style(f"log-lines--{level.name.lower()}")
         mark = self.get_component_rich_style("log-lines--here" if number == self._here else "log-lines--found")
         segments, at = [], start
-        for first, last in places(text, self.searched):
+        for first, last in match_ranges(text, self.searched):
             first, last = max(first, at), min(last, end)
             if first < last:
                 segments += [Segment(text[at:first], style), Segment(text[first:last], mark)]

@@ -269,18 +269,18 @@ class LogView(Widget):
             all_of_them = counted(len(lines.lines), "line")
             words = all_of_them if lines.filter == Filter() else f"{lines.shown_count:,} of {all_of_them}"
             words += ", following" if lines.follows else ""
-        place, found = lines.found
-        searched = f" {lines.searched} {f'{place}/' if place else ''}{found}" if lines.searched else ""
+        position, found = lines.found
+        searched = f" {lines.searched} {f'{position}/' if position else ''}{found}" if lines.searched else ""
         wanted = f" {lines.filter.words}" if lines.filter.words else ""
         mark = "▸ " if self.has_focus_within else ""
         self.query_one("#log-words", Static).update(
             Content.assemble((mark, "$accent"), ("Log", "bold $primary"), f": {words}")
         )
         keys = custom_keys(self)
-        for action, key, said in (
+        for action, key, label in (
             ("search", "/", searched or " search"),
             ("filter", "&", wanted or " filter"),
             ("level", "L", f" {NAMES[lines.filter.level]}"),
         ):
             shown = (keys.get(action, key), "$accent")
-            self.query_one(f"#log-{action}", Label).update(Content.assemble(shown, said))
+            self.query_one(f"#log-{action}", Label).update(Content.assemble(shown, label))

@@ -70,10 +70,10 @@ class Field(Widget):
     def watch_error(self) -> None:
         """Show the error in a line of its own."""
         self.set_class(bool(self.error), "-wrong")
-        said = self.query(".-error").results(Static)
+        errors = self.query(".-error").results(Static)
         if not self.error:
             self.query(".-error").remove()
-        elif line := next(said, None):
+        elif line := next(errors, None):
             line.update(self.error)
         else:
             self.mount(Static(self.error, classes="-error", markup=False))

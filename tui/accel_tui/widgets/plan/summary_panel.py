@@ -80,9 +80,9 @@ class SummaryPanel(Widget):
         ]
 
 
-def _paragraph(fact: PreviewRow, width: int, style: str = "", most: int | None = None) -> list[Content]:
+def _paragraph(fact: PreviewRow, width: int, style: str = "", max_lines: int | None = None) -> list[Content]:
     """A text next to its name, wrapped, in at most ``most`` lines."""
-    lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME), max_lines=most, placeholder="…")
+    lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME), max_lines=max_lines, placeholder="…")
     names = [fact.name] + [""] * len(lines)
     return [_row(PreviewRow(name, line, fact.pending), style) for name, line in zip(names, lines, strict=False)]
 

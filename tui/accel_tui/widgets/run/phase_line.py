@@ -4,7 +4,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
@@ -34,12 +34,12 @@ class PhaseLine(RunLine):
         left = phase(state, state.now)
         if self.pending_commands:
             left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
-        pairs, room = progress(state), self.width - length(left)
-        while pairs and (gap := room - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
+        pairs, available = progress(state), self.width - length(left)
+        while pairs and (gap := available - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
         return [
             *left,
-            *(piece for place, pair in enumerate(pairs) for piece in ((" " * (_APART if place else gap), ""), *pair)),
+            *(piece for index, pair in enumerate(pairs) for piece in ((" " * (_APART if index else gap), ""), *pair)),
         ]
 
 
@@ -57,7 +57,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
         return [("✗ lost", "bold $error")]
     if state.ended and state.has_ended:
         sign, style = _ENDS[state.ended.outcome]
-        took = figures.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
+        took = numbers.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
         return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
             ("" if brief else f"  {took}", "$text-muted"),
@@ -73,10 +73,10 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
         return [(f"{sign} {current}", f"bold {style}")]
     lasted = now - state.phase.time
     # The elapsed time of training is in the progress line.
-    told = lasted > _SHORT and current is not Phase.TRAINING
+    shows_duration = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
-        (f" {figures.duration(lasted)}" if told else "", ""),
+        (f" {numbers.duration(lasted)}" if shows_duration else "", ""),
         (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
     ]
 
@@ -90,10 +90,10 @@ def progress(state: RunState) -> list[list[TextSpan]]:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:
         pairs.append(_pair("step", f"{state.step:,}"))
-    if rate := state.rate:
-        pairs.append(_pair(figures.compact(rate), "steps/s", figure_first=True))
+    if rate := state.steps_per_second:
+        pairs.append(_pair(numbers.compact(rate), "steps/s", figure_first=True))
         if state.built and state.built.global_batch:
-            pairs.append(_pair(figures.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
+            pairs.append(_pair(numbers.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
     if (reached := state.flops_per_second) is not None:
         pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))
     if (share := state.mfu) is not None:

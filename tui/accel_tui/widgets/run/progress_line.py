@@ -1,6 +1,6 @@
 """The progress bar of a run."""
 
-from accel_tui.formatting import figures
+from accel_tui.formatting import numbers
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan
@@ -15,9 +15,9 @@ class ProgressLine(RunLine):
         # never 100% before the last step
         tail = f" {int(share * 100):3}%"
         if state.live and (elapsed := state.elapsed(state.now)) is not None:
-            tail += f"   {figures.duration(elapsed)} elapsed"
+            tail += f"   {numbers.duration(elapsed)} elapsed"
             if (left := state.remaining) is not None:
-                tail += f"   {figures.duration(left)} left"
+                tail += f"   {numbers.duration(left)} left"
         width = max(0, self.width - len(tail))
         halves = int(share * width * 2)
         style = "$warning" if state.paused else "$error" if state.lost else "$primary"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.formatting.units import counted
 from accel_tui.run.state import RunState
 from accel_tui.run.worker_follower import reduction_name, worker_locations
@@ -101,7 +101,7 @@ def _learning_rate(state: RunState) -> str:
     """The current learning rate and its schedule."""
     if state.learning_rate is None:
         return ""
-    return ", ".join(filter(None, (figures.learning_rate(state.learning_rate), state.schedule)))
+    return ", ".join(filter(None, (numbers.learning_rate(state.learning_rate), state.schedule)))
 
 
 def _parameters(built: ModelBuilt) -> str:
@@ -124,14 +124,14 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
         return ""
     if tried is None:
         return "on" if built.xla else "off"
-    slower, faster = (figures.compact(rate) for rate in sorted((tried.plain, tried.compiled)))
+    slower, faster = (numbers.compact(rate) for rate in sorted((tried.plain, tried.compiled)))
     return f"on: {faster} steps/s, {slower} without" if tried.xla else f"off: {faster} steps/s, {slower} with XLA"
 
 
 def _micro_batches(state: RunState) -> str:
     """Micro-batches per step and the rates of the trial; empty if none were requested."""
     if tried := state.micro_batches:
-        whole, split = (figures.compact(rate) for rate in (tried.whole, tried.split))
+        whole, split = (numbers.compact(rate) for rate in (tried.whole, tried.split))
         taken = tried.micro_batches > 1
         return (
             f"{tried.tried}: {split} steps/s, {whole} without"

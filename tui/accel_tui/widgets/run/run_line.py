@@ -12,7 +12,7 @@ from textual.style import Style as TextualStyle
 from accel_tui.run.state import RunState
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.run.run_view import RunView
-from accel_tui.widgets.styled_text import TextSpan, changed
+from accel_tui.widgets.styled_text import TextSpan, changed_range
 
 
 class RunLine(RunView, DirtyRegionWidget):
@@ -36,7 +36,7 @@ class RunLine(RunView, DirtyRegionWidget):
         if not self.in_sight:
             return
         old, self._spans = self._spans, self.spans(self.state)
-        first, last = changed(old, self._spans)
+        first, last = changed_range(old, self._spans)
         if first < last:
             self.refresh(Region(first, 0, last - first, 1))
 

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from accel_engine.events import Outcome
-from accel_tui.formatting import figures, units
+from accel_tui.formatting import numbers, units
 from accel_tui.formatting.metrics import ranges
 from accel_tui.formatting.units import counted
 from accel_tui.run.hardware import host_memory_used
@@ -73,9 +73,9 @@ class RunOutcome(RunText):
         head = f"{ended.outcome.capitalize()} after {counted(ended.steps, 'step')}"
         if ended.epochs:
             head += f" and {counted(ended.epochs, 'epoch')}"
-        speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
+        speeds = [f"{numbers.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
-        took = figures.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
+        took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:
             lines.append(Content(ended.reason))
@@ -90,7 +90,7 @@ class RunOutcome(RunText):
 
 def results(metrics: Mapping[str, float]) -> str:
     """Means in a line: ``Mean of the last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
-    values = {name: " to ".join(map(figures.metric, span)) for name, span in ranges(metrics)}
+    values = {name: " to ".join(map(numbers.metric, span)) for name, span in ranges(metrics)}
     training = [name for name in values if not name.startswith(_VALIDATION)]
     validation = [name for name in values if name.startswith(_VALIDATION)]
     parts = [

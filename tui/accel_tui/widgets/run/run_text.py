@@ -10,7 +10,7 @@ from accel_tui.widgets.run.run_view import RunView
 class RunText(RunView, Static):
     """Text of a run's state, updated only when it differs.
 
-    Most of it changes seldom, and an update would lay out the whole screen. Hidden text is not updated.
+    Most of it changes rarely, and an update would lay out the whole screen. Hidden text is not updated.
     """
 
     _inputs: tuple[object, ...] = ()

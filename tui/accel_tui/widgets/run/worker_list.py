@@ -5,11 +5,11 @@ from textual.content import Content
 from accel_engine.events import Outcome, Phase
 from accel_tui.formatting import units
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import Worker, reduction_name, workers_of
+from accel_tui.run.worker_follower import WorkerStatus, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_text import RunText
 
-_AT_WORK = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
+_ACTIVE_PHASES = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
 """Phases that all workers share, so that they are shown as "active"."""
 
 _NAMED = 3
@@ -37,14 +37,14 @@ class WorkerSummary(RunText):
         workers = workers_of(state)
         if not workers:
             return Content("")
-        alike: dict[tuple[int, Content], list[Worker]] = {}
+        groups: dict[tuple[int, Content], list[WorkerStatus]] = {}
         for worker in workers:
-            alike.setdefault((_urgency(worker), _standing(worker)), []).append(worker)
+            groups.setdefault((_urgency(worker), _brief_status(worker)), []).append(worker)
         by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
         parts = [Content.styled(f"{units.counted(len(workers), 'worker')}{by}", "$text-muted")]
-        for urgency, said in sorted(alike, key=lambda key: key[0]):
-            them = alike[urgency, said]
-            parts.append(Content.assemble(said, (": ", "$text-muted"), _named(them, len(workers))))
+        for urgency, status in sorted(groups, key=lambda key: key[0]):
+            members = groups[urgency, status]
+            parts.append(Content.assemble(status, (": ", "$text-muted"), _named(members, len(workers))))
         return Content("   ").join(parts).truncate(self.size.width, ellipsis=True)
 
 
@@ -69,31 +69,31 @@ class WorkerList(RunText):
         return Content("\n").join([heading, *(_paragraph(worker) for worker in workers_of(state))])
 
 
-def _urgency(worker: Worker) -> int:
+def _urgency(worker: WorkerStatus) -> int:
     """Sort key: lost workers come before those that failed in consequence."""
     if worker.state is None:
         return 3
-    return 0 if worker.state.lost else 1 if _trouble(worker.state) else 2
+    return 0 if worker.state.lost else 1 if _has_failed(worker.state) else 2
 
 
-def _trouble(state: RunState) -> bool:
+def _has_failed(state: RunState) -> bool:
     return state.lost or (state.has_ended and state.ended is not None and state.ended.outcome is Outcome.FAILED)
 
 
-def _at_work(state: RunState) -> bool:
-    return state.live and state.phase is not None and state.phase.phase in _AT_WORK
+def _is_active(state: RunState) -> bool:
+    return state.live and state.phase is not None and state.phase.phase in _ACTIVE_PHASES
 
 
-def _standing(worker: Worker) -> Content:
+def _brief_status(worker: WorkerStatus) -> Content:
     """The status of a worker, brief."""
     if worker.state is None:
         return Content.styled("not visible from this machine", "$text-muted")
-    if _at_work(worker.state):
+    if _is_active(worker.state):
         return Content.styled("● active", "bold $success")
     return Content.assemble(*phase(worker.state, 0.0, brief=True))
 
 
-def _named(workers: list[Worker], count: int) -> str:
+def _named(workers: list[WorkerStatus], count: int) -> str:
     if len(workers) == count:
         return "all"
     if len(workers) > _NAMED:
@@ -101,12 +101,12 @@ def _named(workers: list[Worker], count: int) -> str:
     return ", ".join(worker.name for worker in workers)
 
 
-def _paragraph(worker: Worker) -> Content:
+def _paragraph(worker: WorkerStatus) -> Content:
     state = worker.state
-    said = _standing(worker) if state is None or _at_work(state) else Content.assemble(*phase(state, state.now))
-    lines = [Content.assemble((f"{worker.name}  ", "$accent"), said)]
+    status = _brief_status(worker) if state is None or _is_active(state) else Content.assemble(*phase(state, state.now))
+    lines = [Content.assemble((f"{worker.name}  ", "$accent"), status)]
     if state and state.has_ended and state.ended and state.ended.reason:
-        lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _trouble(state) else ""))
+        lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _has_failed(state) else ""))
     where = ", ".join(filter(None, (worker.host, worker.address)))
     if where:
         lines.append(Content.styled(f"  {where}", "$text-muted"))

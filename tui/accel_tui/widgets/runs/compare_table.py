@@ -18,7 +18,7 @@ from accel_tui.widgets.charts.compare_charts import letter, style_of
 from accel_tui.widgets.runs.runs_layout import cell
 
 _GAP = 2
-_NARROWEST = 10
+_MIN_WIDTH = 10
 _SHARE = 0.55  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
 _SIGN = 3  # width of the sign of a curve
@@ -87,18 +87,22 @@ class CompareTable(ScrollView, can_focus=True):
     def _lay_out(self, comparison: Comparison) -> None:
         rows = [row for row in self._rows if isinstance(row, ComparedRow)]
         self._label = max(len(row.label) for row in rows) + 1
-        screen, sides = self.screen, comparison.sides
-        values = [max([_NARROWEST, *(len(row.texts[at]) for row in rows if row.texts)]) for at in range(len(sides))]
-        names = [_SIGN + cell_len(side.title) for side in sides]
-        beside = self._label + _GAP * len(sides)
-        room = screen.size.width - beside - 1
+        screen, runs = self.screen, comparison.runs
+        values = [
+            max([_MIN_WIDTH, *(len(row.texts[index]) for row in rows if row.texts)]) for index in range(len(runs))
+        ]
+        names = [_SIGN + cell_len(compared.title) for compared in runs]
+        fixed_width = self._label + _GAP * len(runs)
+        available = screen.size.width - fixed_width - 1
         if not screen.has_class("-narrow"):
             # Charts get the width of their headers, unless the values, which do not wrap, need it.
-            room = min(int(_SHARE * screen.size.width) - beside - 1, max(room - _CHARTS, sum(values)))
-        self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], room, values)
-        self._names = [_lines(side.title, width - _SIGN) for side, width in zip(sides, self._widths, strict=True)]
+            available = min(int(_SHARE * screen.size.width) - fixed_width - 1, max(available - _CHARTS, sum(values)))
+        self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], available, values)
+        self._names = [
+            _lines(compared.title, width - _SIGN) for compared, width in zip(runs, self._widths, strict=True)
+        ]
         self._head = max(map(len, self._names))
-        self.virtual_size = Size(beside + sum(self._widths), len(self._rows) + self._head)
+        self.virtual_size = Size(fixed_width + sum(self._widths), len(self._rows) + self._head)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -121,11 +125,11 @@ class CompareTable(ScrollView, can_focus=True):
             segments.append(Segment(" " * _GAP, self._style("value")))
         return segments
 
-    def _values(self, place: int) -> list[Segment]:
+    def _values(self, row_index: int) -> list[Segment]:
         rows = self._rows
-        if place >= len(rows):
+        if row_index >= len(rows):
             return [Segment(" " * self._label, self._style("value"))]
-        row = rows[place]
+        row = rows[row_index]
         if isinstance(row, str):
             length = sum(self._widths) + _GAP * (len(self._widths) - 1)
             rule = self._style("rule")
@@ -147,12 +151,12 @@ def _lines(title: str, width: int) -> list[str]:
     return [*lines[: _LINES - 1], rest] if rest else lines
 
 
-def _shares(wanted: list[int], room: int, least: list[int]) -> list[int]:
-    """Widths of columns: the wanted ones, limited to equal shares, but at least ``least`` if these fit."""
-    widths = list(wanted)
-    if sum(least) > room:
-        least = [_NARROWEST] * len(least)
-    for taken, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
-        widths[at] = max(least[at], min(wanted[at], room // (len(wanted) - taken)))
-        room -= widths[at]
+def _shares(preferred: list[int], available: int, minimum: list[int]) -> list[int]:
+    """Widths of columns: the wanted ones, limited to equal shares, but at least ``minimum`` if these fit."""
+    widths = list(preferred)
+    if sum(minimum) > available:
+        minimum = [_MIN_WIDTH] * len(minimum)
+    for placed, index in enumerate(sorted(range(len(preferred)), key=preferred.__getitem__)):
+        widths[index] = max(minimum[index], min(preferred[index], available // (len(preferred) - placed)))
+        available -= widths[index]
     return widths

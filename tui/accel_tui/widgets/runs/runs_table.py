@@ -269,9 +269,9 @@ class RunsTable(RunsTableKeys):
         line = max(0, min(line, len(self.shown) - 1))
         before, self._cursor = self._cursor, line
         self._repaint((before, line))
-        top, room = self.scroll_offset.y, max(1, self.size.height - 1)
-        if not top <= line < top + room:
-            self.scroll_to(y=line if line < top else line - room + 1, animate=False, immediate=True)
+        top, rows_visible = self.scroll_offset.y, max(1, self.size.height - 1)
+        if not top <= line < top + rows_visible:
+            self.scroll_to(y=line if line < top else line - rows_visible + 1, animate=False, immediate=True)
         if before != line:
             self.post_message(self.SelectionChanged())
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from accel_tui.formatting.figures import compact, duration, metric
+from accel_tui.formatting.numbers import compact, duration, metric
 
 
 @pytest.mark.parametrize(
