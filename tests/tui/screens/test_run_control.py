@@ -77,7 +77,7 @@ async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) 
         await pilot.press(keys[0])
         await shows(pilot, "Stop training?")
         await pilot.press(keys[1])
-        await shows(pilot, "Stopped after 20 steps", f"{command} asked by", "R Continue")
+        await shows(pilot, "Stopped after 20 steps", f"{command} requested by", "R Continue")
         await pilot.press("R")
         assert app_of(pilot).resumed == [obedient.directory]
 
