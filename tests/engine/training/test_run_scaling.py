@@ -117,7 +117,7 @@ def test_tokens_in_the_shape_of_images_reach_an_embedding_as_they_are(
     data = save(tmp_path / "grid.npz", x=x, y=x[:, -1, -1])
     trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=8, batch_size=20, xla="off"))
     assert trained.ended.metrics["validation_accuracy"] == 1.0
-    assert scaling(trained) == "pixels not scaled: the model has a layer Embedding"
+    assert scaling(trained) == "pixels not scaled: the model has the layer Embedding"
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int64"])
@@ -139,7 +139,7 @@ def test_tokens_reach_an_embedding_as_they_are(
         ("pixels", "auto", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "0-1", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "none", 1.0, "pixels not scaled"),
-        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a Rescaling layer"),
+        ("rescaled", "auto", 1.0, "pixels not scaled: the model has the layer Rescaling"),
         ("rescaled", "none", 1.0, "pixels not scaled"),
         ("rescaled", "0-1", 1 / 255, "pixels scaled by 1/255"),
     ],
@@ -176,7 +176,7 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
 def test_a_second_scaling_is_said(gym: Gym, models: Path, images: str) -> None:
     trained = gym.train(Plan(model=f"{models}:rescaled", data=images, epochs=1, batch_size=20, scale="0-1"))
     told = [warned.message for warned in trained.all(Warned)]
-    assert any("as the plan says, and the model has a Rescaling layer" in message for message in told)
+    assert any("as set in the plan, although the model has the layer Rescaling" in message for message in told)
 
 
 def forget_scale(directory: Path, **intake: Any) -> None:
@@ -217,5 +217,5 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
         assert intake.scale == factor
         told = [warned.message for warned in more.all(Warned)]
         assert any("as the run was trained before" in message for message in told) == (factor != 1)
-    with pytest.raises(PlanError, match="the run was trained with 'auto'"):
+    with pytest.raises(PlanError, match="the run.s checkpoint was trained with 'auto'"):
         gym.train(plan.replace(epochs=4, scale="none"), run=trained.directory)
