@@ -1,4 +1,4 @@
-# What the checks are, once: `make check` runs them all, `.ci/run` the same in a fresh environment.
+# All checks are defined here: `make check` runs them, `.ci/run` does so in a fresh environment.
 BIN ?= .venv/bin/
 
 .PHONY: check static format tests

@@ -1,9 +1,9 @@
-"""What the dashboard costs, in a real pseudo-terminal: bytes, processor time, memory, and time to be there.
+"""Measures the dashboard in a pseudo-terminal: startup time, bytes, CPU time, memory and latency of keys.
 
     python benchmarks/dashboard.py [--measure bytes paint ...] [--leet .../bin/wandb] [--btop btop]
 
-Prints Markdown tables. Everything is seen from outside, as a terminal sees it: bytes as they come, processor time and
-memory as the system counts them. All of it takes about ten minutes, and a minute for each of the others.
+Prints Markdown tables. All measurements are made from outside the process. They take about ten minutes, and a minute
+for each of the other programs.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from dashboard_rivals import measure_rivals
 from terminal import Terminal
 
 MEMORY_SECONDS = 10.0
-"""After this long a program has its memory."""
+"""Seconds after which memory is measured."""
 
 
 def measure_paint(arguments: argparse.Namespace) -> Iterator[str]:
-    """Goal: 400 ms from the start of ``accel-tui`` to its first full screen, with a warm cache."""
+    """Goal: 400 ms from the start of ``accel-tui`` to its first complete screen, with a warm cache."""
     yield "| from the start of | to | starts | median, ms | max, ms |"
     yield "|---|---|---|---|---|"
     bare = [_lifetime([sys.executable, "-c", "pass"]) for _ in range(arguments.starts + 1)][1:]
@@ -38,13 +38,13 @@ def measure_paint(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _first_paint(columns: int, rows: int) -> float:
-    """Seconds from the start of ``accel-tui`` until the bytes of the whole form had come."""
+    """Seconds from the start of ``accel-tui`` until the whole form was received."""
     with Terminal([ACCEL_TUI], columns, rows) as terminal:
         return terminal.viewer().wait_for(_form_is_there) - terminal.started
 
 
 def _form_is_there(text: str) -> bool:
-    """From the first field to the keys at the bottom."""
+    """Whether the form is on the screen, from the first field to the key bar."""
     return all(word in text for word in ("model", "batch size", "$ accel-tui train", "▶ Start", "Quit"))
 
 
@@ -59,7 +59,7 @@ def _spread(seconds: Sequence[float]) -> str:
 
 
 def measure_memory(arguments: argparse.Namespace) -> Iterator[str]:
-    """Goal: 90 MB. Of the dashboard's own process; the engine has its own."""
+    """Goal: 90 MB for the dashboard's process, without the engine."""
     del arguments
     yield "| screen | RSS after 10 s, MB |"
     yield "|---|---|"
@@ -80,22 +80,22 @@ MEASURES: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "slow": measure_slow,
     "rivals": measure_rivals,
 }
-"""What can be measured, in the order in which it is; the first line of each function's text is its table's heading."""
+"""The measurements in order; the first line of each function's docstring is the title of its table."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", nargs="+", choices=MEASURES, default=list(MEASURES), help="all when left out")
-    parser.add_argument("--seconds", type=float, default=45.0, help="of following, after its first 15")
-    parser.add_argument("--starts", type=int, default=10, help="of the program, for its first paint")
-    parser.add_argument("--rounds", type=int, default=24, help="of training with a dashboard and without")
-    parser.add_argument("--turn", type=float, default=3.0, help="seconds of each side in a round")
-    parser.add_argument("--keys", type=int, default=100, help="in every phase that is long enough")
-    parser.add_argument("--leet", help="the program wandb, of an environment that it is installed in")
-    parser.add_argument("--btop", help="the program btop")
-    parser.add_argument("--nvitop", help="the program nvitop")
+    parser.add_argument("--measure", nargs="+", choices=MEASURES, default=list(MEASURES), help="default: all")
+    parser.add_argument("--seconds", type=float, default=45.0, help="seconds of following a run, after the first 15")
+    parser.add_argument("--starts", type=int, default=10, help="number of program starts")
+    parser.add_argument("--rounds", type=int, default=24, help="rounds of training with and without a dashboard")
+    parser.add_argument("--turn", type=float, default=3.0, help="seconds of each side per round")
+    parser.add_argument("--keys", type=int, default=100, help="key presses per phase")
+    parser.add_argument("--leet", help="path of wandb, in its virtual environment")
+    parser.add_argument("--btop", help="path of btop")
+    parser.add_argument("--nvitop", help="path of nvitop")
     arguments = parser.parse_args()
-    sys.setswitchinterval(0.0005)  # what comes is timed in a thread, and must not wait for the emulator in another
+    sys.setswitchinterval(0.0005)  # the thread that times reads must not wait for the emulator's
     load = os.getloadavg()[0]
     print(
         f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs with a load of {load:.1f} before", end=", "

@@ -1,4 +1,4 @@
-"""What following a live run costs: bytes, frames, processor time and memory; and what it takes from training."""
+"""Measures the cost of following a live run: bytes, frames, CPU time, memory and the rate of training."""
 
 import argparse
 import contextlib
@@ -18,18 +18,18 @@ from terminal import Terminal, Usage
 ACCEL_TUI = Path(sys.executable).with_name("accel-tui")
 
 MLP = {"model": "mlp", "data": "synthetic:28x28x1:10:60000", "batch_size": 32}
-"""What the real engine trains: a perceptron on as much as MNIST has."""
+"""The real engine's plan: a perceptron on data of MNIST's size."""
 
 LARGE, SMALL = (200, 50), (80, 24)
 
 FIRST_SCREEN_SECONDS = 3.0
-"""From the start of a program until its first screen is out of the way, which is not part of following."""
+"""Seconds after the start of a program that are not measured."""
 
 BEGINNING_SECONDS = 15.0
-"""Measured apart, because the scales of charts change most while a run is young."""
+"""Measured separately, because the scales of charts change most at the start of a run."""
 
 CATCHING_UP_SECONDS = 1.0
-"""What a dashboard gets to show what happened while it was halted."""
+"""Time for a resumed dashboard to catch up."""
 
 HEADER = (
     "| what is followed | size | time | KiB/s | frames/s | CPU, % of a core | RSS, MB |",
@@ -52,13 +52,13 @@ def measure_bytes(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def follow(terminals: Sequence[Terminal], seconds: float) -> list[list[Usage]]:
-    """Let programs that were just started show what they show.
+    """Measure programs that have just started.
 
     Returns:
-        Of each, what it had used after the first screen, after the beginning, and ``seconds`` later.
+        For each, its usage after the first screen, after the beginning and ``seconds`` later.
 
     Raises:
-        RuntimeError: A program has ended.
+        RuntimeError: A program has exited.
     """
     usages: list[list[Usage]] = [[] for _ in terminals]
     for wait in (FIRST_SCREEN_SECONDS, BEGINNING_SECONDS, seconds):
@@ -70,7 +70,7 @@ def follow(terminals: Sequence[Terminal], seconds: float) -> list[list[Usage]]:
 
 
 def describe(name: str, size: tuple[int, int], usages: Sequence[Usage]) -> Iterator[str]:
-    """Rows under :data:`HEADER`: the beginning, and the rest."""
+    """Yield table rows under :data:`HEADER`: one for the beginning and one for the rest."""
     for word, (before, after) in zip(("first", "next"), itertools.pairwise(usages), strict=True):
         seconds = after.time - before.time
         cells = (
@@ -86,11 +86,10 @@ def describe(name: str, size: tuple[int, int], usages: Sequence[Usage]) -> Itera
 
 
 def measure_rate(arguments: argparse.Namespace) -> Iterator[str]:
-    """Goal: with a dashboard open, training goes at 0.98 of its rate without one.
+    """Goal: with a dashboard open, training runs at 0.98 of its rate without one.
 
-    A machine drifts by more than that within a minute, and a round of two turns, one with a dashboard and one without,
-    is over in seconds: what drifts is the same for both, and by turns another one is first. The median of many rounds
-    is what is told, and between which two of them the true one lies in 95 of 100 cases, however the noise is spread.
+    A machine's speed drifts by more than that within a minute, so each round measures both sides within seconds, in
+    alternating order. Reports the median of the rounds' ratios with its 95 % confidence interval.
     """
     yield "| what is trained | headless, steps/s | with a dashboard | median ratio | 95 % within |"
     yield "|---|---|---|---|---|"
@@ -103,7 +102,7 @@ def measure_rate(arguments: argparse.Namespace) -> Iterator[str]:
         time.sleep(BEGINNING_SECONDS)  # the engine has tried XLA by then
         for number in range(arguments.rounds):
             for watched in (True, False) if number % 2 else (False, True):
-                # A halted process costs what none costs, and is back sooner than a new one.
+                # A stopped process uses no CPU time, and resumes sooner than a new one starts.
                 terminal.process.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
                 time.sleep(CATCHING_UP_SECONDS)
                 rates[watched].append(_rate(reader, arguments.turn))
@@ -116,9 +115,9 @@ def measure_rate(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def of_median(count: int) -> tuple[int, int]:
-    """Between which two of sorted measurements their true median lies in 95 of 100 cases; the ends where they are few.
+    """The indices of sorted measurements that bound the 95 % confidence interval of their median.
 
-    Each is above it with a chance of one half, so how many are is distributed binomially.
+    The number of measurements above the median has a binomial distribution.
     """
     below, chance = 0, 0.5**count
     while 2 * chance <= 0.05 and below < count // 2:
@@ -128,7 +127,7 @@ def of_median(count: int) -> tuple[int, int]:
 
 
 def _rate(reader: RunReader, seconds: float) -> float:
-    """Steps a second over about this long, from the end of a chunk to the end of another."""
+    """Steps per second over about this long, from the end of one chunk to the end of another."""
     reader.poll()
     time.sleep(seconds)
     chunks = reader.poll().chunks

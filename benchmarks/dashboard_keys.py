@@ -1,4 +1,4 @@
-"""How soon a key is answered on the screen, whatever the engine does, and on a link that cannot keep up."""
+"""Measures the latency of keys in every phase of an engine, and on a slow link."""
 
 import argparse
 import contextlib
@@ -22,64 +22,62 @@ RESNET20 = {"model": "resnet20", "data": "synthetic:32x32x3:10:1280", "batch_siz
 PHASES = (Phase.IMPORTING, Phase.TRACING, Phase.TRAINING)
 
 MOST_SESSIONS = 6
-"""How often an engine is started at most, to have enough keys in phases that are over soon."""
+"""Maximum number of engine starts, to press enough keys in short phases."""
 
 PAUSE_SECONDS = (0.01, 0.06)
-"""Between an answer and the next key: somebody who holds a key down. At random, so as not to beat with the frames."""
+"""Range of pauses between keys, as of a held key; random, so as not to synchronize with the frames."""
 
 SLOW_BYTES_PER_SECOND = 2048
-SLOW_PATIENCE_SECONDS = 30.0
+SLOW_TIMEOUT_SECONDS = 30.0
 SLOW_PAUSE_SECONDS = (0.5, 1.5)
 
 DOWN, UP = "\x1b[B", "\x1b[A"
 DETAILS = "i"
-"""Shows or hides the details of a run, and draws its charts anew in another width."""
+"""The key that shows or hides the details of a run, which resizes its charts."""
 CHECKPOINT = "c"
-"""Asks for a checkpoint, which is answered by some words, and later by the engine."""
+"""The key that requests a checkpoint."""
 
 
 def hint(text: str) -> str:
-    """What the form says of the field that one is in: the line above the command."""
+    """The form's help on the focused field: the line above the command."""
     lines = text.splitlines()
     return next((above for above, line in itertools.pairwise(lines) if "$ accel-tui train" in line), "")
 
 
 def details(text: str) -> bool:
-    """Whether the details of a run are on the screen."""
+    """Whether the run's details are on the screen."""
     return "Notices" in text
 
 
 def is_asked(text: str) -> bool:
-    """Whether the screen of a run says that the engine was asked for something."""
+    """Whether the run screen confirms a request to the engine."""
     return "asked to" in text
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A key and its answer on the screen.
+    """The response to a key on the screen.
 
     Attributes:
-        seconds: From the key until the last byte of the frame that answers it had come.
-        sent: Bytes that came meanwhile.
+        seconds: From the key until the last byte of the frame that responds to it.
+        sent: Bytes received in that time.
     """
 
     seconds: float
     sent: int
 
 
-def press(
-    terminal: Terminal, viewer: Viewer, key: str, sign: Callable[[str], object], patience: float = 10.0
-) -> Answer:
-    """Press a key and wait for its answer: that ``sign`` says something else of the screen's text."""
+def press(terminal: Terminal, viewer: Viewer, key: str, sign: Callable[[str], object], timeout: float = 10.0) -> Answer:
+    """Press a key and wait until ``sign`` returns another value for the screen's text."""
     before, sent = sign(viewer.text), terminal.usage().sent
     pressed = terminal.send(key)
-    answered = viewer.wait_for(lambda text: sign(text) != before, patience)
+    answered = viewer.wait_for(lambda text: sign(text) != before, timeout)
     return Answer(answered - pressed, terminal.usage().sent - sent)
 
 
 def measure_keys(arguments: argparse.Namespace) -> Iterator[str]:
-    """Goal: in every phase, 99 of 100 keys are answered within 50 ms."""
-    yield "| while | key | keys | p50, ms | p99, ms | max, ms | KiB an answer |"
+    """Goal: in every phase, the screen responds to 99 % of keys within 50 ms."""
+    yield "| while | key | keys | p50, ms | p99, ms | max, ms | KiB per key |"
     yield "|---|---|---|---|---|---|---|"
     yield _row("idle, the form", "down`, `up", _idle(arguments.keys))
     answers: dict[Phase, list[Answer]] = defaultdict(list)
@@ -111,7 +109,7 @@ def _idle(keys: int) -> list[Answer]:
 
 
 def _train_and_press(answers: dict[Phase, list[Answer]], keys: int) -> None:
-    """Follow an engine from its start until there are enough keys in training, and press all along."""
+    """Press keys from the start of an engine until there are enough of them in training."""
     directory = run.create(Plan(**RESNET20))
     with (
         contextlib.closing(RunReader(directory)) as reader,
@@ -136,7 +134,7 @@ def _train_and_press(answers: dict[Phase, list[Answer]], keys: int) -> None:
 
 
 def measure_slow(arguments: argparse.Namespace) -> Iterator[str]:
-    """A link of 2 KiB/s is noticed: fewer frames are sent, keys are answered, memory stays."""
+    """On a link of 2 KiB/s, fewer frames are sent, keys still work and memory stays constant."""
     yield "| link | size | KiB/s | frames/s | keys | answered | p50, s | max, s | RSS before, MB | after |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     with live_run.steady() as directory:
@@ -147,7 +145,7 @@ def measure_slow(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _slow(terminal: Terminal, seconds: float) -> tuple[str, ...]:
-    """Let the link become slow once the screen is there, and ask for a checkpoint again and again."""
+    """Slow down the link once the screen is complete, and request checkpoints repeatedly."""
     viewer = terminal.viewer()
     viewer.wait_for(lambda text: "loss" in text)
     time.sleep(FIRST_SCREEN_SECONDS)
@@ -158,9 +156,9 @@ def _slow(terminal: Terminal, seconds: float) -> tuple[str, ...]:
         time.sleep(random.uniform(*SLOW_PAUSE_SECONDS))
         keys += 1
         try:
-            answers.append(press(terminal, viewer, CHECKPOINT, is_asked, SLOW_PATIENCE_SECONDS).seconds)
-            viewer.wait_for(lambda text: not is_asked(text), SLOW_PATIENCE_SECONDS)
-        except TimeoutError:  # what comes later could not be told from the answer to another key
+            answers.append(press(terminal, viewer, CHECKPOINT, is_asked, SLOW_TIMEOUT_SECONDS).seconds)
+            viewer.wait_for(lambda text: not is_asked(text), SLOW_TIMEOUT_SECONDS)
+        except TimeoutError:  # a later response could belong to another key
             break
     after = terminal.usage()
     return (
@@ -169,7 +167,7 @@ def _slow(terminal: Terminal, seconds: float) -> tuple[str, ...]:
         f"{keys}",
         f"{len(answers)}",
         f"{statistics.median(answers):.1f}" if answers else "",
-        f"{max(answers):.1f}" if answers else f"over {SLOW_PATIENCE_SECONDS:.0f}",
+        f"{max(answers):.1f}" if answers else f"over {SLOW_TIMEOUT_SECONDS:.0f}",
         f"{before.memory / MB:.0f}",
         f"{after.memory / MB:.0f}",
     )

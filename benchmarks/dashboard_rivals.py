@@ -1,4 +1,4 @@
-"""The same measure of what others run in a terminal: W&B LEET, btop, nvitop."""
+"""Measures other terminal programs in the same way: W&B LEET, btop and nvitop."""
 
 import argparse
 import contextlib
@@ -16,7 +16,7 @@ WRITER = Path(__file__).with_name("wandb_run.py")
 
 @contextlib.contextmanager
 def _wandb_run(wandb: str) -> Iterator[str]:
-    """A live offline run, written by the Python that ``wandb`` is installed in; its directory."""
+    """Yield the directory of a live offline run, written by the Python of ``wandb``'s environment."""
     python = Path(wandb).absolute().with_name("python")
     with tempfile.TemporaryDirectory(prefix="accel-tui-benchmark-") as directory:
         writer = subprocess.Popen([python, WRITER, directory], stdout=subprocess.PIPE, text=True)
@@ -29,7 +29,7 @@ def _wandb_run(wandb: str) -> Iterator[str]:
 
 
 def measure_rivals(arguments: argparse.Namespace) -> Iterator[str]:
-    """Others on the same measure; the CPU and memory of all their processes."""
+    """Other programs, with the CPU time and memory of all their processes."""
     yield from HEADER
     for name, path, words in (
         ("W&B LEET, a run at 10 updates/s", arguments.leet, ("leet", "run")),
@@ -38,7 +38,7 @@ def measure_rivals(arguments: argparse.Namespace) -> Iterator[str]:
         ("nvitop", arguments.nvitop, ()),
     ):
         if path is None:
-            yield f"| {name} | not asked for | | | | | |"
+            yield f"| {name} | not measured | | | | | |"
             continue
         run: AbstractContextManager[str | None] = _wandb_run(path) if words == ("leet", "run") else nullcontext()
         with run as directory:
@@ -47,7 +47,7 @@ def measure_rivals(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _measure(name: str, command: Sequence[str], seconds: float) -> Iterator[str]:
-    """Rows of a program in both sizes at the same time, as ours is measured; or why there are none."""
+    """Yield table rows of a program in both sizes, measured at the same time; or why it failed."""
     sizes = (LARGE, SMALL)
     try:
         with contextlib.ExitStack() as stack:

@@ -1,12 +1,11 @@
-"""From pressing Start to the first loss on the screen, beside a plain script that imports TensorFlow and fits.
+"""Measures the time from pressing Start to the first loss on the screen, compared with a plain Keras script.
 
     python benchmarks/first_step.py [--times 5]
 
-`mlp` on `digits`, the data that comes with the program. Ours is the real dashboard in a
-pseudo-terminal, whose engine has imported TensorFlow while the form was there to be read; the time runs
-from the key to the first loss on the screen, with its parts as the run's own events tell them. "Cold" is
-`accel-tui train`, which has nothing ahead. The script's time runs from its process' start to the
-first batch's loss printed. They take turns.
+Trains `mlp` on `digits`. The dashboard runs in a pseudo-terminal; its engine has already imported TensorFlow. The time
+is from the key to the first loss on the screen, broken down by the run's events. "Cold" is `accel-tui train`, which
+imports TensorFlow first. The script's time is from the start of its process to the printed loss of the first batch.
+They are measured in turn.
 """
 
 import argparse
@@ -34,14 +33,14 @@ from accel_engine.models.build import build
 dataset = data.load("digits", image_size=None, seed=0)
 model = build("mlp", dataset.shape, dataset.classes)
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-class Tell(keras.callbacks.Callback):
+class PrintLoss(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         print("loss", logs["loss"], flush=True)
         os._exit(0)
 x = dataset.train.x.astype("float32") / 255
-model.fit(x, dataset.train.y, batch_size=64, verbose=0, callbacks=[Tell()])
+model.fit(x, dataset.train.y, batch_size=64, verbose=0, callbacks=[PrintLoss()])
 """
-"""What a user's script of ten lines does; the digits and the model are ours, so that they are the same."""
+"""A script of ten lines, with our data and model, so that they are the same."""
 
 FIRST_LOSS = re.compile(r"loss .*training [0-9.]+")
 
@@ -52,14 +51,14 @@ def script() -> float:
     process = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout
     if not process.stdout.readline().startswith(b"loss"):
-        raise SystemExit("the script has failed: run it by hand")
+        raise SystemExit("the script failed: run it by hand")
     seconds = time.perf_counter() - began
     process.wait()
     return seconds
 
 
 def cold() -> dict[str, float]:
-    """Seconds from the start of ``accel-tui train`` to its first loss, and their parts."""
+    """Seconds from the start of ``accel-tui train`` to its first loss, in total (``all``) and by phase."""
     at = time.time()
     command = [sys.executable, "-m", "accel_tui", "train", "--model", "mlp", "--validation", "off", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -77,12 +76,12 @@ def cold() -> dict[str, float]:
 
 
 def parts_of(phases: Sequence[tuple[str, float]], began: float, ended: float) -> dict[str, float]:
-    """Seconds of everything up to the end of the first chunk.
+    """Seconds of each phase up to the end of the first chunk.
 
     Args:
-        phases: Names, and when each began.
-        began: When Start was pressed, or the command started.
-        ended: When the first chunk did.
+        phases: Names and start times.
+        began: When Start was pressed or the command started.
+        ended: When the first chunk ended.
     """
     parts = {"handing over": phases[0][1] - began}
     for (name, start), (_, end) in pairwise([*phases, ("", ended)]):
@@ -93,13 +92,13 @@ def parts_of(phases: Sequence[tuple[str, float]], began: float, ended: float) ->
 
 
 def warm() -> dict[str, float]:
-    """Seconds from pressing Start in the dashboard to the first loss on the screen, and their parts."""
+    """Seconds from pressing Start in the dashboard to the first loss, in total (``all``) and by phase."""
     from accel_engine import run
     from accel_engine.events import PhaseChanged
 
     with Terminal([sys.executable, "-m", "accel_tui"], 120, 40) as terminal:
         viewer = terminal.viewer()
-        viewer.wait_for(lambda text: "in 14 layers" in text)  # the engine has counted the default model
+        viewer.wait_for(lambda text: "in 14 layers" in text)  # the engine has described the default model
         row = next(at for at, line in enumerate(viewer.text.splitlines(), 1) if re.match(r"\s*model\s+cnn", line))
         terminal.send(f"\x1b[<0;20;{row}M\x1b[<0;20;{row}m")  # click on the field, which opens its list
         viewer.wait_for(lambda text: "resnet20" in text)

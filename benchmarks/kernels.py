@@ -1,10 +1,9 @@
-"""What share of training's time goes into TensorFlow's kernels: how much a faster loop could still win.
+"""Measures the share of training time spent in TensorFlow's kernels, and so what a faster loop could still gain.
 
     python benchmarks/kernels.py [--work mlp-32 ...] [--seconds 3]
 
-TensorFlow's own profiler records when every kernel ran, on all threads. The share is the time during
-which at least one kernel was at work, of the time that the loop took; the rest is what lies between
-kernels: dispatch, the executor, Python, and the writing down of what was measured.
+TensorFlow's profiler records every kernel on all threads. The share is the time with at least one running kernel over
+the time of the loop; the rest is dispatch, the executor, Python and recording.
 """
 
 import argparse
@@ -20,11 +19,11 @@ from training import WORKS, Work
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 CALLS = {"While", "StatelessWhile", "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"}
-"""Ops that only wait for others."""
+"""Ops that only call others."""
 
 
 def busy_seconds(spans: Iterable[tuple[int, int]]) -> float:
-    """Seconds that are covered by at least one of the spans, each of start and end in picoseconds."""
+    """Seconds covered by at least one of the spans, each with start and end in picoseconds."""
     total, until = 0, 0
     for start, end in sorted(spans):
         total += max(0, end - max(start, until))
@@ -33,7 +32,7 @@ def busy_seconds(spans: Iterable[tuple[int, int]]) -> float:
 
 
 def read_kernels(directory: Path) -> list[tuple[str, int, int]]:
-    """The kernels of a profile: the op's type, when it started and when it ended, in picoseconds."""
+    """The kernels of a profile: the op's type, its start and end in picoseconds."""
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     space = xplane_pb2.XSpace()
@@ -52,7 +51,7 @@ def read_kernels(directory: Path) -> list[tuple[str, int, int]]:
 
 
 def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int) -> str:
-    """Train for some seconds under the profiler; return a line of the report."""
+    """Train for some seconds under the profiler; returns a row of the report."""
     import tensorflow as tf
 
     from accel_engine.plan import Plan
@@ -62,10 +61,10 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)
-    schedule = assembly.schedule
-    order = epoch_order(0, 0, len(assembly.dataset.train), schedule.steps_per_epoch, 1, work.batch)
+    step_counts = assembly.step_counts
+    order = epoch_order(0, 0, len(assembly.dataset.train), step_counts.steps_per_epoch, 1, work.batch)
     loop = Loop(assembly, ExecutionMode(xla, micro_batches))
-    loop.rate(order, seconds / 2)  # warm, and with chunks of the size that it comes to
+    loop.measure_rate(order, seconds / 2)  # warm up and adapt the chunk size
     with tempfile.TemporaryDirectory() as directory:
         steps, began = 0, time.perf_counter()
         with tf.profiler.experimental.Profile(directory):
@@ -89,17 +88,17 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", action="append", choices=WORKS, help="what to train; all when left out")
+    parser.add_argument("--work", action="append", choices=WORKS, help="default: all")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
     parser.add_argument(
-        "--micro-batches", type=int, default=1, help="take each batch in so many, as many at a time as cores"
+        "--micro-batches", type=int, default=1, help="micro-batches per batch, in parallel on all cores"
     )
     arguments = parser.parse_args()
     from accel_engine.process import environment
 
     environment.prepare()
-    print("| work | steps | ms a step | share of time in kernels | the largest, of all kernels' time |")
+    print("| work | steps | ms per step | share of time in kernels | the largest, of all kernels' time |")
     print("|---|---|---|---|---|")
     for name in arguments.work or WORKS:
         print(profile(name, WORKS[name], arguments.seconds, arguments.xla, arguments.micro_batches), flush=True)

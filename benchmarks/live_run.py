@@ -1,6 +1,6 @@
-"""Live runs to follow: a real engine's, and one written at a steady beat by a process that computes nothing.
+"""Creates live runs: one trained by a real engine, and one written at a constant rate without training.
 
-python benchmarks/live_run.py DIRECTORY      writes the steady one; the benchmarks start this by themselves
+python benchmarks/live_run.py DIRECTORY      writes the second one; the benchmarks start this themselves
 """
 
 import contextlib
@@ -36,15 +36,15 @@ STEPS_PER_UPDATE = 100
 STEPS_PER_EPOCH = 5000
 BATCH = 32
 
-PATIENCE_SECONDS = 180.0
-"""How long an engine may take to its first steps."""
+START_SECONDS = 180.0
+"""Time limit for an engine's first steps."""
 
 
 @contextlib.contextmanager
 def steady() -> Iterator[Path]:
-    """A run that gets 1,000 steps a second in 10 updates, and a sample a second; its directory.
+    """Yield the directory of a run with 1,000 steps per second, in 10 updates, and a sample per second.
 
-    An epoch takes 5 s; at its end, commands are said to be obeyed.
+    An epoch takes 5 s; at its end, commands are answered.
     """
     directory = run.create(Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady"))
     writer = subprocess.Popen([sys.executable, __file__, str(directory)])
@@ -58,7 +58,7 @@ def steady() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def trained(**fields: Any) -> Iterator[Path]:
-    """A run of a plan with these fields that a real engine trains without end; its directory, once it has steps."""
+    """Yield the directory of a run that a real engine trains without end, once it has steps."""
     directory = run.create(Plan(**fields, epochs=10**5))
     engine = launch.start(directory)
     try:
@@ -70,7 +70,7 @@ def trained(**fields: Any) -> Iterator[Path]:
 
 
 def _wait_for_steps(directory: Path, engine: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     with contextlib.closing(RunReader(directory)) as reader:
         while not reader.poll().chunks:
             if engine.poll() is not None or time.monotonic() > deadline:
@@ -79,7 +79,7 @@ def _wait_for_steps(directory: Path, engine: "subprocess.Popen[str] | subprocess
 
 
 def write(directory: Path) -> None:
-    """Write the steady run until this process is ended."""
+    """Write the constant-rate run until this process is killed."""
     random = np.random.default_rng(0)
     writer = RunWriter(directory)
     begin(writer, Plan(model="mlp", data="digits", batch_size=BATCH, epochs=10**5, name="steady"), STEPS_PER_EPOCH)
@@ -88,7 +88,7 @@ def write(directory: Path) -> None:
         due = began + (update + 1) / UPDATES_PER_SECOND
         time.sleep(max(0.0, due - time.time()))
         at = step + np.arange(STEPS_PER_UPDATE)
-        # As of a batch of 32 in training: the loss falls as a power of the step, both are noisy.
+        # Like training with a batch size of 32: the loss is a power of the step, with noise.
         falling = (1 + at / 500) ** -0.5
         loss = 2.3 * falling * np.exp(random.normal(0, 0.15, STEPS_PER_UPDATE))
         accuracy = random.binomial(BATCH, 1 - 0.9 * falling) / BATCH
@@ -113,7 +113,7 @@ def write(directory: Path) -> None:
 
 
 def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
-    """Say what an engine says of ``mlp`` on ``digits`` before its first step."""
+    """Write the events of an engine that trains ``mlp`` on ``digits``, up to its first step."""
     now = time.time()
     started = RunStarted(
         time=now,

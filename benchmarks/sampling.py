@@ -1,10 +1,10 @@
-"""What it costs to look at eight GPUs and the host once a second: accel-tui beside nvitop and W&B's LEET.
+"""Measures the CPU time of sampling eight GPUs and the host once a second: accel-tui, nvitop and W&B LEET.
 
     python benchmarks/sampling.py [--seconds 30] [--gpus 8] [--nvitop PATH] [--leet PATH]
 
-The GPUs are those of the tests' stand-in for NVIDIA's library, which answers at once: what is measured is
-what the programs add to the driver's own work. All sides run at the same time, each in a pseudo-terminal of
-200x50, and the CPU time of each and of its children is taken over the same seconds.
+The GPUs are simulated by the tests' stand-in for NVIDIA's library, which answers at once, so the driver's own work is
+not included. All programs run at the same time, each in a pseudo-terminal of 200x50. The CPU time includes child
+processes.
 """
 
 import argparse
@@ -27,15 +27,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from nvml.stand_in import COMPILER, Driver, build
 
 WARM_UP = 8.0
-"""Seconds that the sides have to start, before the measuring."""
+"""Seconds before the measurement, for the programs to start."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--gpus", type=int, default=8)
-    parser.add_argument("--nvitop", type=Path, metavar="PATH", help="its program")
-    parser.add_argument("--leet", type=Path, metavar="PATH", help="the wandb-core program, which has LEET in it")
+    parser.add_argument("--nvitop", type=Path, metavar="PATH", help="path of nvitop")
+    parser.add_argument("--leet", type=Path, metavar="PATH", help="path of wandb-core, which contains LEET")
     parser.add_argument("--serve", choices=("samples", "written"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def sides(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """The commands to compare."""
+    """The commands to compare, by name."""
     ours = [sys.executable, __file__, "--serve"]
     chosen = {
         "ours: samplers alone": [*ours, "samples"],
@@ -79,13 +79,13 @@ def compare(commands: dict[str, list[str]], scratch: Path, gpus: int, seconds: f
         after = {name: side.spent() for name, side in running.items()}
         passed, grown = time.monotonic() - began, run_size(scratch) - size
         for name, side in running.items():
-            alive = "" if side.process.poll() is None else "   (it has ended)"
+            alive = "" if side.process.poll() is None else "   (exited)"
             print(f"{name:<36}{100 * (after[name] - before[name]) / passed:6.2f} % of a core{alive}")
     print(f"{gpus} GPUs and the host in a run: {grown * 86400 / passed / 1e6:.1f} MB a day")
 
 
 def busy(scratch: Path, gpus: int) -> Driver:
-    """GPUs that train: what is measured changes every second."""
+    """Simulated GPUs under load, whose readings change every second."""
     driver = Driver(build(scratch), scratch / "script", gpus)
     driver.measure("swing", "*", 20)
     driver.measure("pid", "*", os.getpid())
@@ -101,17 +101,17 @@ def busy(scratch: Path, gpus: int) -> Driver:
 
 
 def run_size(scratch: Path) -> int:
-    """Bytes of readings in the run, which its file's pages hold sooner or later."""
+    """Bytes of samples in the run's database."""
     import sqlite3
 
     (file,) = (scratch / "home").rglob("run.db")
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        # A row is also its number, its time, and lengths: 20 bytes.
+        # A row's id, time and lengths take 20 bytes.
         return int(connection.execute("SELECT sum(length(device) + length(readings) + 20) FROM sample").fetchone()[0])
 
 
 class Side:
-    """A program in a pseudo-terminal, whose output is read and thrown away."""
+    """A program in a pseudo-terminal, whose output is discarded."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._master, slave = pty.openpty()
@@ -128,7 +128,7 @@ class Side:
         threading.Thread(target=self._drain, daemon=True).start()
 
     def spent(self) -> float:
-        """CPU seconds of the program and its children, those that have ended included."""
+        """CPU seconds of the program and its children, including those that have exited."""
         total = 0.0
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self.process.pid)
@@ -139,7 +139,7 @@ class Side:
         return total
 
     def close(self) -> None:
-        """End it."""
+        """Kill the program and its children."""
         with contextlib.suppress(psutil.NoSuchProcess):
             for child in psutil.Process(self.process.pid).children(recursive=True):
                 child.kill()

@@ -1,10 +1,9 @@
-"""What the length of a run costs: writing it, opening it in the dashboard, zooming and scrolling in it.
+"""Measures writing, opening, zooming and scrolling runs of different lengths.
 
     python benchmarks/scale.py [--steps 10000 1000000 10000000] [--chunk 50] [--leet .../bin/wandb]
 
-Prints Markdown tables. Runs are written by the engine's own writer in a process that does nothing else, and opened
-in the real dashboard in a pseudo-terminal of 200x50. W&B LEET shows offline runs of its own making. All of it takes
-about four minutes without LEET.
+Prints Markdown tables. Runs are written by the engine's writer in a separate process, and opened in the dashboard in a
+pseudo-terminal of 200x50. W&B LEET opens offline runs written by wandb. Takes about four minutes without LEET.
 """
 
 import argparse
@@ -29,7 +28,7 @@ SIZE = (200, 50)
 MB = 1e6
 
 QUIET_SECONDS = 0.2
-"""After this long without a change on the screen, nothing more is to come."""
+"""Seconds without a change after which the screen counts as complete."""
 
 KEYS = {"zoom in": "+", "earlier": "\x1b[D", "later": "\x1b[C", "zoom out": "-"}
 PRESSES = 12
@@ -47,15 +46,15 @@ run.finish()
 
 
 def write(home: Path, steps: int, chunk: int) -> Written:
-    """Have a run written into a home of its own."""
+    """Write a run in a separate home directory."""
     command = [sys.executable, str(RUNS), str(steps), str(chunk)]
     environment = os.environ | {"ACCEL_TUI_HOME": str(home)}
     return Written(**json.loads(subprocess.run(command, check=True, capture_output=True, env=environment).stdout))
 
 
 def writing(runs: Sequence[Written], chunk: int) -> Iterator[str]:
-    """Goal: the same of everything however long the run; the first and the last tenth of each are told apart."""
-    yield "| steps | chunks | steps/s | CPU a chunk, first, µs | last, µs | RSS, first, MB | last, MB | file, B/step |"
+    """Goal: the cost per chunk does not depend on the run's length; compares the first and last tenth of each run."""
+    yield "| steps | chunks | steps/s | CPU/chunk, first, µs | last, µs | RSS, first, MB | last, MB | file, B/step |"
     yield "|---|---|---|---|---|---|---|---|"
     for one in runs:
         yield (
@@ -65,7 +64,7 @@ def writing(runs: Sequence[Written], chunk: int) -> Iterator[str]:
 
 
 def opening(homes: Sequence[tuple[Path, Written]], times: int) -> Iterator[str]:
-    """Goal: half a second from the key that opens the run to its whole curve, and the same memory for all."""
+    """Goal: half a second from the key that opens the run to its whole curve, and the same memory for all runs."""
     yield "| steps | opened | to the whole curve, median, ms | max, ms | CPU for it, s | RSS of the dashboard, MB |"
     yield "|---|---|---|---|---|---|"
     for home, one in homes:
@@ -77,18 +76,18 @@ def opening(homes: Sequence[tuple[Path, Written]], times: int) -> Iterator[str]:
 
 
 def _open(home: Path, one: Written) -> tuple[float, float, int]:
-    """Seconds from ``enter`` in the list to the whole curve, processor time meanwhile, and bytes resident after it."""
+    """Seconds from ``enter`` in the list of runs to the whole curve, CPU seconds in that time, and RSS in bytes."""
     with Terminal([ACCEL_TUI], *SIZE, {"ACCEL_TUI_HOME": str(home)}) as terminal:
         viewer = terminal.viewer()
         viewer.wait_for(lambda text: "Start" in text)
-        time.sleep(3)  # an engine begins to import TensorFlow, which is none of this measure
+        time.sleep(3)  # an engine starts importing TensorFlow, which is not measured
         terminal.send("r")
-        viewer.wait_for(lambda text: "begun" in text and one.run in text)
+        viewer.wait_for(lambda text: "created" in text and one.run in text)
         settle(viewer)
         while True:
             before = terminal.usage()
             pressed = terminal.send("\r")
-            # A list that was just shown does not take every key.
+            # A list that has just appeared may miss a key.
             with contextlib.suppress(TimeoutError):
                 there = viewer.wait_for(lambda text: is_whole(text, one.steps), 10)
                 break
@@ -98,14 +97,14 @@ def _open(home: Path, one: Written) -> tuple[float, float, int]:
 
 
 def is_whole(text: str, steps: int) -> bool:
-    """Whether the whole curve is on the screen: a line from the left edge to the label of the last step."""
+    """Whether the whole curve is on the screen, up to the label of the last step."""
     label = f"{steps // 1_000_000}M" if steps >= 1_000_000 else f"{steps // 1000}k"
     drawn = {column for line in text.splitlines() for column, cell in enumerate(line) if "\u2801" <= cell <= "\u28ff"}
     return f"step {steps:,}" in text and f" {label} " in text and len(drawn) > SIZE[0] // 2
 
 
 def settle(viewer: Viewer) -> float:
-    """Look until nothing changes on the screen any more; when the last change came."""
+    """Wait until the screen no longer changes; returns the time of the last change."""
     last = time.perf_counter()
     with contextlib.suppress(TimeoutError):
         while True:
@@ -115,8 +114,8 @@ def settle(viewer: Viewer) -> float:
 
 
 def moving(homes: Sequence[tuple[Path, Written]]) -> Iterator[str]:
-    """Goal: 50 ms from a key to the frame that shows what it does."""
-    yield "| steps | key | pressed | first frame, median, ms | max, ms | exact, median, ms | max, ms | CPU a key, ms |"
+    """Goal: 50 ms from a key to the frame that responds to it."""
+    yield "| steps | key | pressed | first frame, median, ms | max, ms | exact, median, ms | max, ms | CPU/key, ms |"
     yield "|---|---|---|---|---|---|---|---|"
     for home, one in homes:
         command = [ACCEL_TUI, "watch", home / "runs" / one.run]
@@ -149,13 +148,13 @@ def _press(terminal: Terminal, viewer: Viewer, key: str, times: int) -> str:
 
 
 def axis(text: str) -> str:
-    """The labels of the first chart's axis of steps."""
+    """The labels of the first chart's step axis."""
     lines = text.splitlines()
     return next((lines[row + 1] for row, line in enumerate(lines[:-1]) if "└" in line), "")
 
 
 def rivals(wandb: Path, steps: Sequence[int]) -> Iterator[str]:
-    """From the start of the program until it has read the run, and all its processes' time and memory until then."""
+    """Time from the start of a program until it shows the whole run, with CPU time and memory of all its processes."""
     yield "| steps | program | from its start to the whole run, s | CPU, s | RSS, MB |"
     yield "|---|---|---|---|---|"
     for count in steps:
@@ -173,7 +172,7 @@ def _leet(wandb: Path, directory: Path, steps: int) -> str:
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     files = Path(output.strip().splitlines()[-1])
     with Terminal([wandb, "leet", "run", files.parent], *SIZE) as terminal:
-        # The state of a run is what its file says last.
+        # The run's state is the last record of its file.
         return _seen(terminal, steps, "W&B LEET", lambda text: "State: Finished" in text)
 
 
@@ -187,9 +186,9 @@ def _seen(terminal: Terminal, steps: int, name: str, there: Callable[[str], obje
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", nargs="+", type=int, default=[10**4, 10**6, 10**7])
-    parser.add_argument("--chunk", type=int, default=50, help="steps a chunk")
-    parser.add_argument("--times", type=int, default=5, help="how often each run is opened")
-    parser.add_argument("--leet", type=Path, metavar="PATH", help="the wandb to compare with")
+    parser.add_argument("--chunk", type=int, default=50, help="steps per chunk")
+    parser.add_argument("--times", type=int, default=5, help="number of times each run is opened")
+    parser.add_argument("--leet", type=Path, metavar="PATH", help="path of wandb, for LEET")
     parser.add_argument("--leet-steps", nargs="+", type=int, default=[10**4, 10**5])
     arguments = parser.parse_args()
     print(f"{time.strftime('%Y-%m-%d')}, {platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")

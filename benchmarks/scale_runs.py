@@ -1,6 +1,6 @@
-"""Long runs to open: written through the engine's own writer, as fast as it can, in a process of its own.
+"""Writes a long run with the engine's writer, as fast as possible.
 
-python benchmarks/scale_runs.py STEPS CHUNK      writes one into ACCEL_TUI_HOME and prints what it took, as JSON
+python benchmarks/scale_runs.py STEPS CHUNK      writes one to ACCEL_TUI_HOME and prints measurements as JSON
 """
 
 import json
@@ -19,7 +19,7 @@ from accel_engine.run import RunWriter
 from live_run import begin
 
 STEPS_PER_SECOND = 1000
-"""How fast the run is said to have gone: a chunk of 50 steps each 50 ms, and a sample a second."""
+"""The recorded rate of the run: a chunk of 50 steps every 50 ms, and a sample per second."""
 
 STEPS_PER_EPOCH = 10_000
 BATCH = 64
@@ -27,17 +27,17 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Written:
-    """What writing a run took.
+    """Measurements of writing a run.
 
     Attributes:
-        run: Its id.
-        steps: Its steps.
-        seconds: What it took altogether.
-        first: Microseconds of processor time a chunk, in the first tenth of the run.
+        run: The run's id.
+        steps: Number of steps.
+        seconds: Total duration.
+        first: CPU microseconds per chunk in the first tenth of the run.
         last: The same in the last tenth.
-        memory_first: Resident bytes of the writing process after the first tenth.
+        memory_first: RSS of the writing process in bytes after the first tenth.
         memory: The same at the end.
-        size: Bytes of the run's file.
+        size: Size of the run's database in bytes.
     """
 
     run: str
@@ -51,7 +51,7 @@ class Written:
 
 
 def write(steps: int, chunk: int) -> Written:
-    """Write a run of so many steps."""
+    """Write a run of so many steps, in chunks of so many."""
     plan = Plan(model="mlp", data="digits", batch_size=BATCH, epochs=max(1, steps // STEPS_PER_EPOCH), name="scale")
     directory = run.create(plan)
     writer = RunWriter(directory)

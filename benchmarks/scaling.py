@@ -1,12 +1,11 @@
-"""Steps a second under each strategy: our compiled loop against the custom loop of TensorFlow's own guide.
+"""Measures steps per second under each strategy: our compiled loop and the custom loop of TensorFlow's guide.
 
     python benchmarks/scaling.py [--case mirrored-2 ...] [--work mlp-128 ...] [--rounds 5] [--seconds 2]
 
-The guide's loop is what its page on custom training under ``tf.distribute`` has: one ``tf.function`` a
-step, over a distributed dataset, adding up the loss. Ours gives back the loss and the accuracy of
-every step. Both have the same model, data in memory, optimizer, seed and environment; they take turns.
-A case with several workers has one process for each on either side. The global batch is the same for all
-cases, so that perfect scaling on this machine would be as many steps a second as its cores allow.
+The guide's loop is that of its page on custom training with ``tf.distribute``: one ``tf.function`` call per step, over
+a distributed dataset, summing the loss. Ours returns the loss and accuracy of every step. Both have the same model,
+data in memory, optimizer, seed and environment, and are measured in turn. A case with several workers has one process
+per worker. The global batch is the same for all cases, so perfect scaling on one machine means equal rates.
 """
 
 import argparse
@@ -31,26 +30,26 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 @dataclass(frozen=True)
 class Case:
-    """A strategy and what it spreads over."""
+    """A strategy with its devices and workers."""
 
     strategy: str
     devices: int = 1
     workers: int = 1
 
     def cluster(self, addresses: Sequence[str]) -> dict[str, list[str]]:
-        """Who listens where, as ``TF_CONFIG`` has it: those who are told what to do first."""
+        """The cluster of ``TF_CONFIG``; the controlled processes come first."""
         if self.strategy == "parameter-server":
             return {"chief": [addresses[0]], "ps": [addresses[1]], "worker": list(addresses[2:])}
         return {"worker": list(addresses)} if self.workers > 1 else {}
 
     @property
     def processes(self) -> int:
-        """How many there are."""
+        """Number of processes."""
         return self.workers + 2 * (self.strategy == "parameter-server")
 
 
 SENT = 4096
-"""Examples for the guide's workers under a coordinator, to which they are sent with the graph of their pipeline."""
+"""Examples for the guide's workers under a coordinator, which are sent with the graph of the pipeline."""
 
 CASES = {
     "default": Case("default"),
@@ -64,7 +63,7 @@ CASES = {
 
 
 def serve(side: str, work: str, case: Case) -> None:
-    """Take as many steps as each line of the standard input says, and answer with the seconds they took."""
+    """Run as many steps as each line of standard input says, and print the seconds they took."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     from accel_engine.process import environment
@@ -81,7 +80,7 @@ def serve(side: str, work: str, case: Case) -> None:
 
             examples: Future[Any] = Future()
             examples.set_result(data.load(WORKS[work].data, image_size=None, seed=0))
-            offered = WorkerDataSource(examples, "a worker")  # noqa: F841 (as long as the process lives)
+            source = WorkerDataSource(examples, "a worker")  # noqa: F841 (TensorFlow keeps a weak reference)
         tf.distribute.Server(spec, task["task"]["type"], task["task"]["index"], protocol="grpc").join()
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * case.devices)
@@ -93,7 +92,7 @@ def serve(side: str, work: str, case: Case) -> None:
 
 
 def ours(work: str, case: Case) -> Callable[[int], None]:
-    """Set up our loop; what takes a number of steps."""
+    """Set up our loop; returns a function that runs a number of steps."""
     from accel_engine.plan import Plan
     from accel_engine.training.assembly import assemble
     from accel_engine.training.coordinated_loop import CoordinatedLoop
@@ -107,9 +106,9 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     if assembly.coordinated:
         loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:
-        council = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
-        loop = Loop(assembly, ExecutionMode(), agree=council.follow if council else int)
-    replicas, batch = assembly.replicas, assembly.schedule.per_replica_batch
+        sync = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
+        loop = Loop(assembly, ExecutionMode(), sync_count=sync.broadcast if sync else int)
+    replicas, batch = assembly.replicas, assembly.step_counts.per_replica_batch
 
     def take(steps: int) -> None:
         for _ in loop.run(epoch_order(0, 0, len(assembly.dataset.train), steps, replicas, batch)):
@@ -119,7 +118,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
 
 
 def guide(work: str, case: Case) -> Callable[[int], None]:
-    """Set up the guide's loop; what takes a number of steps."""
+    """Set up the guide's loop; returns a function that runs a number of steps."""
     import keras
     import tensorflow as tf
 
@@ -165,12 +164,12 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
         def worker_step(source: Any) -> Any:
             return strategy.run(step, args=(next(source),))
 
-        def take_apart(steps: int) -> None:
+        def take_coordinated(steps: int) -> None:
             taken = [coordinator.schedule(worker_step, args=(sources,)) for _ in range(steps)]
             coordinator.join()
             sum(loss.fetch() for loss in taken)
 
-        return take_apart
+        return take_coordinated
 
     batches = iter(strategy.experimental_distribute_dataset(pipeline()))
 
@@ -178,7 +177,7 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
         total = 0.0
         for _ in range(steps):
             total += distributed_step(next(batches))
-        float(total)  # which waits for the last of them
+        float(total)  # waits for the last step
 
     return take
 
@@ -193,7 +192,7 @@ def _pipeline(x: Any, y: Any, batch: int) -> Any:
 
 
 class Side:
-    """One process for each worker of a case."""
+    """The processes of one side of a case."""
 
     def __init__(self, side: str, work: str, name: str) -> None:
         case = CASES[name]
@@ -215,35 +214,35 @@ class Side:
                     env=os.environ | ({"TF_CONFIG": json.dumps(task)} if cluster else {}),
                 )
             )
-        self._asked = self._processes[:1] if "chief" in cluster else self._processes
+        self._controlled = self._processes[:1] if "chief" in cluster else self._processes
 
     def rate(self, steps: int) -> float:
-        """Take steps; return how many a second."""
-        for process in self._asked:
+        """Run steps; returns steps per second."""
+        for process in self._controlled:
             assert process.stdin
             process.stdin.write(f"{steps}\n")
             process.stdin.flush()
-        lines = [process.stdout.readline() for process in self._asked if process.stdout]
+        lines = [process.stdout.readline() for process in self._controlled if process.stdout]
         if not all(lines):
-            raise SystemExit("a side has died: run it by hand with --serve to see why")
+            raise SystemExit("a process exited: run it by hand with --serve")
         return steps / max(map(float, lines))
 
     def close(self) -> None:
-        """End it."""
+        """Kill the processes."""
         for process in self._processes:
             process.kill()
             process.wait()
 
 
 def compare(work: str, name: str, rounds: int, seconds: float) -> tuple[str, float]:
-    """Measure one case; return a line of the report, and our rate."""
+    """Measure one case; returns a row of the report and our rate."""
     sides = {side: Side(side, work, name) for side in ("ours", "guide")}
     try:
         for side in sides.values():
             side.rate(8)
         steps = max(8, int(seconds * min(side.rate(32) for side in sides.values())))
         for side in sides.values():
-            side.rate(steps)  # another number of steps is another graph for ours
+            side.rate(steps)  # another number of steps may retrace our graph
         rates: dict[str, list[float]] = {side: [] for side in sides}
         for _ in range(rounds):
             for side, process in sides.items():

@@ -1,7 +1,7 @@
-"""A pseudo-terminal that answers like a real one, keeps when each byte came, and can be read slowly.
+"""Runs a program in a pseudo-terminal that answers queries, times each read and can simulate a slow link.
 
-It has truecolor, and says when asked that it takes a frame at a time (mode 2026). A thread of its own reads it, so
-that a program is never kept waiting, unless :attr:`Terminal.rate` makes a slow link of it.
+It supports truecolor and synchronized output (mode 2026). A thread reads it, so that the program never waits unless
+:attr:`Terminal.rate` limits the link.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ from typing import Any, Self
 import psutil
 
 FRAME_END = b"\x1b[?2026l"
-"""What ends a frame, of a program that found that the terminal takes one at a time."""
+"""End of a frame in synchronized output."""
 
 GAP_SECONDS = 0.003
-"""Without a byte for this long, what has come is looked at: a frame comes in several reads."""
+"""Pause after which the output read so far is processed, as a frame takes several reads."""
 
 SLOW_TICK_SECONDS = 0.05
 """How often a slow link is read."""
 
-_NOT_PASSED_ON = ("NO_COLOR", "TEXTUAL", "TERM_PROGRAM", "TMUX", "STY", "COLUMNS", "LINES")
+_REMOVED_VARIABLES = ("NO_COLOR", "TEXTUAL", "TERM_PROGRAM", "TMUX", "STY", "COLUMNS", "LINES")
 
 _QUERY = re.compile(
     rb"\x1b\[\?(?P<mode>\d+)\$p"
@@ -49,7 +49,7 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def _answer(query: "re.Match[bytes]") -> bytes:
-    """What a terminal says to a question."""
+    """A terminal's answer to a query."""
     match query.lastgroup:
         case "mode":
             return b"\x1b[?%s;%d$y" % (query["mode"], 2 if query["mode"] == b"2026" else 0)
@@ -72,11 +72,11 @@ def _answer(query: "re.Match[bytes]") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one read of the terminal gave.
+    """One read of the terminal.
 
     Attributes:
-        time: When, as :func:`time.perf_counter` counts.
-        data: At most as much as the system hands over at once, 4 KiB on Linux.
+        time: When, by :func:`time.perf_counter`.
+        data: The bytes, at most 4 KiB on Linux.
     """
 
     time: float
@@ -85,14 +85,14 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a program has used up to a time, with the processes that it started where those count.
+    """What a program has used up to a time, optionally with its child processes.
 
     Attributes:
-        time: When, as :func:`time.perf_counter` counts.
-        sent: Bytes to the terminal.
-        frames: Frames among them.
-        cpu: Seconds of processor time.
-        memory: Bytes resident now.
+        time: When, by :func:`time.perf_counter`.
+        sent: Bytes written to the terminal.
+        frames: Frames written to the terminal.
+        cpu: CPU seconds.
+        memory: RSS in bytes.
     """
 
     time: float
@@ -103,17 +103,17 @@ class Usage:
 
 
 class Terminal:
-    """A program in a pseudo-terminal of its own.
+    """A program in a pseudo-terminal.
 
     Args:
         command: The program and its arguments.
         columns: Width in cells.
         rows: Height in cells.
-        environment: Variables to add to those of the benchmark.
+        environment: Environment variables to add.
     """
 
     rate: float | None = None
-    """Bytes a second that are read from now on; as fast as they come when ``None``."""
+    """Bytes read per second; ``None`` for no limit."""
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class Terminal:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._size = (columns, rows)
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._reads: list[Read] = []
         self._sent = self._frames = 0
         self._master, side = pty.openpty()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        variables = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
+        variables = {name: value for name, value in os.environ.items() if name not in _REMOVED_VARIABLES}
         self.started = time.perf_counter()
-        """When the program was started, as :func:`time.perf_counter` counts."""
+        """When the program was started, by :func:`time.perf_counter`."""
         self.process = subprocess.Popen(
             [str(part) for part in command],
             stdin=side,
@@ -152,33 +152,33 @@ class Terminal:
         self.close()
 
     def send(self, keys: str) -> float:
-        """Type; return when, as :func:`time.perf_counter` counts."""
+        """Type keys; returns when, by :func:`time.perf_counter`."""
         now = time.perf_counter()
         os.write(self._master, keys.encode())
         return now
 
     def viewer(self) -> "Viewer":
-        """Somebody who sees what is on the screen, from the program's first byte on."""
+        """An emulator of the screen, from the program's first byte."""
         return Viewer(self, *self._size)
 
     def reads_from(self, first: int, wait: float) -> list[Read]:
-        """The reads after the first so many; waits for some, and for a gap after them, but no longer than ``wait``."""
+        """The reads after the first so many; waits up to ``wait`` seconds for some, followed by a gap."""
         deadline = time.perf_counter() + wait
-        with self._news:
+        with self._changed:
             while (left := deadline - time.perf_counter()) > 0:
                 if len(self._reads) == first:
-                    self._news.wait(left)
+                    self._changed.wait(left)
                 elif (young := self._reads[-1].time + GAP_SECONDS - time.perf_counter()) > 0:
-                    self._news.wait(min(left, young))
+                    self._changed.wait(min(left, young))
                 else:
                     break
             return self._reads[first:]
 
     def usage(self, *, family: bool = False) -> Usage:
-        """What the program has used, and with ``family`` the processes that it started as well.
+        """Return what the program has used, with ``family`` including its child processes.
 
         Raises:
-            psutil.NoSuchProcess: It has ended.
+            psutil.NoSuchProcess: It has exited.
         """
         program = psutil.Process(self.process.pid)
         cpu, memory = 0.0, 0
@@ -187,23 +187,23 @@ class Terminal:
                 times = process.cpu_times()
                 cpu += times.user + times.system
                 memory += process.memory_info().rss
-        with self._news:
+        with self._changed:
             return Usage(time.perf_counter(), self._sent, self._frames, cpu, memory)
 
     def check(self) -> None:
-        """Make sure that the program goes on.
+        """Check that the program is running.
 
         Raises:
-            RuntimeError: It has ended; with the last of what it wrote.
+            RuntimeError: It has exited; the message contains its last output.
         """
         if self.process.poll() is not None:
-            with self._news:
+            with self._changed:
                 words = b"".join(read.data for read in self._reads)[-2000:].decode(errors="replace")
             words = _STYLE.sub("", words).strip()
-            raise RuntimeError(f"ended with status {self.process.returncode}; it wrote last:\n{words}")
+            raise RuntimeError(f"exited with status {self.process.returncode}; its last output:\n{words}")
 
     def close(self) -> None:
-        """End the program, and whatever it started, and the terminal."""
+        """Kill the program and its children, and close the terminal."""
         family = []
         with contextlib.suppress(psutil.NoSuchProcess):
             family = psutil.Process(self.process.pid).children(recursive=True)
@@ -225,40 +225,40 @@ class Terminal:
                 most = max(1, int(rate * SLOW_TICK_SECONDS))
             try:
                 data = os.read(self._master, most)
-            except OSError:  # nobody has the other end open any more
+            except OSError:  # the other end is closed
                 return
             now = time.perf_counter()
-            # Both may be cut in two by the end of a read.
+            # Both may be split between two reads.
             joined = tail + data
             for query in _QUERY.finditer(joined):
                 if query.end() > len(tail):
                     os.write(self._master, _answer(query))
             ends = sum(end.end() > len(tail) for end in re.finditer(re.escape(FRAME_END), joined))
             tail = joined[-_LONGEST_QUERY:]
-            with self._news:
+            with self._changed:
                 self._reads.append(Read(now, data))
                 self._sent += len(data)
                 self._frames += ends
-                self._news.notify_all()
+                self._changed.notify_all()
 
 
 class Viewer:
-    """Sees a terminal's screen, through an emulator; a real one is faster, so its own time is not counted."""
+    """Emulates a terminal's screen; the emulator's own time is not counted, as a real one is faster."""
 
     def __init__(self, terminal: Terminal, columns: int, rows: int) -> None:
         import pyte
 
         class Screen(pyte.Screen):
-            """pyte's screen, without its mistakes about the private forms of some sequences."""
+            """pyte's screen, with fixes for the private forms of some sequences."""
 
             def report_device_attributes(self, mode: int = 0, **kwargs: Any) -> None:
-                """Answer nothing: the terminal does."""
+                """Do nothing: :class:`Terminal` answers."""
 
             def report_device_status(self, mode: int = 0, **kwargs: Any) -> None:
-                """Answer nothing: the terminal does."""
+                """Do nothing: :class:`Terminal` answers."""
 
             def select_graphic_rendition(self, *attributes: int, private: bool = False) -> None:
-                """Take colours, but not what ``CSI > ... m`` asks of a keyboard."""
+                """Set colours, and ignore ``CSI > ... m``, which configures the keyboard."""
                 if not private:
                     super().select_graphic_rendition(*attributes)
 
@@ -270,30 +270,30 @@ class Viewer:
 
     @property
     def text(self) -> str:
-        """What was on the screen at the last look, a line a row."""
+        """The screen's text, one line per row."""
         rows, columns = range(self._screen.lines), range(self._screen.columns)
         return "\n".join("".join(self._screen.buffer[row][column].data for column in columns) for row in rows)
 
-    def wait_for(self, there: Callable[[str], object], patience: float = 60.0) -> float:
-        """Look until something is there in the screen's text.
+    def wait_for(self, condition: Callable[[str], object], timeout: float = 60.0) -> float:
+        """Wait until a condition on the screen's text holds.
 
         Returns:
-            When the last byte of what made it so had come, as :func:`time.perf_counter` counts.
+            When the last byte of the matching screen was read, by :func:`time.perf_counter`.
 
         Raises:
-            TimeoutError: It did not come in time.
-            RuntimeError: The program has ended.
+            TimeoutError: It did not hold in time.
+            RuntimeError: The program has exited.
         """
-        deadline = time.perf_counter() + patience
-        while not there(self.text):
+        deadline = time.perf_counter() + timeout
+        while not condition(self.text):
             self._terminal.check()
             left = deadline - time.perf_counter()
             if left <= 0:
-                raise TimeoutError(f"not on the screen; there is:\n{self.text}")
+                raise TimeoutError(f"not on the screen, which shows:\n{self.text}")
             for read in self._terminal.reads_from(self._seen, min(left, 0.5)):
                 self._seen += 1
                 self._last = read.time
                 self._stream.feed(read.data)
-                if FRAME_END in read.data and there(self.text):
+                if FRAME_END in read.data and condition(self.text):
                     break
         return self._last

@@ -1,11 +1,10 @@
-"""Steps a second: accel-tui's engine against ``model.fit``, side by side in one run.
+"""Measures steps per second of accel-tui's engine compared with ``model.fit``.
 
     python benchmarks/training.py [--work mlp-32 ...] [--rounds 5] [--seconds 3]
 
-Every side is a process of its own that stays up. They take turns: while one works for some seconds
-the others wait, so that a machine whose speed drifts is unfair to nobody. Ours is the real engine
-process writing its run, with all per-step series, and a real dashboard following it in a
-pseudo-terminal of 200x50; it is paused and resumed by commands, as any run can be.
+Every side is a separate process that keeps running. They are measured in turn, for some seconds each, so that a drift
+of the machine's speed affects all equally. Ours is the real engine writing its run, with all per-step series and a
+dashboard following it in a pseudo-terminal of 200x50; it is paused and resumed by commands.
 """
 
 import argparse
@@ -26,19 +25,19 @@ SIDES = {
     "tensorboard": 'fit with TensorBoard(update_freq="batch")',
     "fit-32": "fit with steps_per_execution=32",
 }
-"""What a user would run instead, by the name of the side."""
+"""The alternatives, by the name of the side."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """A model, its data and its batch."""
+    """A model, its data and its batch size."""
 
     model: str
     data: str
     batch: int
 
 
-# An epoch is the least that `fit` trains: those of the slow works are short, so that a round is soon over.
+# `fit` trains at least one epoch, so the slow cases have short ones.
 WORKS = {
     "mlp-32": Work("mlp", "synthetic:28x28x1:10:20000", 32),
     "mlp-128": Work("mlp", "synthetic:28x28x1:10:60000", 128),
@@ -49,11 +48,11 @@ WORKS = {
 
 
 TRIALS = {"mlp": "xla_tried", "fashion-cnn": "micro_batches_tried"}
-"""What the engine says once it has tried on a CPU which way is faster, by the model."""
+"""The event of the engine's autotuning trial on a CPU, by model."""
 
 
 class Baseline:
-    """A process that trains with ``fit`` whenever it is told to."""
+    """A process that trains with ``fit`` on request."""
 
     def __init__(self, side: str, work: str, onednn: bool) -> None:
         variables = {"TF_CPP_MIN_LOG_LEVEL": "3"} | ({"TF_ENABLE_ONEDNN_OPTS": "1"} if onednn else {})
@@ -67,7 +66,7 @@ class Baseline:
         )
 
     def measure(self, seconds: float) -> float:
-        """Train for about this long; return steps a second."""
+        """Train for about this long; returns steps per second."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(f"{seconds}\n")
@@ -75,13 +74,13 @@ class Baseline:
         return float(self._process.stdout.readline())
 
     def close(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
 
 
 def serve(side: str, work: Work) -> None:
-    """Train with ``fit`` for as many seconds as each line of the standard input says."""
+    """Train with ``fit`` for as many seconds as each line of standard input says."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -101,7 +100,7 @@ def serve(side: str, work: Work) -> None:
         steps_per_execution=32 if side == "fit-32" else 1,
     )
     steps = len(x) // work.batch
-    rows = steps * work.batch  # whole batches only, as on our side
+    rows = steps * work.batch  # whole batches only, as in ours
     callbacks = []
     if side == "tensorboard":
         callbacks = [keras.callbacks.TensorBoard(tempfile.mkdtemp(), update_freq="batch")]
@@ -119,7 +118,7 @@ def serve(side: str, work: Work) -> None:
 
 
 class Ours:
-    """A real engine in the middle of a run, and a dashboard that follows it."""
+    """A real engine that trains a run, and a dashboard that follows it."""
 
     def __init__(self, work: Work, xla: str, dashboard: bool, threads: int | None) -> None:
         from accel_engine import launch, run
@@ -143,18 +142,18 @@ class Ours:
         self._ask("pause")
 
     def measure(self, seconds: float) -> float:
-        """Let it train for this long; return steps a second, the first of these seconds left out."""
+        """Train for this long after a warm-up; returns steps per second."""
         self._ask("resume")
         time.sleep(0.5)
         self._reader.poll()
         time.sleep(seconds)
         chunks = self._reader.poll().chunks
         self._ask("pause")
-        # From the end of one chunk to the end of another: whatever lies between chunks counts.
+        # From the end of one chunk to the end of another, so that the time between chunks counts.
         return sum(chunk.count for chunk in chunks[1:]) / (chunks[-1].ended - chunks[0].ended)
 
     def close(self) -> None:
-        """End both."""
+        """Kill the engine and the dashboard."""
         self._engine.kill()
         self._engine.wait()
         if self._dashboard:
@@ -172,12 +171,12 @@ class Ours:
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
-                raise SystemExit("the engine does not answer")
+                raise SystemExit("the engine does not respond")
             time.sleep(0.01)
 
 
 def compare(name: str, arguments: argparse.Namespace) -> Iterator[str]:
-    """Measure one work on all sides; yield lines of the report."""
+    """Measure one case on all sides; yields rows of the report."""
     rounds, seconds = arguments.rounds, arguments.seconds
     ours = Ours(WORKS[name], arguments.xla, dashboard=not arguments.no_dashboard, threads=arguments.threads)
     others = {side: Baseline(side, name, arguments.onednn) for side in SIDES}
@@ -203,16 +202,16 @@ def compare(name: str, arguments: argparse.Namespace) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", action="append", choices=WORKS, help="what to train; all when left out")
+    parser.add_argument("--work", action="append", choices=WORKS, help="default: all")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of every turn")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds per turn")
     parser.add_argument("--xla", default="auto", choices=("auto", "on", "off"))
     parser.add_argument("--no-dashboard", action="store_true")
-    parser.add_argument("--threads", type=int, help="for a kernel of ours; as many as there are CPUs when left out")
+    parser.add_argument("--threads", type=int, help="threads per operation of our engine; default: the number of CPUs")
     parser.add_argument(
         "--onednn",
         action="store_true",
-        help="give fit, too, the kernels that our engine asks for (TF_ENABLE_ONEDNN_OPTS=1)",
+        help="enable the kernels that our engine uses for fit, too (TF_ENABLE_ONEDNN_OPTS=1)",
     )
     parser.add_argument("--serve", choices=SIDES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

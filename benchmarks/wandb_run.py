@@ -1,8 +1,8 @@
-"""Writes a live offline run of Weights & Biases, 10 updates a second, for LEET to show.
+"""Writes a live offline run of Weights & Biases with 10 updates per second, for LEET.
 
     PYTHON-WITH-WANDB benchmarks/wandb_run.py DIRECTORY
 
-Prints the directory of the run's files, which lies in that of the run. The values are those of ``live_run.py``.
+Prints the directory of the run's files, a subdirectory of the run's. The values are those of ``live_run.py``.
 """
 
 import random

@@ -54,14 +54,14 @@ class Shot:
 DIAGNOSTICS = ("<Finished>", "w")
 
 SHOTS = {
-    "plan": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "new-run": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-building": Shot(lambda runs: runs.building, ("<building>",), (SMALL,)),
     "run-live": Shot(lambda runs: runs.live, ("<validation>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-views": Shot(lambda runs: runs.live, ("<validation>", "y", "m", "m", "x", "v", "shift+left")),
     "run-chart": Shot(
         lambda runs: runs.compared[1], ("<Finished>", "f", "m", "v", *["shift+left"] * 4), light=(SMALL,)
     ),
-    "run-choice": Shot(lambda runs: runs.live, ("<validation>", "a", "<Which charts>"), (SMALL,)),
+    "run-choice": Shot(lambda runs: runs.live, ("<validation>", "a", "<as many as fit>"), (SMALL,)),
     "run-log": Shot(lambda runs: runs.failed, ("<Failed>", "slash", *"error", "enter")),
     "run-finished": Shot(lambda runs: runs.finished, ("<Finished>",)),
     "run-failed": Shot(lambda runs: runs.failed, ("<Failed>",), (SMALL,)),
@@ -73,15 +73,15 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "inside-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<right>"), (SMALL, MEDIUM), (MEDIUM,)),
-    "inside-pictures": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<most wrong>"), (MEDIUM,)),
-    "inside-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<FLOP>"), (SMALL,)),
+    "diagnostics-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<recall>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "diagnostics-samples": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<highest loss>"), (MEDIUM,)),
+    "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<FLOP>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
-    "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Keep this theme>"), (SMALL,)),
+    "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
 }
 """Screenshots of the app."""
 
-EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<No run>"), (SMALL,))}
+EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<No runs yet>"), (SMALL,))}
 """Screenshots before there is a run."""
 
 
@@ -113,7 +113,7 @@ TERMINALS = {
     ),
     "run-live-16colours": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
     "run-live-contrast": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": TerminalShot(("demo", "--seconds", "110"), "The runs are kept", size=(100, 28)),
+    "demo": TerminalShot(("demo", "--seconds", "110"), "The runs are tagged", size=(100, 28)),
 }
 """Screenshots of the installed program in a terminal."""
 

@@ -11,7 +11,7 @@ from accel_engine import launch
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
-from accel_engine.run.paths import LOG
+from accel_engine.run.run_paths import LOG
 
 TIMEOUT = 180.0
 """Timeout of every wait, in seconds."""

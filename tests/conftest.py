@@ -1,4 +1,4 @@
-"""What all tests share: a home of its own for every test, and waiting for a condition."""
+"""Fixtures of all tests: a separate data directory for each test, and waiting for a condition."""
 
 import gc
 import os
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore Ctrl-C
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make background processes ignore Ctrl-C
 
-gc.disable()  # until all is imported: a process with TensorFlow and all tests has millions of objects that stay
+gc.disable()  # during imports: TensorFlow and the tests create millions of objects that are never freed
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: many tests wait for a process of their own, or for a clock."""
+    """Return one process more than there are cores, at most 4: many tests wait for a process or a timer."""
     return min(4, (os.cpu_count() or 1) + 1)
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage seldom, and only among what tests make: going through all else was a fifth of their time."""
+    """Collect garbage rarely, and only objects that tests create: scanning all others took a fifth of the time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
@@ -29,7 +29,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of its own for the runs of every test, and no settings; nobody's real ones are ever touched."""
+    """Give each test its own data directory and no settings, so that it never touches the user's."""
     place = tmp_path / "home"
     monkeypatch.setenv("ACCEL_TUI_HOME", str(place))
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", os.devnull)
@@ -38,13 +38,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def wait_until() -> Callable[..., None]:
-    """Wait for a condition, failing clearly when it does not come true in time."""
+    """Return a function that waits for a condition, and fails the test after ``timeout`` seconds."""
 
     def wait(condition: Callable[[], object], what: str = "the condition", timeout: float = 120.0) -> None:
         deadline = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > deadline:
-                pytest.fail(f"waited {timeout:g} s in vain for {what}")
+                pytest.fail(f"timed out after {timeout:g} s waiting for {what}")
             time.sleep(0.01)
 
     return wait

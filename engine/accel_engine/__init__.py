@@ -1,6 +1,6 @@
-"""Trains and measures: everything of accel-tui that is not the screen.
+"""The engine of accel-tui: training, measurement and recording, without the user interface.
 
-For scripts of the user's own there is :class:`RunRecorder`, a Keras callback that makes their training a run.
+:class:`RunRecorder` is a Keras callback that records a script's training as a run.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Keras only for who asks for it."""
+    """Import :class:`RunRecorder`, which needs Keras, on first use."""
     if name == "RunRecorder":
         from importlib import import_module
 

@@ -1,7 +1,7 @@
-"""The processes that train together, on one machine or many, as the environment describes them.
+"""Reads the cluster of processes that train together from the environment.
 
-TensorFlow's runtime connects them; here is only who they are: from ``TF_CONFIG``, which every tool that
-starts TensorFlow on several machines sets, or from what Slurm sets for each task of a step.
+The source is ``TF_CONFIG``, which launchers of distributed TensorFlow set, or Slurm's variables. TensorFlow's runtime
+connects the processes.
 """
 
 import json
@@ -13,27 +13,27 @@ from typing import Self
 from accel_engine.errors import UsageError
 
 BASE_PORT = 12345
-"""Where workers under Slurm listen: this, and what tells jobs of one machine and tasks of one job apart."""
+"""Base port of workers under Slurm; an offset distinguishes jobs on one machine and tasks of one job."""
 
 LOCAL = "ACCEL_TUI_LOCAL_WORKERS"
-"""Set for the workers that an engine has started on its own machine."""
+"""Environment variable that marks workers started by an engine on its own machine."""
 
 ROLES = ("chief", "worker", "ps", "evaluator")
-"""The types of task that TensorFlow knows."""
+"""TensorFlow's task types."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """Processes that train together, and which of them this is.
+    """The processes of a cluster, and this process's role.
 
     Attributes:
-        workers: Addresses ``host:port`` of those that train, the chief first.
-        servers: Addresses of those that keep the weights for others; none where every worker has them.
-        role: What this process is: ``worker``, ``ps``, or ``chief`` when it only coordinates workers.
-        index: Which of its role.
-        source: Where this was read, in words.
-        local: Whether an engine has started all of it on one machine.
-        coordinator: Where the process listens that hands out steps; empty where workers agree on them.
+        workers: Addresses ``host:port`` of the workers, the chief first.
+        servers: Addresses of the parameter servers; empty where every worker holds the weights.
+        role: This process's task type: ``worker``, ``ps``, or ``chief`` if it only coordinates workers.
+        index: This process's task index.
+        source: Where the cluster was read from: ``TF_CONFIG`` or ``Slurm``.
+        local: Whether an engine has started all processes on one machine.
+        coordinator: Address of the coordinator; empty where workers train synchronously.
     """
 
     workers: tuple[str, ...]
@@ -46,10 +46,10 @@ class ClusterSpec:
 
     @classmethod
     def find(cls, environment: Mapping[str, str]) -> Self | None:
-        """Read the cluster that this process is in; ``None`` when it is alone.
+        """Read this process's cluster; ``None`` for a single process.
 
         Raises:
-            UsageError: What the environment says is no cluster.
+            UsageError: The environment describes an invalid cluster.
         """
         if text := environment.get("TF_CONFIG", "").strip():
             return cls._from_tf_config(text, local=LOCAL in environment)
@@ -59,34 +59,34 @@ class ClusterSpec:
 
     @property
     def chief(self) -> bool:
-        """Whether this process leads the others and writes the run that people look at."""
+        """Whether this process is the chief, which writes the main run."""
         return self.role == "chief" or (self.role == "worker" and self.index == 0 and not self.coordinator)
 
     @property
     def coordinated(self) -> bool:
-        """Whether one process hands out the steps, and the others serve it."""
+        """Whether a coordinator schedules the steps of the others."""
         return bool(self.servers)
 
     @property
     def serves(self) -> bool:
-        """Whether this process only does what the coordinator asks."""
+        """Whether this process serves a coordinator."""
         return self.coordinated and not self.chief
 
     @property
-    def parts(self) -> tuple[Self, ...]:
-        """The cluster as each of its processes sees it, the chief first."""
+    def processes(self) -> tuple[Self, ...]:
+        """The cluster from the view of each of its processes, the chief first."""
         workers = [replace(self, role="worker", index=index) for index in range(len(self.workers))]
         servers = [replace(self, role="ps", index=index) for index in range(len(self.servers))]
         return (*[replace(self, role="chief", index=0)] * bool(self.coordinator), *workers, *servers)
 
     @property
-    def place(self) -> str:
-        """What the directory of its part is called within the chief's run."""
+    def run_name(self) -> str:
+        """The name of this process's run directory inside the chief's run."""
         return f"ps{self.index}" if self.role == "ps" else str(self.index)
 
     @property
     def peers(self) -> dict[str, str]:
-        """The addresses of the others that this process needs, by name."""
+        """The addresses of the other processes that this one needs, by name."""
         if self.serves:
             return {"coordinator": self.coordinator}
         everyone = {f"worker {index}": address for index, address in enumerate(self.workers)}
@@ -97,13 +97,13 @@ class ClusterSpec:
 
     @property
     def name(self) -> str:
-        """This process, as people call it."""
+        """The display name of this process."""
         return {"ps": f"parameter server {self.index}", "chief": "coordinator"}.get(self.role, f"worker {self.index}")
 
     def to_tf_config(self) -> str:
-        """The cluster as the value of ``TF_CONFIG``."""
+        """Return the cluster as a value of ``TF_CONFIG``."""
         spec = {"chief": [self.coordinator] * bool(self.coordinator), "worker": self.workers, "ps": self.servers}
-        addresses = {role: list(known) for role, known in spec.items() if known}
+        addresses = {role: list(values) for role, values in spec.items() if values}
         return json.dumps({"cluster": addresses, "task": {"type": self.role, "index": self.index}})
 
     @classmethod
@@ -114,20 +114,20 @@ class ClusterSpec:
             role, index = str(config["task"]["type"]), int(config["task"]["index"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(
-                'TF_CONFIG is not as it should be, {"cluster": {"worker": ["HOST:PORT", ...]}, '
+                'TF_CONFIG is invalid; expected {"cluster": {"worker": ["HOST:PORT", ...]}, '
                 f'"task": {{"type": "worker", "index": 0}}}}: {error!r}'
             ) from error
         if unknown := [name for name in (*spec, role) if name not in ROLES]:
-            raise UsageError(f"TF_CONFIG names a task {unknown[0]!r}; known: {', '.join(ROLES)}")
+            raise UsageError(f"TF_CONFIG has an unknown task type {unknown[0]!r}; known: {', '.join(ROLES)}")
         if not 0 <= index < len(spec.get(role, ())):
-            raise UsageError(f"TF_CONFIG says that this is {role} {index}, but its cluster has no such task")
+            raise UsageError(f"TF_CONFIG sets the task {role} {index}, but its cluster has no such task")
         for address in (address for known in spec.values() for address in known):
             if not re.fullmatch(r"\S+:\d{1,5}", address):
-                raise UsageError(f"TF_CONFIG has the address {address!r}; it should be HOST:PORT")
+                raise UsageError(f"TF_CONFIG has an invalid address {address!r}: use HOST:PORT")
         chief, workers, servers = spec.get("chief", ()), spec.get("worker", ()), spec.get("ps", ())
         if servers:
             return cls(workers, servers, role, index, local=local, coordinator=chief[0] if chief else "")
-        # Without parameter servers a chief is a worker like the others, the first.
+        # Without parameter servers the chief is the first worker.
         index += len(chief) if role == "worker" else 0
         everyone = (*chief, *workers)
         return cls(everyone, index=index, local=local) if len(everyone) > 1 else None
@@ -145,17 +145,17 @@ class ClusterSpec:
             )
             index = int(environment["SLURM_PROCID"])
         except (KeyError, ValueError) as error:
-            raise UsageError(f"Slurm's variables describe no cluster: {error}") from error
+            raise UsageError(f"Slurm's variables do not describe a cluster: {error}") from error
         if index >= len(workers):
-            raise UsageError(f"Slurm says that this is task {index}, but its nodes have only {len(workers)}")
+            raise UsageError(f"Slurm sets the task {index}, but its nodes have only {len(workers)} tasks")
         return cls(workers, index=index, source="Slurm")
 
 
 def expand_hosts(text: str) -> list[str]:
-    """Write out Slurm's list of hosts: ``gpu[01-03,7],login`` is ``gpu01 gpu02 gpu03 gpu7 login``.
+    """Expand Slurm's list of hosts: ``gpu[01-03,7],login`` is ``gpu01 gpu02 gpu03 gpu7 login``.
 
     Raises:
-        ValueError: It is no such list.
+        ValueError: The text is not such a list.
     """
     hosts = []
     for item in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
@@ -172,10 +172,10 @@ def expand_hosts(text: str) -> list[str]:
 
 
 def expand_counts(text: str) -> list[int]:
-    """Write out Slurm's tasks by node: ``2(x3),1`` is 2, 2, 2, 1.
+    """Expand Slurm's tasks per node: ``2(x3),1`` is 2, 2, 2, 1.
 
     Raises:
-        ValueError: It is no such list.
+        ValueError: The text is not such a list.
     """
     counts = []
     for item in text.split(","):

@@ -1,4 +1,4 @@
-"""What a plan comes to, by arithmetic alone: steps, batches and memory, before anything is built."""
+"""Computes a plan's steps and batches, and estimates its memory, before the model is built."""
 
 from dataclasses import dataclass
 
@@ -15,29 +15,29 @@ OPTIMIZER_SLOTS = {
     "adagrad": 1,
     "lion": 1,
 }
-"""Values that Keras' optimizers, with their default arguments, keep beside every trainable weight."""
+"""Slot variables per trainable weight of Keras' optimizers, with default arguments."""
 
 _WEIGHT_BYTES = 4
-"""Weights, gradients and slots are float32 under every precision of a plan."""
+"""Weights, gradients and slots are float32 under every precision."""
 
 TPU_STRIDE = 8
-"""Examples that a TPU core computes at a time."""
+"""A TPU core pads its batch to a multiple of this."""
 
 TPU_BATCH = 128
-"""Examples that fill a TPU core's matrix unit, which is 128 wide."""
+"""Per-core batch that fills a TPU core's matrix unit, which is 128 wide."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCounts:
-    """How a plan's data becomes steps.
+    """Batch sizes and numbers of steps of a plan.
 
     Attributes:
         replicas: Number of replicas.
-        per_replica_batch: Examples a step on each replica.
-        steps_per_epoch: Optimizer updates in an epoch.
-        total_steps: Optimizer updates in all epochs.
-        dropped_examples: Examples that one pass over the data leaves out, so that batches are whole.
-        passes: Times that an epoch goes over the data; not a whole number when the plan sets the steps.
+        per_replica_batch: Examples per step on each replica.
+        steps_per_epoch: Steps per epoch.
+        total_steps: Steps of all epochs.
+        dropped_examples: Examples of the last partial batch, which each pass over the data drops.
+        passes: Passes over the data per epoch; may be fractional if the plan sets the steps per epoch.
     """
 
     replicas: int
@@ -49,15 +49,15 @@ class StepCounts:
 
     @property
     def global_batch(self) -> int:
-        """Examples that a step really takes, over all replicas."""
+        """Examples per step over all replicas, at most the plan's batch size."""
         return self.per_replica_batch * self.replicas
 
 
 def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
-    """Lay out a plan's steps.
+    """Compute a plan's batch sizes and steps.
 
-    Each replica takes ``batch_size // replicas`` examples a step, and a pass over the data has as many
-    steps as there are whole global batches in it.
+    Each replica takes ``batch_size // replicas`` examples per step. A pass over the data has as many steps as whole
+    global batches.
 
     Args:
         plan: The plan.
@@ -65,16 +65,16 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
         replicas: Number of replicas.
 
     Raises:
-        PlanError: The batch is larger than the data, or smaller than the number of replicas, or no whole
-            micro-batches.
+        PlanError: The batch size is larger than the data, smaller than the number of replicas, or not divisible by the
+            number of micro-batches.
     """
     if plan.batch_size > examples:
         raise PlanError("batch_size", plan.batch_size, f"must be at most {examples}, the number of training examples")
     share = plan.batch_size // replicas
     if not share:
-        raise PlanError("batch_size", plan.batch_size, f"must be at least {replicas}, one example a replica")
+        raise PlanError("batch_size", plan.batch_size, f"must be at least {replicas}, one example per replica")
     if share % (plan.micro_batches or 1):
-        raise PlanError("micro_batches", plan.micro_batches, f"must divide the {share} examples that a device takes")
+        raise PlanError("micro_batches", plan.micro_batches, f"must divide the per-replica batch of {share}")
     batches = examples // (share * replicas)
     steps = plan.steps_per_epoch or batches
     return StepCounts(
@@ -87,41 +87,41 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
     )
 
 
-def tpu_advice(schedule: StepCounts, examples: int) -> str:
-    """Say which batch would serve a TPU better; nothing when it is a good one.
+def tpu_advice(counts: StepCounts, examples: int) -> str:
+    """Recommend a batch size for a TPU; empty if the plan's is a good one.
 
-    Its cores work on 8 examples at a time and fill up a batch that is no multiple of it; 128 fill its matrix units.
+    TPU cores pad a batch to a multiple of 8; 128 examples fill their matrix units.
 
     Args:
-        schedule: How the data becomes steps.
-        examples: Number of training examples, which a batch cannot exceed.
+        counts: The plan's batch sizes.
+        examples: Number of training examples, the largest possible batch.
     """
-    share, replicas = schedule.per_replica_batch, schedule.replicas
-    best = f"{TPU_BATCH * replicas}, {TPU_BATCH} a core, is best" if TPU_BATCH * replicas <= examples else ""
+    share, replicas = counts.per_replica_batch, counts.replicas
+    best = f"{TPU_BATCH * replicas} ({TPU_BATCH} per core) is best" if TPU_BATCH * replicas <= examples else ""
     if share % TPU_STRIDE:
         whole = -(-share // TPU_STRIDE) * TPU_STRIDE * replicas
-        fits = f"a batch size of {whole} costs no more" if whole <= examples else ""
+        fits = f"a batch size of {whole} is as fast" if whole <= examples else ""
         advice = ", ".join(part for part in (fits, best) if part)
-        padded = f"a TPU core fills up {share} examples to a multiple of {TPU_STRIDE}"
+        padded = f"a TPU core pads {share} examples to a multiple of {TPU_STRIDE}"
         return f"{padded}: {advice}" if advice else padded
     return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_BATCH else ""
 
 
 def estimate_memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, activations: int) -> int:
-    """Estimate the bytes that training takes on each replica's device, without the data.
+    """Estimate the memory of training on each replica's device in bytes, without the dataset.
 
     ``4 * (parameters + trainable * (1 + slots)) + activation_bytes * activations * per_replica_batch``:
-    all weights, a gradient and the optimizer's slots for each trainable one, and what the forward pass
-    keeps for the backward pass. Of micro-batches there is one at a time, and the gradients of those before
-    it. Under mixed precision an activation has 2 bytes, and there is a second, 16-bit copy of the weights.
-    Work space of single operations is not in it, so that the truth is larger, more so for convolutions.
+    all weights, a gradient and the optimizer's slots for each trainable weight, and the activations kept for the
+    backward pass. Micro-batches add a copy of the gradients, and only one micro-batch has activations at a time.
+    Under mixed precision an activation has 2 bytes, and there is a 16-bit copy of the weights. The workspace of
+    operations is not included, so the actual use is higher, above all with convolutions.
 
     Args:
         plan: The plan.
-        per_replica_batch: Examples a step on each replica.
+        per_replica_batch: Examples per step on each replica.
         parameters: Number of weights.
         trainable: Number of trainable weights.
-        activations: Numbers that one example's forward pass leaves behind.
+        activations: Number of activations of one example.
     """
     mixed = plan.policy != "float32"
     parts = plan.micro_batches or 1

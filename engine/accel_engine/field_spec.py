@@ -1,4 +1,4 @@
-"""The specification of a plan's field: documentation, type and allowed values."""
+"""The specification of a plan field: description, type and allowed values."""
 
 import difflib
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import Any
 from accel_engine.errors import PlanError
 
 AUTO = "auto"
-"""The text of an unset value."""
+"""The text of an omitted value, where an empty text would be ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """The specification of a plan's field, from which the command line and the form are made.
+    """The specification of a plan field; command-line options and the form are generated from it.
 
     Attributes:
-        doc: One line for ``--help``, the form and the TOML file.
-        type: ``str``, ``int`` or ``float``; ``tuple`` for several names.
-        choices: The allowed values; empty if there are no choices.
-        minimum: Minimum of a number.
-        above: Exclusive minimum of a number.
-        maximum: Maximum of a number.
-        optional: Whether ``None`` is allowed, with the text :data:`AUTO`, which also means an empty tuple.
-        example: An example for the help.
+        doc: A one-line description for ``--help``, the form and the TOML file.
+        type: ``str``, ``int`` or ``float``; ``tuple`` for a list of names.
+        choices: The allowed values; empty for any.
+        minimum: The smallest allowed number.
+        above: The exclusive lower bound.
+        maximum: The largest allowed number.
+        optional: Whether ``None`` is allowed, written as :data:`AUTO`; so is an empty list of names.
+        example: A value for the help.
     """
 
     doc: str
@@ -36,41 +36,38 @@ class FieldSpec:
 
     @property
     def allowed(self) -> str:
-        """A description of the allowed values, for messages."""
+        """The allowed values, as a phrase for messages and help."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        noun = {int: "a whole number", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
-        bounds = [
-            text
-            for bound, text in (
-                (self.minimum, f"at least {self.minimum}"),
-                (self.above, f"above {self.above}"),
-                (self.maximum, f"at most {self.maximum}"),
-            )
-            if bound is not None
-        ]
-        return " ".join([noun, " and ".join(bounds)]).strip() + (f", or {AUTO}" if self.optional else "")
+        noun = {int: "an integer", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
+        if self.minimum is not None and self.maximum is not None:
+            bounds = f" from {self.minimum} to {self.maximum}"
+        elif self.minimum is not None:
+            bounds = f" of at least {self.minimum}"
+        else:
+            bounds = f" above {self.above}" if self.above is not None else ""
+        return f"{noun}{bounds}" + (f", or {AUTO}" if self.optional else "")
 
     def parse(self, name: str, text: str) -> Any:
-        """Parse a value.
+        """Parse a value from text.
 
         Raises:
-            PlanError: It is not allowed.
+            PlanError: The value is not allowed.
         """
         value: Any = text.strip()
         if self.type in (int, float) and not (self.optional and value == AUTO):
             try:
-                # Commas separate thousands in integers only: in a fraction, many people use a decimal comma.
+                # A comma separates thousands; in a float it is ambiguous, as many locales use it as the decimal point.
                 value = int(value.replace(",", "")) if self.type is int else float(value)
             except ValueError:
                 raise PlanError(name, text, f"must be {self.allowed}") from None
         return self.check(name, value)
 
     def check(self, name: str, value: Any) -> Any:
-        """Check a value, and convert it to its exact type.
+        """Validate a value and convert it to the exact type.
 
         Raises:
-            PlanError: It is not allowed.
+            PlanError: The value is not allowed.
         """
         wrong = PlanError(name, value, f"must be {self.allowed}")
         if self.optional and value in (None, AUTO):

@@ -1,9 +1,8 @@
-"""Starting, warming and ending engine processes, from a program that imports no TensorFlow itself.
+"""Starts engine processes, from programs that do not import TensorFlow.
 
-An engine is a process of its own session, so that neither a hang-up of the terminal nor a crash of
-the dashboard reaches it. It reads one JSON request a line from its standard input and answers each
-with a line on its standard output, until it is handed a run; from then on the run's directory is
-all that the two share.
+An engine runs in its own session, so that neither a hangup of the terminal nor a crash of the dashboard affects it. It
+reads JSON requests from its standard input, one per line, and answers each with a line on its standard output, until it
+receives a run. From then on, the two communicate through the run's directory only.
 """
 
 import contextlib
@@ -28,8 +27,8 @@ from accel_engine.plan import Plan
 
 
 def versions() -> dict[str, str]:
-    """Versions that matter for a bug report, by name; without importing anything for them."""
-    from importlib import metadata  # slow to import, and asked for in a thread
+    """Package versions for bug reports, by name, read without importing the packages."""
+    from importlib import metadata  # slow to import; used in a thread
 
     found = {"accel-tui": __version__, "python": platform.python_version()}
     here = find_installation()
@@ -43,17 +42,17 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a plan's model is, found without training it.
+    """The size of a plan's model, computed without training it.
 
     Attributes:
         parameters: Number of weights.
         trainable: Number of trainable weights.
         layers: Number of layers.
-        activations: Numbers that one example's forward pass leaves behind.
+        activations: Number of activations of one example.
         input_shape: Shape of one example.
         classes: Number of classes.
-        preprocessing: The class of the layer with which the model takes raw numbers; empty where none is seen.
-        problem: Why there is no description; the numbers are 0 then.
+        preprocessing: The class of the model's preprocessing layer; empty if none was found.
+        problem: Why there is no description; the numbers are then 0.
     """
 
     parameters: int = 0
@@ -67,7 +66,7 @@ class Description:
 
 
 class EngineState(StrEnum):
-    """How far a warm engine is."""
+    """State of a warm engine."""
 
     IMPORTING = "importing"
     READY = "ready"
@@ -76,13 +75,13 @@ class EngineState(StrEnum):
 
 
 USABLE = frozenset({EngineState.IMPORTING, EngineState.READY})
-"""What a warm engine is as long as it can be asked, and handed a run."""
+"""States in which a warm engine accepts requests and a run."""
 
 
 class WarmEngine:
     """An engine process that imports TensorFlow ahead of time and waits for a run.
 
-    It claims no accelerator before it has a plan. It ends by itself when this process does.
+    It claims no accelerator before it has a run. It exits when this process does.
 
     Args:
         on_change: Called from a thread whenever :attr:`state` changes.
@@ -97,7 +96,7 @@ class WarmEngine:
         self.problem = ""
         self.versions: dict[str, str] = {}
         self._replies: dict[int, dict[str, Any]] = {}
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._sending = threading.Lock()
         self._number = 0
         self._log = tempfile.NamedTemporaryFile(prefix="accel-tui-engine-", suffix=".log")  # noqa: SIM115
@@ -110,46 +109,46 @@ class WarmEngine:
         return self._process.pid
 
     def wait_ready(self, timeout: float | None = None) -> bool:
-        """Wait until TensorFlow is imported; tell whether it is."""
-        with self._news:
-            self._news.wait_for(lambda: self.state is not EngineState.IMPORTING, timeout)
+        """Wait until TensorFlow is imported; returns whether it is."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.state is not EngineState.IMPORTING, timeout)
         return self.state is EngineState.READY
 
     def describe(self, plan: Plan, timeout: float = 60.0) -> Description:
-        """Build the plan's model, without values, and say how large it is. Blocks; call it from a thread."""
-        with self._news:
+        """Build the plan's model without values and describe it. Blocks; call it from a thread."""
+        with self._changed:
             self._number += 1
             number = self._number
         try:
             self._send({"describe": plan.to_mapping(), "number": number})
         except OSError:
-            return Description(problem=self.problem or "the engine has ended")
-        with self._news:
-            # Once it has a run it answers no more.
-            self._news.wait_for(lambda: number in self._replies or self.state not in USABLE, timeout)
+            return Description(problem=self.problem or "the engine has exited")
+        with self._changed:
+            # It no longer answers once it has a run.
+            self._changed.wait_for(lambda: number in self._replies or self.state not in USABLE, timeout)
             reply = self._replies.pop(number, None)
         if reply is None:
             return Description(problem=self.problem or "the engine did not answer")
         return Description(**{**reply, "input_shape": tuple(reply.get("input_shape", ()))})
 
     def train(self, directory: Path) -> None:
-        """Hand it a run to train; it can be handed one only.
+        """Hand over a run to train; an engine accepts only one.
 
         Raises:
-            RunError: It has ended.
+            RunError: The engine has exited.
         """
-        from accel_engine.run.creation import assign_process  # slow to import, and not before there is a run
+        from accel_engine.run.creation import assign_process  # slow to import, and only needed with a run
 
         assign_process(directory, self.pid)
         self._set(EngineState.HANDED_OVER)
         try:
             self._send({"run": str(directory)})
         except OSError as error:
-            raise RunError(f"the engine has ended: {self.problem or error}") from error
-        self.close()  # the run's directory is all that is shared from now on
+            raise RunError(f"the engine has exited: {self.problem or error}") from error
+        self.close()  # from now on, only the run's directory is shared
 
     def close(self) -> None:
-        """Let go of it, and end it unless it was handed a run."""
+        """Close the pipes, and kill the engine unless it has a run."""
         if self.state is not EngineState.HANDED_OVER:
             self._process.kill()
             self._process.wait()
@@ -159,7 +158,7 @@ class WarmEngine:
         self._log.close()
 
     def _send(self, request: dict[str, Any]) -> None:
-        with self._sending:  # descriptions are asked for in one thread, the run is handed over in another
+        with self._sending:  # descriptions and the run are requested in different threads
             assert self._process.stdin is not None  # noqa: S101 (it was asked for)
             if self._process.stdin.closed:
                 raise BrokenPipeError("closed")
@@ -172,45 +171,45 @@ class WarmEngine:
             reply = json.loads(line)
             if "versions" in reply:
                 self.versions = reply["versions"]
-                if self.state is EngineState.IMPORTING:  # it may have been handed a run meanwhile
+                if self.state is EngineState.IMPORTING:  # it may have received a run meanwhile
                     self._set(EngineState.READY)
             else:
-                with self._news:
+                with self._changed:
                     self._replies[reply.pop("number")] = reply
-                    self._news.notify_all()
+                    self._changed.notify_all()
         self._process.stdout.close()
         if self.state is not EngineState.HANDED_OVER:
-            self.problem = self._last_words()
+            self.problem = self._exit_message()
             self._set(EngineState.FAILED)
         self._process.wait()
 
-    def _last_words(self) -> str:
+    def _exit_message(self) -> str:
         with contextlib.suppress(OSError, ValueError):
             lines = Path(self._log.name).read_text(errors="replace").strip().splitlines()
             if lines:
-                return f"the engine ended: {lines[-1].strip()}"
-        return "the engine ended without a word"
+                return f"the engine exited: {lines[-1].strip()}"
+        return "the engine exited unexpectedly"
 
     def _set(self, state: EngineState) -> None:
-        with self._news:
+        with self._changed:
             self.state = state
-            self._news.notify_all()
+            self._changed.notify_all()
         self._on_change()
 
 
 def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
-    """Start a cold engine on a run that waits for one.
+    """Start a new engine process on a run.
 
     Args:
-        directory: The run's.
-        environment: What the engine finds in its environment beside what is there.
+        directory: The run's directory.
+        environment: Additional environment variables.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written.
     """
     from accel_engine.run.creation import assign_process
-    from accel_engine.run.paths import LOG  # see above
+    from accel_engine.run.run_paths import LOG  # see above
 
     try:
         log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -233,7 +232,7 @@ def spawn(
     stderr: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[str]":
-    """Begin an engine process, of a session of its own.
+    """Start an engine process in a new session.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.

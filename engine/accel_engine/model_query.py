@@ -1,4 +1,4 @@
-"""Asking something of a run's model, by way of an engine process of its own, which answers and ends."""
+"""Runs a query on a run's model in a separate engine process."""
 
 import contextlib
 import json
@@ -13,31 +13,31 @@ from typing import Any
 from accel_engine.errors import RunError
 from accel_engine.launch import spawn
 from accel_engine.run import RunReader
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TPU_LOAD_LIBRARY": "0"}
-"""What keeps the process off accelerators, where something may be training."""
+"""Environment variables that hide accelerators, which may be in use by training."""
 
 
 class ModelQuery:
-    """What is asked of the model of a run's last checkpoint; the process ends with the ``with`` block at the latest.
+    """A query on the model of a run's last checkpoint; its process ends at the end of the ``with`` block at the latest.
 
     Args:
-        work: The process's option for it.
-        directory: The run's.
-        request: What it is told, of plain values.
+        option: The option of the engine process: ``--predict`` or ``--revalidate``.
+        directory: The run's directory.
+        request: The request, JSON-serializable.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run has no model that could be asked.
+        RunError: The run has no checkpoint.
     """
 
-    def __init__(self, work: str, directory: Path, request: Mapping[str, Any]) -> None:
-        _refuse(directory)
+    def __init__(self, option: str, directory: Path, request: Mapping[str, Any]) -> None:
+        _check_checkpoint(directory)
         self._request = json.dumps(request)
         self._log = tempfile.TemporaryFile("w+", prefix="accel-tui-engine-")  # noqa: SIM115 (closed at the end)
         try:
-            self._process = spawn(work, str(directory), stderr=self._log, environment=ON_THE_CPU)
+            self._process = spawn(option, str(directory), stderr=self._log, environment=ON_THE_CPU)
         except BaseException:
             self._log.close()
             raise
@@ -57,43 +57,41 @@ class ModelQuery:
         self._log.close()
 
     def answer(self, on_progress: Callable[[int, int], object] = lambda *_: None) -> dict[str, Any]:
-        """Wait for the answer; takes as long as TensorFlow takes to import, and more.
+        """Wait for the answer, at least as long as TensorFlow takes to import.
 
         Args:
-            on_progress: Told now and then how many examples were looked at, and of how many.
+            on_progress: Called now and then with the number of examples done, and of all.
 
         Raises:
-            RunError: There is none; why.
+            RunError: The query failed; why.
         """
         process = self._process
-        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 (both were asked for)
-        with contextlib.suppress(OSError):  # it has ended, which the lack of an answer tells
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 (both are pipes)
+        with contextlib.suppress(OSError):  # it has exited; there will be no answer
             process.stdin.write(self._request)
             process.stdin.close()
         for line in process.stdout:
-            told: dict[str, Any] = json.loads(line)
-            if "done" in told:
-                on_progress(told["done"], told["of"])
-            elif problem := told.get("problem"):
+            reply: dict[str, Any] = json.loads(line)
+            if "done" in reply:
+                on_progress(reply["done"], reply["of"])
+            elif problem := reply.get("problem"):
                 raise RunError(problem)
             else:
-                return told
+                return reply
         self._log.seek(0)
-        words = self._log.read().strip().splitlines()
-        raise RunError(f"the engine ended: {words[-1].strip()}" if words else "the engine ended without a word")
+        lines = self._log.read().strip().splitlines()
+        raise RunError(f"the engine exited: {lines[-1].strip()}" if lines else "the engine exited unexpectedly")
 
     def cancel(self) -> None:
-        """End the process; any thread may do so, and who waits for the answer gets none."""
+        """Kill the process, from any thread; a waiting :meth:`answer` raises."""
         with contextlib.suppress(subprocess.SubprocessError, OSError):
             self._process.kill()
 
 
-def _refuse(directory: Path) -> None:
+def _check_checkpoint(directory: Path) -> None:
     with closing(RunReader(directory)) as reader:
         script = reader.info().script
     if script:
-        raise RunError(f"run {directory.name} is a script's, which alone keeps its model: there are no checkpoints")
+        raise RunError(f"run {directory.name} was recorded by a script and has no checkpoints")
     if not latest_checkpoint(directory):
-        raise RunError(
-            f"run {directory.name} has no checkpoint, so there is no model to ask: the first is written after an epoch"
-        )
+        raise RunError(f"run {directory.name} has no checkpoint yet: the first one is written after an epoch")

@@ -1,4 +1,4 @@
-"""The plan of a run: a validated value that is read from TOML, JSON and command-line flags."""
+"""The plan of a run: model, data, devices and training settings, read from TOML, JSON or command-line options."""
 
 import difflib
 import json
@@ -30,85 +30,73 @@ def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A plan; all fields are validated.
+    """The settings of a run, checked on construction.
 
-    The fields are documented by their :class:`FieldSpec`, which the command line, the form and the TOML file show.
+    Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
 
     Raises:
-        PlanError: A field is invalid.
+        PlanError: The value of a field is not allowed.
     """
 
-    model: str = _field(
-        "cnn", "Model: a name of the catalogue, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str
-    )
+    model: str = _field("cnn", "Model: a built-in name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
     data: str = _field(
         "digits",
-        "Data: a name of the catalogue, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], FILE.npz or a folder of images",
+        "Data: a built-in name, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], FILE.npz or a folder of images",
         str,
     )
-    strategy: str = _field("default", "How steps are spread over devices", str, example="mirrored")
+    strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(
-        (), "Devices to train on; all that fit when none is named", tuple, example="gpu:0"
+        (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0"
     )
-    virtual_cpus: int = _field(1, "Split the CPU into this many logical devices", int, minimum=1, maximum=64)
-    memory_growth: str = _field(
-        "on", "Take a GPU's memory as it is needed, not all of it at once", str, choices=("on", "off")
-    )
+    virtual_cpus: int = _field(1, "Number of logical devices to split the CPU into", int, minimum=1, maximum=64)
+    memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
     memory_limit: float | None = _field(
-        None, "GiB to take of each GPU at most; all when left out", float, above=0, optional=True
+        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True
     )
-    reduction: str = _field("auto", "How gradients are summed over replicas", str, choices=REDUCTIONS)
-    local_workers: int = _field(0, "Worker processes to start on this machine", int, minimum=0, maximum=64)
-    tpu: str = _field(
-        "", "TPU: local, grpc://HOST:8470 or a name; else what the environment says", str, example="local"
-    )
+    reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS)
+    local_workers: int = _field(0, "Number of worker processes on this machine", int, minimum=0, maximum=64)
+    tpu: str = _field("", "TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local")
     precision: str = _field(
-        "auto", "Numbers to compute with; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
+        "auto", "Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
     )
-    force: str = _field(
-        "off", "Train although it is known to be far too slow: mixed_float16 on a CPU", str, choices=("on", "off")
-    )
+    force: str = _field("off", "Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off"))
     xla: str = _field(
         "auto",
-        "Compile the step with XLA; auto tries it in long runs",
+        "Compile the step with XLA; auto measures it in long runs",
         str,
         choices=XLA_MODES,
     )
-    batch_size: int = _field(64, "Examples a step, over all replicas (the global batch)", int, minimum=1)
+    batch_size: int = _field(64, "Global batch size: examples per step over all replicas", int, minimum=1)
     micro_batches: int | None = _field(
         None,
-        "Parts to take a device's batch in, in less memory; left out, a CPU tries them",
+        "Micro-batches per step (gradient accumulation), to save memory",
         int,
         minimum=1,
         optional=True,
         example="4",
     )
-    epochs: int = _field(10, "Times to go over the training data", int, minimum=1)
-    steps_per_epoch: int | None = _field(
-        None, "Optimizer updates in an epoch; all the data when left out", int, minimum=1, optional=True
-    )
-    optimizer: str = _field("auto", "Optimizer; auto takes a compiled model's own, else adam", str, choices=OPTIMIZERS)
+    epochs: int = _field(10, "Number of epochs", int, minimum=1)
+    steps_per_epoch: int | None = _field(None, "Steps per epoch; default: all the data", int, minimum=1, optional=True)
+    optimizer: str = _field("auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS)
     learning_rate: float | None = _field(
-        None, "Learning rate; the optimizer's own when left out", float, above=0, optional=True
+        None, "Learning rate; default: the optimizer's own", float, above=0, optional=True
     )
     rate_scaling: str = _field(
-        "none", "Multiply the learning rate by the number of replicas, or its root", str, choices=RATE_SCALINGS
+        "none", "Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS
     )
-    seed: int = _field(0, "Seed of weights, order of examples and dropout", int, minimum=0, maximum=2**31 - 1)
-    validation: str = _field("epoch", "When to validate: after each epoch, at the end, never", str, choices=VALIDATIONS)
+    seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
+    validation: str = _field("epoch", "Validate after each epoch, at the end or never", str, choices=VALIDATIONS)
     gradient_norm: str = _field(
-        "off", "Record the norm of each step's gradients, before any clipping", str, choices=("on", "off")
+        "off", "Record the gradient norm of every step, before clipping", str, choices=("on", "off")
     )
-    tensorboard: str = _field(
-        "off", "Write TensorBoard events into the run's directory, too", str, choices=("on", "off")
-    )
+    tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
     image_size: str | None = _field(
-        None, "Size that a folder's images are brought to, HEIGHTxWIDTH", str, optional=True, example="96x96"
+        None, "Resize the images of a folder to HEIGHTxWIDTH", str, optional=True, example="96x96"
     )
     scale: str = _field(
-        "auto", "Scale numbers to [0, 1]: auto only pixels, 0-1 all uint8 and uint16", str, choices=SCALES
+        "auto", "Scale inputs to [0, 1]: auto only pixels, 0-1 all uint8 and uint16", str, choices=SCALES
     )
-    name: str = _field("", "A name for the run", str, example="first-try")
+    name: str = _field("", "Name of the run", str, example="first-try")
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -1,4 +1,4 @@
-"""Asking a run's model what images show, by way of an engine process of its own."""
+"""Predicts the classes of images with a run's model, in a separate engine process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from accel_engine.model_query import ModelQuery
 
 @dataclass(frozen=True, slots=True)
 class ClassProbability:
-    """A class that an image may show.
+    """A class and its predicted probability.
 
     Attributes:
-        label: Its name.
-        probability: What the model gives to it.
+        label: The name of the class.
+        probability: The predicted probability, 0 to 1.
     """
 
     label: str
@@ -22,13 +22,13 @@ class ClassProbability:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model says of an image.
+    """The prediction for an image.
 
     Attributes:
-        image: Its file.
-        choices: The likeliest classes, the likeliest first; none where there is a problem.
-        notes: What was done to the image so that the model can take it.
-        problem: Why it cannot be told.
+        image: The image file.
+        choices: The most probable classes, the most probable first; empty if there is a problem.
+        notes: How the image was converted for the model.
+        problem: Why there is no prediction.
     """
 
     image: str
@@ -39,41 +39,41 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What a run's model says of images.
+    """The predictions of a run's model.
 
     Attributes:
-        step: Steps that it had taken, at its last checkpoint.
-        images: One for each image, in the order that was asked for.
+        step: The step of its last checkpoint.
+        images: One for each image, in the given order.
     """
 
     step: int
     images: tuple[Prediction, ...]
 
 
-def predict(directory: Path, images: Sequence[Path], most: int) -> Predictions:
-    """Ask the model of a run's last checkpoint. Takes as long as TensorFlow takes to import, and more.
+def predict(directory: Path, images: Sequence[Path], top: int) -> Predictions:
+    """Predict images with a run's last checkpoint. Takes at least as long as importing TensorFlow.
 
     Args:
-        directory: The run's.
-        images: Files.
-        most: How many classes to tell of each.
+        directory: The run's directory.
+        images: Image files.
+        top: How many of the most probable classes to return for each.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run's model cannot be asked; why.
+        RunError: The run's model cannot be used; why.
     """
-    request = {"images": [str(path.absolute()) for path in images], "most": most}
-    with ModelQuery("--predict", directory, request) as question:
-        reply = question.answer()
+    request = {"images": [str(path.absolute()) for path in images], "top": top}
+    with ModelQuery("--predict", directory, request) as query:
+        reply = query.answer()
     return Predictions(
         reply["step"],
         tuple(
             Prediction(
                 str(path),
-                tuple(ClassProbability(*choice) for choice in told["choices"]),
-                tuple(told["notes"]),
-                told["problem"],
+                tuple(ClassProbability(*choice) for choice in answer["choices"]),
+                tuple(answer["notes"]),
+                answer["problem"],
             )
-            for path, told in zip(images, reply["images"], strict=True)
+            for path, answer in zip(images, reply["images"], strict=True)
         ),
     )

@@ -1,4 +1,4 @@
-"""Everything about a plan that can be found wrong before TensorFlow is imported for nothing."""
+"""Checks a plan before TensorFlow is imported."""
 
 from collections.abc import Sequence
 
@@ -13,25 +13,25 @@ from accel_engine.strategies import resolve_placement
 
 
 def check(plan: Plan, devices: Sequence[Device]) -> StepCounts | None:
-    """Check that devices, strategy, data, model and batch of a plan fit together.
+    """Check that a plan's devices, strategy, data, model and batch size fit together.
 
-    The user's own models are left for the engine to check, since only it can build them.
+    Custom models are checked by the engine, which can build them.
 
     Args:
         plan: The plan.
-        devices: The devices of the machine.
+        devices: The machine's devices.
 
     Returns:
-        How the data becomes steps; ``None`` where the number of replicas is not known before a TPU is connected.
+        The steps; ``None`` where the number of replicas is unknown before a TPU is connected.
 
     Raises:
-        PlanError: The plan asks for what the machine, the data or the model cannot give.
-        DataError: The user's file or folder cannot be read.
+        PlanError: A field does not fit the machine, the data or the model.
+        DataError: The data file or folder cannot be read.
     """
     replicas = resolve_placement(plan, devices).replicas
     entry = data.survey(data.find(plan.data), plan.image_size)
     if entry.shape is None or entry.examples is None:
-        raise DataError(f"nothing is known of the data {plan.data}")
+        raise DataError(f"the shape of the data {plan.data} is unknown")
     if entry.value_range is not None:
         choose_scaling(plan.scale, entry.value_range)
     model = models.find(plan.model)

@@ -1,4 +1,4 @@
-"""Protocol Buffers' wire format, as far as it takes to say small things and to read the answers.
+"""Reads and writes simple messages in the Protocol Buffers wire format.
 
 Source: https://protobuf.dev/programming-guides/encoding/
 """
@@ -11,17 +11,17 @@ _LONGEST_VARINT = 10
 
 
 class MalformedError(ValueError):
-    """These bytes are no message."""
+    """The bytes are not a message."""
 
 
 class Message:
-    """A message's fields by number. What is not there, or of another type, is as if it were not set.
+    """A parsed message, with fields by number. A field of another type counts as missing.
 
     Args:
-        data: The message as it came.
+        data: The encoded message.
 
     Raises:
-        MalformedError: ``data`` is no message.
+        MalformedError: ``data`` is not a message.
     """
 
     def __init__(self, data: bytes = b"") -> None:
@@ -48,51 +48,51 @@ class Message:
                 raise MalformedError(f"a field is of the unknown type {kind}")
 
     def integer(self, number: int) -> int | None:
-        """A field of type ``int64``."""
+        """Return a field of type ``int64``; ``None`` if it is missing."""
         value = self._integers.get(number)
         return value - (1 << 64) if value is not None and value >= 1 << 63 else value
 
     def double(self, number: int) -> float | None:
-        """A field of type ``double``."""
+        """Return a field of type ``double``; ``None`` if it is missing."""
         value = self._fixed.get(number)
         return None if value is None else float(struct.unpack("<d", value)[0])
 
     def message(self, number: int) -> "Message":
-        """A field that is a message; an empty one where it is not set."""
+        """Return a message field; an empty message if it is missing."""
         return Message(self._bytes[number][-1]) if self._bytes.get(number) else Message()
 
     def messages(self, number: int) -> list["Message"]:
-        """A repeated field of messages."""
+        """Return a repeated message field."""
         return [Message(data) for data in self._bytes.get(number, ())]
 
 
 def text_field(number: int, text: str) -> bytes:
-    """A field of type ``string``, as it is sent."""
+    """Encode a field of type ``string``."""
     return bytes_field(number, text.encode())
 
 
 def bytes_field(number: int, data: bytes) -> bytes:
-    """A field of type ``bytes``, or one that is a message, as it is sent."""
+    """Encode a field of type ``bytes`` or a message field."""
     return length_prefix(number, len(data)) + data
 
 
 def length_prefix(number: int, length: int) -> bytes:
-    """What comes before the bytes of such a field."""
+    """Encode the tag and length of such a field."""
     return varint(number << 3 | _BYTES) + varint(length)
 
 
 def integer_field(number: int, value: int) -> bytes:
-    """A field of type ``int64`` or of an enumeration, not negative, as it is sent."""
+    """Encode a non-negative field of type ``int64`` or of an enumeration."""
     return varint(number << 3 | _VARINT) + varint(value)
 
 
 def double_field(number: int, value: float) -> bytes:
-    """A field of type ``double``, as it is sent."""
+    """Encode a field of type ``double``."""
     return varint(number << 3 | _FIXED64) + struct.pack("<d", value)
 
 
 def varint(value: int) -> bytes:
-    """A number, not negative, of seven bits a byte, the least significant first."""
+    """Encode a non-negative integer in seven bits per byte, the least significant first."""
     data = bytearray()
     while value > 0x7F:
         data.append(value & 0x7F | 0x80)
@@ -102,13 +102,13 @@ def varint(value: int) -> bytes:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends."""
+    """Decode a varint; returns it with the offset of its end."""
     value = 0
     for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value & (1 << 64) - 1, at + index + 1
-    raise MalformedError("a number does not end")
+    raise MalformedError("a varint does not end")
 
 
 def _take(data: bytes, at: int, length: int) -> tuple[bytes, int]:

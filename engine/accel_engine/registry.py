@@ -1,7 +1,7 @@
-"""What the catalogues of models, data and strategies have in common.
+"""Shared functions of the catalogues of models, datasets and strategies.
 
-A catalogue is light: it names its builders as strings, so that listing what there is imports no
-TensorFlow. Only the engine process loads a builder.
+A catalogue names its builders as strings, so that listing its entries does not import TensorFlow. Only the engine
+process loads builders.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,11 +18,11 @@ def load(reference: str) -> Callable[..., Any]:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Say which known names are nearest to a wrong one, or all of them when none is near."""
+    """Suggest the known names closest to an unknown one, or list them if none is close."""
     names = list(known)
     lowered = {candidate.lower(): candidate for candidate in names}
-    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.55)]
-    if near:
-        return f"did you mean {' or '.join(near)}?"
+    close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.55)]
+    if close:
+        return f"did you mean {' or '.join(close)}?"
     shown = ", ".join(names[:12])
     return f"known: {shown}{', ...' if len(names) > 12 else ''}"

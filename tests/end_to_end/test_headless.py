@@ -77,7 +77,7 @@ def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
     assert asked.returncode == 1
     assert "lost" in asked.stderr
 
-    resumed = run(program, "train", "--resume", "last", "--epochs", str(epochs), "--json")
+    resumed = run(program, "continue", "last", "--epochs", str(epochs), "--json")
     assert resumed.returncode == 0, resumed.stderr
     started = next(line for line in lines(resumed.stdout) if line["event"] == "run_started")
     assert started["first_step"] > 0

@@ -39,7 +39,7 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     lines = [json.loads(line) for line in told.stdout.splitlines()]
     right = [line["top"][0]["label"] == str(label) for line, label in zip(lines[:4], train.y[:4], strict=True)]
     assert sum(right) >= 3  # by chance, one in 270
-    assert lines[0]["notes"] == ["32x32 pixels were brought to 8x8"]
+    assert lines[0]["notes"] == ["resized from 32x32 to 8x8"]
     assert lines[4]["top"] == []
 
     table = run("predict", "last", files[0])

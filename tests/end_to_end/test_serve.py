@@ -42,7 +42,7 @@ async def serving(program: Path) -> AsyncIterator[Served]:
     try:
         assert process.stdout
         said = (await process.stdout.readline()).decode()
-        assert said.startswith("open http://127.0.0.1:")
+        assert said.startswith("Open http://127.0.0.1:")
         yield Served(process, said.split()[1])
     finally:
         if process.returncode is None:

@@ -101,7 +101,7 @@ def test_settings_that_are_wrong_open_nothing(open_terminal, tmp_path: Path) -> 
     file.write_text('theme = "accel-drak"\n')
     terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file))
     assert terminal.wait_closed() == 2
-    assert "settings.toml:1: there is no theme 'accel-drak'" in terminal.text.replace("\n", "")
+    assert "settings.toml:1: unknown theme 'accel-drak'" in terminal.text.replace("\n", "")
     assert b"\x1b[?1049h" not in terminal.raw
 
 
@@ -110,7 +110,7 @@ def test_keys_that_are_wrong_end_it_with_every_mistake(open_terminal, tmp_path: 
     file.write_text('[keys]\n"run.puase" = "x"\n')
     terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file))
     assert terminal.wait_closed() == 2
-    assert "there is no key 'run.puase'; did you mean run.pause" in terminal.text.replace("\n", "")
+    assert "unknown key binding 'run.puase'; did you mean run.pause" in terminal.text.replace("\n", "")
     assert terminal.altered == []
     assert terminal.modes == terminal.modes_before
 
@@ -127,5 +127,5 @@ def test_settings_are_taken_by_the_form(open_terminal, tmp_path: Path) -> None:
 def test_a_terminal_that_cannot_be_drawn_on_is_told_what_can(open_terminal) -> None:
     terminal = open_terminal(TERM="dumb")
     assert terminal.wait_closed() == 2
-    assert "the dashboard needs a full terminal, and this is one of TERM='dumb'" in terminal.text
+    assert "the dashboard requires a full-screen terminal; found TERM='dumb'" in terminal.text
     assert "accel-tui train" in terminal.text

@@ -114,7 +114,7 @@ def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: P
     check_lines(foreground.lines)
     assert numbers(foreground.lines, "checkpoint_saved", "step")[-1] == ended["steps"] >= saved["step"]
     assert foreground.process.stderr is not None
-    assert "stopping, with a checkpoint" in foreground.process.stderr.read()
+    assert "stopping with a checkpoint" in foreground.process.stderr.read()
     assert status() is Status.STOPPED
     answered = [line for line in foreground.lines if line["event"] == "command_answered"]
     assert [line["command"] for line in answered] == ["pause", "learning_rate", "resume", "checkpoint", "stop"]

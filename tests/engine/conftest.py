@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.process import environment
-from accel_engine.process.peers import held_port
+from accel_engine.process.peers import reserve_port
 
 environment.prepare()  # so that tests train with the kernels that engines use
 
@@ -24,7 +24,7 @@ def two_cpus() -> None:
 @pytest.fixture
 def silent_port() -> Iterator[int]:
     """A port on which nothing listens, nor will before a test does: it is given to nobody who wants any."""
-    with held_port() as held:
+    with reserve_port() as held:
         yield held.getsockname()[1]
 
 

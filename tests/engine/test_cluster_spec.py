@@ -10,7 +10,7 @@ def config(role: str, index: int, **cluster: list[str]) -> dict[str, str]:
     return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": role, "index": index}})}
 
 
-def test_without_a_word_of_others_a_process_is_alone() -> None:
+def test_without_a_cluster_a_process_is_alone() -> None:
     assert ClusterSpec.find({}) is None
     assert ClusterSpec.find(config("worker", 0, worker=["a:1"])) is None
     assert ClusterSpec.find({"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}) is None
@@ -35,13 +35,13 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
     assert (found.name, found.chief) == ("coordinator", True)
     assert found.peers == {"worker 0": "b:2", "worker 1": "c:3", "parameter server 0": "d:4"}
     assert ClusterSpec.find({"TF_CONFIG": found.to_tf_config()}) == found
-    assert [(part.name, part.place) for part in found.parts] == [
+    assert [(part.name, part.run_name) for part in found.processes] == [
         ("coordinator", "0"),
         ("worker 0", "0"),
         ("worker 1", "1"),
         ("parameter server 0", "ps0"),
     ]
-    for part in found.parts[1:]:
+    for part in found.processes[1:]:
         assert ClusterSpec.find({"TF_CONFIG": part.to_tf_config()}) == part
         assert (part.serves, part.peers) == (True, {"coordinator": "a:1"})
 
@@ -49,15 +49,15 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "should be"),
-        ('{"cluster": {"worker": ["a:1"]}}', "should be"),
-        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "should be"),
+        ("{", "TF_CONFIG is invalid"),
+        ('{"cluster": {"worker": ["a:1"]}}', "TF_CONFIG is invalid"),
+        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "TF_CONFIG is invalid"),
         ('{"cluster": {"wroker": ["a:1"]}, "task": {"type": "worker", "index": 0}}', "'wroker'; known: chief, worker"),
         ('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 3}}', "worker 3.*no such task"),
-        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a'; it should be HOST:PORT"),
+        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a': use HOST:PORT"),
     ],
 )
-def test_a_wrong_tf_config_is_told_in_words(text: str, told: str) -> None:
+def test_an_invalid_tf_config_is_explained(text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         ClusterSpec.find({"TF_CONFIG": text})
 
@@ -77,7 +77,7 @@ def test_workers_come_from_slurm() -> None:
     assert (found.name, found.source) == ("worker 2", "Slurm")
 
 
-def test_half_of_slurms_variables_are_told() -> None:
+def test_incomplete_slurm_variables_are_reported() -> None:
     with pytest.raises(UsageError, match="SLURM_JOB_NODELIST"):
         ClusterSpec.find({"SLURM_NTASKS": "2", "SLURM_PROCID": "0"})
 
@@ -91,9 +91,9 @@ def test_half_of_slurms_variables_are_told() -> None:
         ("n[08-11]-ib", ["n08-ib", "n09-ib", "n10-ib", "n11-ib"]),
     ],
 )
-def test_slurms_list_of_hosts_is_written_out(text: str, hosts: list[str]) -> None:
+def test_slurms_list_of_hosts_is_expanded(text: str, hosts: list[str]) -> None:
     assert expand_hosts(text) == hosts
 
 
-def test_slurms_tasks_by_node_are_written_out() -> None:
+def test_slurms_tasks_per_node_are_expanded() -> None:
     assert expand_counts("2(x3),1") == [2, 2, 2, 1]

@@ -19,7 +19,7 @@ QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The distributions that seem to be installed, and their versions."""
+    """The simulated installed distributions and their versions."""
     distributions: dict[str, str] = {}
 
     def version(name: str) -> str:
@@ -31,7 +31,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return distributions
 
 
-def test_without_tensorflow_it_is_said_how_to_get_it(installed: dict[str, str]) -> None:
+def test_without_tensorflow_the_install_command_is_shown(installed: dict[str, str]) -> None:
     found = find_installation()
     assert found.distribution == ""
     assert "pip install 'accel-tui[cpu]'" in found.problem
@@ -39,20 +39,20 @@ def test_without_tensorflow_it_is_said_how_to_get_it(installed: dict[str, str]) 
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "tensorflow-cpu", "tensorflow-tpu"])
-def test_tensorflow_is_found_under_each_of_its_names(installed: dict[str, str], name: str) -> None:
+def test_every_tensorflow_distribution_is_found(installed: dict[str, str], name: str) -> None:
     installed[name] = "2.20.0"
     assert find_installation() == Installation(name, "2.20.0")
 
 
-def test_packages_that_overwrite_each_other_are_refused(installed: dict[str, str]) -> None:
+def test_conflicting_distributions_are_rejected(installed: dict[str, str]) -> None:
     installed |= {"tensorflow": "2.21.0", "tensorflow-tpu": "2.20.0"}
     assert "tensorflow and tensorflow-tpu overwrite each other" in find_installation().problem
 
 
 def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> None:
-    with pytest.raises(EngineMissingError, match="No TensorFlow is installed"):
+    with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
         WarmEngine()
-    with pytest.raises(EngineMissingError, match="No TensorFlow is installed"):
+    with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
         start(create(Plan()))
 
 
@@ -64,7 +64,7 @@ def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> N
     assert "libtpu" not in found
 
 
-def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
+def test_engine_may_start_before_its_process_id_is_recorded() -> None:
     directory = create(Plan())
     with closing(RunWriter(directory)) as writer, closing(RunReader(directory)) as reader:
         writer.begin()
@@ -72,24 +72,24 @@ def test_engine_that_begins_before_it_is_noted_is_not_made_to_wait() -> None:
         assert reader.info().status is Status.RUNNING
 
 
-def test_engine_that_dies_says_so_and_takes_no_run() -> None:
+def test_exited_engine_is_reported_and_rejects_a_run() -> None:
     with closing(WarmEngine()) as engine:
         os.kill(engine.pid, signal.SIGKILL)
         assert not engine.wait_ready(120)
         assert engine.state is EngineState.FAILED
-        assert "the engine ended" in engine.problem
+        assert "the engine exited" in engine.problem
         assert "the engine" in engine.describe(QUICK).problem
-        with pytest.raises(RunError, match="the engine has ended"):
+        with pytest.raises(RunError, match="the engine has exited"):
             engine.train(create(QUICK))
 
 
-def test_closing_a_warm_engine_ends_its_process() -> None:
+def test_closing_a_warm_engine_kills_its_process() -> None:
     engine = WarmEngine()
     engine.close()
     assert not psutil.pid_exists(engine.pid)
 
 
-def test_who_asks_of_a_model_does_not_wait_for_an_engine_that_has_a_run() -> None:
+def test_descriptions_do_not_wait_for_an_engine_with_a_run() -> None:
     with closing(WarmEngine()) as engine:
         asked = engine._send
 
@@ -102,7 +102,7 @@ def test_who_asks_of_a_model_does_not_wait_for_an_engine_that_has_a_run() -> Non
         os.kill(engine.pid, signal.SIGKILL)
 
 
-def test_run_that_was_removed_cannot_be_started() -> None:
+def test_deleted_run_cannot_be_started() -> None:
     directory = create(QUICK)
     (directory / "run.db").unlink()
     with closing(WarmEngine()) as engine, pytest.raises(RunError, match="no run in"):

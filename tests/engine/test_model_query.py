@@ -1,4 +1,4 @@
-"""What is refused before there is an engine process, and what becomes of one that is not waited for."""
+"""Checks before a query's process starts, and its cancellation."""
 
 import threading
 from contextlib import closing
@@ -24,20 +24,20 @@ def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_no_engine")
-def test_a_run_without_a_checkpoint_has_no_model_to_ask() -> None:
+def test_a_run_without_a_checkpoint_is_rejected() -> None:
     with pytest.raises(RunError, match="has no checkpoint"):
         predict(create(Plan()), [], 1)
 
 
 @pytest.mark.usefixtures("_no_engine")
-def test_the_model_of_a_scripts_run_is_the_scripts() -> None:
-    with pytest.raises(RunError, match="is a script's, which alone keeps its model"):
+def test_a_run_of_a_script_is_rejected() -> None:
+    with pytest.raises(RunError, match="was recorded by a script and has no checkpoints"):
         predict(create_recorded(RECORDED, "python train.py"), [], 1)
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An ended run of data that is gone, which seems to have a checkpoint."""
+    """An ended run whose data is missing, with a simulated checkpoint."""
     monkeypatch.setattr(model_query, "latest_checkpoint", lambda _: 14)
     (tmp_path / "gone.npz").touch()
     directory = create(Plan(data=str(tmp_path / "gone.npz")))
@@ -47,14 +47,14 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return directory
 
 
-def test_why_the_process_cannot_answer_is_said(run: Path) -> None:
+def test_the_reason_of_a_failure_is_raised(run: Path) -> None:
     with ModelQuery("--revalidate", run, {}) as question, pytest.raises(RunError, match=r"gone\.npz"):
         question.answer()
 
 
-def test_who_is_no_longer_waited_for_ends(run: Path) -> None:
+def test_a_cancelled_query_ends_its_process(run: Path) -> None:
     with ModelQuery("--predict", run, {}) as question:
         threading.Thread(target=question.cancel).start()
-        with pytest.raises(RunError, match="without a word"):
+        with pytest.raises(RunError, match="exited unexpectedly"):
             question.answer()
     assert question._process.returncode == -9

@@ -11,14 +11,14 @@ from accel_engine.preflight import check
 HOST = (Device("cpu:0", "cpu", "a processor"),)
 
 
-def test_a_plan_that_fits_comes_to_a_schedule() -> None:
+def test_a_valid_plan_has_step_counts() -> None:
     laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST)
 
     assert laid_out is not None
     assert (laid_out.replicas, laid_out.per_replica_batch, laid_out.steps_per_epoch) == (2, 32, 22)
 
 
-def test_the_steps_on_a_tpu_elsewhere_are_known_once_it_is_connected() -> None:
+def test_steps_on_a_remote_tpu_are_unknown() -> None:
     assert check(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST) is None
 
 
@@ -31,14 +31,14 @@ def test_the_steps_on_a_tpu_elsewhere_are_known_once_it_is_connected() -> None:
         ({"devices": ("gpu:0",)}, "devices", "gpu:0"),
     ],
 )
-def test_what_does_not_fit_is_named(changes: dict[str, object], field: str, words: str) -> None:
+def test_errors_name_their_field(changes: dict[str, object], field: str, words: str) -> None:
     with pytest.raises(PlanError, match=words) as caught:
         check(Plan().replace(**changes), HOST)
 
     assert caught.value.field == field
 
 
-def test_a_scale_that_the_data_does_not_allow_is_named_before_anything_is_read(tmp_path: Path) -> None:
+def test_an_invalid_scale_is_rejected_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     np.savez(path, x=np.zeros((20, 8), np.float32), y=np.arange(20) % 2)
     plan = Plan(model="mlp", data=str(path), batch_size=4)
@@ -47,7 +47,7 @@ def test_a_scale_that_the_data_does_not_allow_is_named_before_anything_is_read(t
         check(plan.replace(scale="0-1"), HOST)
 
 
-def test_a_broken_file_is_told(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "broken.npz"
     path.write_bytes(b"no archive")
 

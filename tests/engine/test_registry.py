@@ -6,7 +6,7 @@ from accel_engine import data, models, strategies
 from accel_engine.registry import load, suggestion
 
 
-def test_reference_gives_the_object() -> None:
+def test_reference_loads_the_object() -> None:
     assert load("math:sqrt") is math.sqrt
 
 
@@ -16,12 +16,12 @@ def test_reference_to_nothing_raises(reference: str) -> None:
         load(reference)
 
 
-def test_near_names_are_suggested_in_their_own_case() -> None:
+def test_close_names_are_suggested_in_their_own_case() -> None:
     assert suggestion("resnet5", ["ResNet50", "mlp"]) == "did you mean ResNet50?"
     assert suggestion("DIGITS", ["digits", "mnist"]) == "did you mean digits?"
 
 
-def test_all_names_are_told_when_none_is_near_but_never_a_wall_of_them() -> None:
+def test_without_close_names_some_are_listed() -> None:
     assert suggestion("zzz", ["mlp", "cnn"]) == "known: mlp, cnn"
     shown = suggestion("zzz", [f"model{index}" for index in range(30)])
     assert shown.endswith(", ...")
@@ -29,7 +29,7 @@ def test_all_names_are_told_when_none_is_near_but_never_a_wall_of_them() -> None
 
 
 @pytest.mark.parametrize("catalogue", [models.CATALOGUE, data.CATALOGUE, strategies.CATALOGUE])
-def test_catalogues_are_keyed_by_name_and_summed_up_in_a_line(catalogue: dict[str, object]) -> None:
+def test_catalogues_are_keyed_by_name_with_short_summaries(catalogue: dict[str, object]) -> None:
     for name, entry in catalogue.items():
         assert entry.name == name  # type: ignore[attr-defined]
         summary = entry.summary  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What all tests of the dashboard share: a pilot that waits for what there is to do, and not for a time."""
+"""Fixtures of the dashboard's tests, among them a pilot that waits for an idle event loop instead of a fixed time."""
 
 import asyncio
 import time
@@ -16,10 +16,10 @@ from tui.fake_engine import close_all
 
 
 async def settled(*_: float) -> None:
-    """Wait until the event loop has nothing to go on with and all is painted.
+    """Wait until the event loop is idle and the screen is painted.
 
-    Textual's own, in whose place this is, samples how busy the process is: 20 ms at least and one second at most, which
-    it takes where something is always moving, and no more than a guess on a busy machine.
+    Replaces Textual's ``wait_for_idle``, which samples the process's CPU time for 20 ms to one second. That takes the
+    full second if something is animated, and is unreliable on a busy machine.
     """
     app, until = active_app.get(), time.monotonic() + 10.0
     await _quiet(until)
@@ -45,14 +45,14 @@ def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 async def _eager() -> None:
-    """Begin tasks at once, as the program does from Python 3.12 on, and Textual's ``run_test`` does not."""
+    """Start tasks eagerly, as the program does from Python 3.12 on; Textual's ``run_test`` does not."""
     if hasattr(asyncio, "eager_task_factory"):
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
 
 
 @pytest.fixture(autouse=True)
 def _unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No list of runs begins with those of the test before."""
+    """Start each test with an empty list of runs."""
     monkeypatch.setattr(RunsTable, "listing", RunList())
 
 
@@ -64,6 +64,6 @@ def _no_engine_stays() -> Iterator[None]:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who follows a run looks more often than people could see."""
+    """Poll runs every few milliseconds, so that tests do not wait."""
     monkeypatch.setattr(run_follower, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(run_follower, "STATUS_SECONDS", 0.05)

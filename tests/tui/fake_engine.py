@@ -36,6 +36,7 @@ from accel_engine.events import (
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
 from accel_engine.run.creation import set_meta
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.schema import connect
 
 GIB = 1 << 30
@@ -167,6 +168,8 @@ class FakeEngine:
     def save(self) -> None:
         epoch = self.step // self.steps_per_epoch
         self.say(CheckpointSaved, epoch=epoch, step=self.step, path=f"checkpoints/step-{self.step}", seconds=0.1)
+        (self.directory / CHECKPOINTS).mkdir(exist_ok=True)
+        (self.directory / CHECKPOINTS / f"step-{self.step}.index").touch()
 
     def warn(self, message: str) -> None:
         self.say(Warned, message=message)

@@ -100,7 +100,7 @@ async def begun(pilot: Pilot[None]) -> None:
     """Wait until all is there that comes by itself and has the screen laid out, or painted, once more."""
     app = pilot.app
     assert isinstance(app, StubApp)
-    await until(pilot, lambda: app.lists_runs and app.inventory and app.meters, "what comes by itself")
+    await until(pilot, lambda: app.can_list_runs and app.inventory and app.meters, "what comes by itself")
     await pilot.pause()
 
 

@@ -126,7 +126,7 @@ async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> No
         assert isinstance(app.screen, QuestionScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
-        app.show_inside(directory)
+        app.show_diagnostics(directory)
         await until(pilot, lambda: isinstance(app.screen, DiagnosticsScreen), "the inside")
         await pilot.press("ctrl+c")
         await until(pilot, lambda: isinstance(app.screen, QuestionScreen), "the question")

@@ -26,13 +26,13 @@ WALKS = {
     "runs": (("r",), "failed"),
     "run": (("r", "enter"), "Failed after"),
     "log": (("r", "enter", "l"), "/ search"),
-    "charts": (("r", "enter", "a"), "Which charts?"),
+    "charts": (("r", "enter", "a"), "space or click"),
     "confusion": (("r", "enter", "w"), "7 of 7 right"),
-    "pictures": (("r", "enter", "w", "2"), "the most wrong first"),
-    "layers": (("r", "enter", "w", "3"), "1,500 weights"),
+    "pictures": (("r", "enter", "w", "2"), "highest loss first"),
+    "layers": (("r", "enter", "w", "3"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "deletion": (("r", "D"), "This cannot be undone"),
-    "labels": (("r", "e"), "Label "),
+    "labels": (("r", "e"), "Edit "),
     "palette": (("r", "ctrl+p", *"open"), "open "),
 }
 """The keys that lead to each screen, and what of our own is seen there."""

@@ -76,7 +76,7 @@ async def test_below_the_least_size_it_is_told_and_all_comes_back(engine: FakeEn
             await pilot.resize_terminal(width, height)
             await until(pilot, lambda: isinstance(app.screen, TooSmallScreen), "the word that it is too small")
             engine.train(2)
-        await shows(pilot, "This terminal is 80x15", "at least 60x16")
+        await shows(pilot, "The terminal is 80x15", "at least 60x16")
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: app.screen is shown, "the run")
         await shows(pilot, "epoch", "loss")

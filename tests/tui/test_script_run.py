@@ -15,10 +15,10 @@ from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.run import RunReader, RunWriter, Update
 from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize
-from accel_engine.run.paths import LOCK
+from accel_engine.run.run_paths import LOCK
 from accel_tui.cli import main
-from accel_tui.cli.event_text import worded
-from accel_tui.plan.starting import resume
+from accel_tui.cli.event_text import format_event
+from accel_tui.plan.starting import continue_run
 from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
 from accel_tui.screens.run_screen import RunScreen
@@ -83,11 +83,11 @@ def state(directory: Path) -> RunState:
 
 
 def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
-    facts = RunDetails().words(state).plain
+    facts = RunDetails().build(state).plain
     assert "python train.py --fast" in facts
     assert "None" not in facts
     assert "classes" not in facts
-    assert "None" not in worded(BUILT, state)
+    assert "None" not in format_event(BUILT, state)
     shown = [plain(pair) for pair in progress(state)]
     assert "epoch 1/3" in shown
     assert "step 2" in shown
@@ -102,10 +102,10 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
 
     assert all(screen.check_action(action, ()) for action in ("pause", "stop", "learning_rate", "detach"))
     assert not any(
-        screen.check_action(action, ()) for action in ("checkpoint", "take_up", "inside", "log", "search_log")
+        screen.check_action(action, ()) for action in ("checkpoint", "continue", "diagnostics", "log", "search_log")
     )
     with pytest.raises(RunError, match=r"start that again \(python train.py --fast\)"):
-        resume(directory, None)
+        continue_run(directory, None)
 
 
 async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume(
@@ -117,14 +117,14 @@ async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume
         watched = main(["watch", directory.name, "--plain"])
     screen = RunScreen(directory)
     screen.set_reactive(RunScreen.state, state)
-    assert not screen.check_action("take_up", ())
+    assert not screen.check_action("continue", ())
     detail, outcome = SelectedRun(), RunOutcome()
-    detail.tell(summarize(directory))
-    told = (str(detail.content), outcome.words(state).plain, capfd.readouterr().err)
+    detail.show_run(summarize(directory))
+    told = (str(detail.content), outcome.build(state).plain, capfd.readouterr().err)
     for words in told:
         assert "script" in words
         assert "python train.py --fast" in words
-        assert "ended without a word" in words
+        assert "exited unexpectedly" in words
         assert "checkpoint" not in words
         assert "--resume" not in words
     assert watched == 1

@@ -11,7 +11,7 @@ from accel_tui.app import AccelApp
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource
 from accel_tui.terminal.canvas import Canvas
-from accel_tui.terminal.incremental_app import pieces
+from accel_tui.terminal.incremental_app import strips_of
 from accel_tui.widgets.custom_keys import custom_keys
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.plan.plan_form import PlanForm
@@ -75,10 +75,10 @@ async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:
     source = SettingSource(Path("s.toml"), {"keys.run.puase": 3, "keys.run.stop": 4})
     app = SettledApp(Settings(keys={"run.puase": "f9", "run.stop": "p"}, source=source))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.refusal, "the refusal")
-    assert app.refusal
-    assert app.return_code == app.refusal.exit_status == 2
-    assert {mistake[:9] for mistake in app.refusal.mistakes} == {"s.toml:3:", "s.toml:4:"}
+        await until(pilot, lambda: app.settings_error, "the refusal")
+    assert app.settings_error
+    assert app.return_code == app.settings_error.exit_status == 2
+    assert {mistake[:9] for mistake in app.settings_error.errors} == {"s.toml:3:", "s.toml:4:"}
 
 
 async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,10 +89,10 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shows(pilot, "Start")
         await pilot.press("t", "ctrl+p", *"keep")
-        await shows(pilot, "Keep this theme")
+        await shows(pilot, "Save theme")
         await pilot.press("enter")
         await until(pilot, lambda: user.load().theme == "accel-light", "the line")
-        await shows(pilot, "Kept the theme")
+        await shows(pilot, "Theme saved")
     assert user.load().frames == 30
 
 
@@ -101,8 +101,8 @@ async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) ->
     app = SettledApp(Settings(source=SettingSource(tmp_path / "file" / "settings.toml")))
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await shows(pilot, "Start")
-        app.keep_theme()
-        await shows(pilot, "The theme was not kept", 'theme = "accel-dark"')
+        app.save_theme()
+        await shows(pilot, "Theme not saved", 'theme = "accel-dark"')
 
 
 async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
@@ -111,8 +111,8 @@ async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
 
         def painted() -> str:
             canvas = Canvas()
-            canvas.spell = app._canvas.spell
-            whole = canvas.paint(pieces(app.screen._compositor.render_full_update()), app.console)
+            canvas.transliterate = app._canvas.transliterate
+            whole = canvas.paint(strips_of(app.screen._compositor.render_full_update()), app.console)
             assert whole.isascii()
             return whole
 

@@ -187,5 +187,5 @@ async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
     async with opened(runs["live"], WIDE) as pilot:
         await shows(pilot, "training")
         await pilot.press("w")
-        await shows(pilot, "3 taken for 5")
+        await shows(pilot, "true 3, predicted 5")
         await looks_as_before(pilot, "inside-120x40")

@@ -24,13 +24,13 @@ PLACES = {
     "run": (("r", "enter"), "Info"),
     "run with its log": (("r", "enter", "l"), "/ search"),
     "help of the run": (("r", "enter", "question_mark"), "esc closes"),
-    "choice of charts": (("r", "enter", "a"), "Which charts?"),
+    "choice of charts": (("r", "enter", "a"), "space or click"),
     "confusion": (("r", "enter", "w"), "7 of 7 right"),
-    "pictures": (("r", "enter", "w", "2"), "the most wrong first"),
-    "layers": (("r", "enter", "w", "3"), "1,500 weights"),
+    "pictures": (("r", "enter", "w", "2"), "highest loss first"),
+    "layers": (("r", "enter", "w", "3"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "question": (("r", "D"), "This cannot be undone"),
-    "labels": (("r", "e"), "enter keeps"),
+    "labels": (("r", "e"), "enter saves"),
 }
 """The keys that lead to each screen, and what is seen there."""
 

@@ -1,4 +1,4 @@
-"""The app: screens, and the few things that outlive them."""
+"""The Textual app: screens, theme and settings."""
 
 import gc
 import os
@@ -28,8 +28,8 @@ from accel_tui.palette import KeyCommands
 from accel_tui.sampling import MakeSampler
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.too_small_screen import TooSmallScreen, too_small
-from accel_tui.settings.paths import settings_path
+from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
+from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
 from accel_tui.terminal.notifications import Notifier
 from accel_tui.terminal.safe_unmount import SafeUnmountApp
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 
 GARBAGE_SECONDS = 60.0
-"""Seconds between two searches for garbage of all generations: each takes as long as a key may."""
+"""Seconds between two full garbage collections; each blocks the event loop as long as a key press may."""
 
 GARBAGE_OBJECTS = 10_000
-"""So many are made until those are searched: most that an update makes are gone by then without it."""
+"""Allocations that trigger a collection of the youngest generation."""
 
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
@@ -51,40 +51,41 @@ _Screen = TypeVar("_Screen", bound=Screen[None])
 class AccelApp(SafeUnmountApp, EngineApp):
     """The dashboard.
 
-    It owns the screens; its base classes have the devices and the engine, which outlive them. Whatever blocks is
-    done in a thread that only posts messages, and whatever the first screen does not need is imported and begun once
-    that is painted.
+    It owns the screens; its base classes own the devices and the engine. Blocking work runs in threads that only post
+    messages. What the first screen does not need is imported after its first paint.
 
     Args:
-        open_run: Directory of a run to open at first, in place of the form.
-        settings: What the user has settled for good.
-        make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
-        make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
+        open_run: Directory of a run to open instead of the New run form.
+        settings: User settings.
+        make_engine: Makes a warm engine; called in a thread, with a callback for state changes.
+        make_sampler: Makes a device sampler; called in a thread, with a callback for samples.
     """
 
     TITLE = "accel-tui"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide"), (160, "-ultra")]  # noqa: RUF012 (as the base class has it)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
     COMMANDS = {KeyCommands}  # noqa: RUF012 (as the base class has it)
-    BINDING_GROUP_TITLE = "Everywhere"
+    BINDING_GROUP_TITLE = "All screens"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Explain the keys of this screen"),
-        Binding("t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Change between dark and light"),
-        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Paint the whole screen anew"),
+        Binding("question_mark,f1", "help", "Help", id="app.help", tooltip="Show the keys of this screen"),
+        Binding(
+            "t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Switch between the dark and the light theme"
+        ),
+        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Repaint the screen"),
         Binding(
             "ctrl+z",
             "suspend_process",
             show=False,
             id="app.suspend",
-            tooltip="Go to the shell for a while; its fg comes back",
+            tooltip="Suspend accel-tui; fg in the shell brings it back",
         ),
-        Binding("q", "quit", "Quit", id="app.quit", tooltip="Leave the program; a run that goes on goes on"),
+        Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding(
             "ctrl+c",
             "quit",
             show=False,
             id="app.interrupt",
-            tooltip="Leave as Quit does, from fields too; copy what is selected",
+            tooltip="Quit, also from a text field; copies the selected text if there is any",
         ),
         Binding(
             "ctrl+p",
@@ -92,12 +93,12 @@ class AccelApp(SafeUnmountApp, EngineApp):
             "Commands",
             priority=True,
             id="app.palette",
-            tooltip="Find a command by its name",
+            tooltip="Search for a command",
         ),
     ]
 
-    lists_runs: reactive[bool] = reactive(False, repaint=False)
-    """Whether what lists runs was imported."""
+    can_list_runs: reactive[bool] = reactive(False, repaint=False)
+    """Whether the modules for the list of runs are imported."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
         make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
-        # Textual loads the sheet of a screen when it is pushed, and the first screen never is.
+        # Textual loads a screen's CSS when it is pushed, and the default screen never is.
         sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
         super().__init__(
             [_HERE / sheet for sheet in sheets],
@@ -115,9 +116,9 @@ class AccelApp(SafeUnmountApp, EngineApp):
             make_sampler=make_sampler or (lambda tell: Sampler(tell, interval=settings.devices)),
         )
         self.settings = settings
-        self.announcer = Notifier(self.send, settings, os.environ)
-        self.refusal: SettingsError | None = None
-        """Why the program leaves again, where its settings are the reason."""
+        self.notifier = Notifier(self.send, settings, os.environ)
+        self.settings_error: SettingsError | None = None
+        """Why the app exits: invalid settings."""
         self._open_run = open_run
         for theme in THEMES:
             self.register_theme(theme)
@@ -126,43 +127,43 @@ class AccelApp(SafeUnmountApp, EngineApp):
         if settings.glyphs == "ascii":
             from accel_tui.appearance.glyphs import to_ascii
 
-            self._canvas.spell = to_ascii
+            self._canvas.transliterate = to_ascii
 
     def get_default_screen(self) -> "Screen[None]":
-        """The form, or the run that was asked for."""
+        """The New run screen, or the run to open."""
         if self._open_run is None:
             return self._make_plan_screen()
-        from accel_tui.screens.run_screen import RunScreen  # as below
+        from accel_tui.screens.run_screen import RunScreen  # imported later, see _import_remaining
 
-        return self._fitted(RunScreen(self._open_run))
+        return self._with_size_classes(RunScreen(self._open_run))
 
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
-        """Of Textual's own, those that no key of ours does."""
+        """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
-        yield SystemCommand("Keep this theme", "Begin with it from now on: write it into the settings", self.keep_theme)
+        yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
-        """Begin what the first screen can be painted without."""
+        """Start what the first paint does not need."""
         self.call_after_refresh(self.sample_devices)
-        self.call_after_refresh(self._import_the_rest)
+        self.call_after_refresh(self._import_remaining)
 
     def on_unmount(self) -> None:
-        """Let go of the terminal's title."""
-        self.announcer.restore()
+        """Restore the terminal's title."""
+        self.notifier.restore()
 
     def on_resize(self, event: Resize) -> None:
-        """Say so where there is no room."""
+        """Show or hide the screen for terminals that are too small."""
         told = isinstance(self.screen, TooSmallScreen)
-        if too_small(event.size) and not told:
+        if is_too_small(event.size) and not told:
             self.push_screen(TooSmallScreen())
-        elif told and not too_small(event.size):
+        elif told and not is_too_small(event.size):
             self.pop_screen()
 
     @on(Worker.StateChanged)
     def _worker_failed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
-            self.notify(f"{event.worker.group}: {event.worker.error}", title="This should not happen", severity="error")
+            self.notify(f"{event.worker.group}: {event.worker.error}", title="Internal error", severity="error")
 
     def notify(
         self,
@@ -173,96 +174,96 @@ class AccelApp(SafeUnmountApp, EngineApp):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Tell something in a corner of the screen; never as markup, whoever tells it."""
+        """Show a notification, always without markup."""
         del markup
         super().notify(
             printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
         )
 
     def action_help(self) -> None:
-        """Explain the keys."""
+        """Show the keys of this screen."""
         self.push_screen(HelpScreen(self.screen))
 
     async def action_quit(self) -> None:
-        """Leave as the screen has it, which may ask first; Textual's own key for it comes here too."""
+        """Quit by the screen's own action if it has one, which may ask first."""
         if hasattr(self.screen, "action_quit"):
             await self.run_action("quit", self.screen)
         else:
             await super().action_quit()
 
     def action_toggle_theme(self) -> None:
-        """Change between dark and light."""
+        """Switch between the dark and the light theme."""
         self.theme = other(self.current_theme).name
 
-    def keep_theme(self) -> None:
-        """Write the theme into the user's settings."""
-        from accel_tui.settings.settings_editor import keep  # seldom wanted
+    def save_theme(self) -> None:
+        """Save the current theme in the user settings."""
+        from accel_tui.settings.settings_editor import save_setting  # seldom needed
 
         file = self.settings.source.path or settings_path()
         try:
-            keep(file, "theme", self.theme)
+            save_setting(file, "theme", self.theme)
         except AccelError as error:
-            self.notify(str(error), title="The theme was not kept", severity="error")
+            self.notify(str(error), title="Theme not saved", severity="error")
         else:
-            self.notify(f"{self.theme} from now on, as {file} says", title="Kept the theme")
+            self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
     def action_show_plan(self) -> None:
-        """Go to the form as it was left."""
+        """Go to New run, with the form as it was left."""
         self.show_plan()
 
     def action_show_runs(self) -> None:
-        """List the runs."""
+        """Go to Runs."""
         self.show_runs()
 
     def show_plan(self, plan: Plan | None = None) -> None:
-        """Go to the form; fill it in from a plan if one is given. There is at most one screen of each kind."""
+        """Go to New run, and fill the form in if a plan is given. There is at most one screen of each kind."""
         if not self._go_back_to(NewRunScreen):
-            # Later, from the app's own message loop: only there can the screen be bound to the app's state.
+            # Called later, in the app's own message loop: data_bind works only there.
             self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
         elif plan is not None and isinstance(self.screen, NewRunScreen):
             self.screen.load(plan)
 
     def show_runs(self) -> None:
-        """Go to the list of runs."""
-        from accel_tui.screens.runs_screen import RunsScreen  # as below
+        """Go to Runs."""
+        from accel_tui.screens.runs_screen import RunsScreen  # see get_default_screen
 
         if not self._go_back_to(RunsScreen):
-            self.push_screen(self._fitted(RunsScreen()))
+            self.push_screen(self._with_size_classes(RunsScreen()))
 
     def show_run(self, directory: Path) -> None:
-        """Go to a run."""
-        from accel_tui.screens.run_screen import RunScreen  # as below
+        """Open a run."""
+        from accel_tui.screens.run_screen import RunScreen  # see get_default_screen
 
         self._go_back_to(RunScreen)
         shown = self.screen
         if isinstance(shown, RunScreen) and shown.directory == directory:
-            return  # it follows on when the run is taken up again
+            return  # it follows a continued run
         if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
-            self.switch_screen(self._fitted(RunScreen(directory)))
+            self.switch_screen(self._with_size_classes(RunScreen(directory)))
         else:
-            self.push_screen(self._fitted(RunScreen(directory)))  # the first screen of all cannot be switched
+            self.push_screen(self._with_size_classes(RunScreen(directory)))  # the default screen cannot be switched
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
-        """Lay runs side by side."""
-        from accel_tui.screens.compare_screen import CompareScreen  # as below
+        """Compare runs side by side."""
+        from accel_tui.screens.compare_screen import CompareScreen  # see get_default_screen
 
-        self.push_screen(self._fitted(CompareScreen(directories)))
+        self.push_screen(self._with_size_classes(CompareScreen(directories)))
 
-    def show_inside(self, directory: Path) -> None:
-        """Show what a run looks like inside."""
-        from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # as below
+    def show_diagnostics(self, directory: Path) -> None:
+        """Open the diagnostics of a run."""
+        from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
 
-        self.push_screen(self._fitted(DiagnosticsScreen(directory)))
+        self.push_screen(self._with_size_classes(DiagnosticsScreen(directory)))
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
-        """Go to a run that was chosen from a list; say why one cannot be read."""
+        """Open the run, or show why it cannot be read."""
         if event.run.info:
             self.show_run(event.run.directory)
         else:
             self.notify(event.run.problem, title=event.run.id, severity="warning")
 
-    def _fitted(self, screen: _Screen) -> _Screen:
-        """Give a screen the classes of its size from the start: Textual does so when it has laid it out once."""
+    def _with_size_classes(self, screen: _Screen) -> _Screen:
+        """Give a screen its size classes from the start; Textual sets them only after the first layout."""
         for breakpoints, cells in (
             (self.HORIZONTAL_BREAKPOINTS, self.size.width),
             (self.VERTICAL_BREAKPOINTS, self.size.height),
@@ -271,10 +272,10 @@ class AccelApp(SafeUnmountApp, EngineApp):
         return screen
 
     def _make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
-        return self._fitted(NewRunScreen(plan or self.defaults)).data_bind(
+        return self._with_size_classes(NewRunScreen(plan or self.defaults)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
-            AccelApp.lists_runs,
+            AccelApp.can_list_runs,
             AccelApp.engine_status,
             AccelApp.ready_engine,
             AccelApp.is_starting,
@@ -283,7 +284,7 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     @property
     def defaults(self) -> Plan | None:
-        """The plan that a form begins with where that is not the program's own."""
+        """Initial plan of the New run form, from the user settings; ``None`` for the defaults."""
         return Plan.from_mapping(self.settings.plan) if self.settings.plan else None
 
     def _go_back_to(self, kind: "type[Screen[None]]") -> bool:
@@ -294,12 +295,12 @@ class AccelApp(SafeUnmountApp, EngineApp):
         return True
 
     def _variables_of(self, theme: Theme) -> dict[str, str]:
-        """What a theme gives to sheets, as Textual makes it of the current one."""
+        """CSS variables of a theme, computed as Textual does for the current one."""
         return {**self.get_theme_variable_defaults(), **theme.to_color_system().generate(), **theme.variables}
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
-    def _import_the_rest(self) -> None:
-        """Import what the form does not need, most of it NumPy's, so that no key has to wait for that later."""
+    def _import_remaining(self) -> None:
+        """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
         import accel_tui.screens.run_screen
@@ -307,30 +308,30 @@ class AccelApp(SafeUnmountApp, EngineApp):
         import accel_tui.widgets.runs.runs_table  # noqa: F401
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
-        self.post_message(messages.RestImported(self.stylesheet.parse_ahead(sheets)))
-        self.stylesheet.know(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
+        self.post_message(messages.ImportsFinished(self.stylesheet.parse_ahead(sheets)))
+        self.stylesheet.store_parsed(self.stylesheet.parse_ahead(sheets, self._variables_of(other(self.current_theme))))
         if self.settings.keys:
             from accel_tui.settings import keymap
 
-            if mistakes := keymap.key_mistakes(self.settings):
-                self.post_message(messages.SettingsRefused(SettingsError(mistakes)))
+            if errors := keymap.key_errors(self.settings):
+                self.post_message(messages.SettingsInvalid(SettingsError(errors)))
 
-    @on(messages.RestImported)
-    def _settle(self, event: messages.RestImported) -> None:
-        """Do what else would make a key wait later."""
-        self.lists_runs = True
-        # Rules that come with their screen would have every widget's style worked out anew.
-        self.stylesheet.take(event.rules)
-        if not gc.isenabled():  # as the command has it that opens the dashboard
-            gc.freeze()  # what is there now stays
-            # All of it is looked through only when we say so.
+    @on(messages.ImportsFinished)
+    def _finish_import(self, event: messages.ImportsFinished) -> None:
+        """Adopt the parsed CSS and start garbage collection, so that no later key press waits for them."""
+        self.can_list_runs = True
+        # CSS rules that arrive with a new screen would restyle every widget.
+        self.stylesheet.adopt(event.rules)
+        if not gc.isenabled():  # disabled by the command that opens the dashboard
+            gc.freeze()  # objects that exist now are never collected
+            # full collections run only by the timer below
             gc.set_threshold(GARBAGE_OBJECTS, gc.get_threshold()[1], 1_000_000)
             gc.enable()
             self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
 
-    @on(messages.SettingsRefused)
-    def _refuse_settings(self, event: messages.SettingsRefused) -> None:
-        self.refusal = event.error
+    @on(messages.SettingsInvalid)
+    def _exit_with_error(self, event: messages.SettingsInvalid) -> None:
+        self.settings_error = event.error
         self.exit(return_code=event.error.exit_status)
 
     def _collect_garbage(self) -> None:

@@ -1,4 +1,4 @@
-"""An app that has a warm engine, and the way from a plan to a run."""
+"""The part of the app that starts runs: keeps a warm engine and hands runs over to it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,22 +18,22 @@ from accel_tui.sampling import MakeSampler, SamplingApp
 
 
 class EngineApp(SamplingApp):
-    """Has an engine import TensorFlow ahead of time, and hands it a run.
+    """Keeps an engine that has imported TensorFlow ahead of time, and starts runs with it.
 
     Args:
-        css_path: The sheets, as Textual takes them.
-        make_engine: Makes a warm engine; called in a thread with what to call as its state changes.
-        make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
+        css_path: CSS files, as Textual takes them.
+        make_engine: Makes a warm engine; called in a thread, with a callback for state changes.
+        make_sampler: Makes a device sampler; called in a thread, with a callback for samples.
     """
 
     engine_status: reactive[str] = reactive("", repaint=False)
-    """What the warm engine does, for the user."""
+    """Status of the warm engine, as shown to the user."""
 
     ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
-    """The warm engine, once it can be asked what a model is."""
+    """The warm engine once it can describe models."""
 
     is_starting: reactive[bool] = reactive(False, repaint=False)
-    """Whether a run is on its way."""
+    """Whether a run is being started."""
 
     start_problem: reactive[str] = reactive("", repaint=False)
     """Why the last run could not be started."""
@@ -50,17 +50,17 @@ class EngineApp(SamplingApp):
         self._engine: WarmEngine | None = None
 
     def on_unmount(self) -> None:
-        """Let go of the engine."""
-        self._leaving.set()
+        """Close the warm engine."""
+        self._is_closing.set()
         if self._engine:
             self._engine.close()
 
     def show_run(self, directory: Path) -> None:
-        """Go to a run."""
+        """Open a run; implemented by the app."""
         raise NotImplementedError
 
     def warm_engine(self) -> None:
-        """Have an engine import TensorFlow, unless one does or did."""
+        """Start an engine that imports TensorFlow, unless there is one."""
         if self._engine is None:
             self._warm_up()
 
@@ -72,7 +72,7 @@ class EngineApp(SamplingApp):
             self.post_message(messages.EngineChanged(str(error)))
             return
         self.post_message(messages.EngineChanged())
-        if self._leaving.is_set():
+        if self._is_closing.is_set():
             self._engine.close()
 
     def _engine_changed(self) -> None:
@@ -84,23 +84,23 @@ class EngineApp(SamplingApp):
         self.ready_engine = self._engine if self._engine and self._engine.state is EngineState.READY else None
 
     def start_run(self, plan: Plan) -> None:
-        """Make a run of a plan, hand it to an engine, and open it."""
+        """Create a run, hand it to an engine, and open it."""
         devices = self.inventory.devices if self.inventory else None
 
         def start(engine: WarmEngine | None) -> Path:
-            from accel_tui.plan import starting  # here, in a thread: to write runs takes much that is slow to import
+            from accel_tui.plan import starting  # here, in a thread: its imports are slow
 
-            return starting.start(plan, devices, engine)
+            return starting.start_run(plan, devices, engine)
 
         self._begin(start)
 
-    def resume_run(self, directory: Path) -> None:
-        """Let a run that ended go on from its last checkpoint, and open it."""
+    def continue_run(self, directory: Path) -> None:
+        """Continue an ended run from its last checkpoint, and open it."""
 
         def resume(engine: WarmEngine | None) -> Path:
-            from accel_tui.plan import starting  # as above
+            from accel_tui.plan import starting  # see start_run
 
-            return starting.resume(directory, engine)
+            return starting.continue_run(directory, engine)
 
         self._begin(resume)
 
@@ -117,7 +117,7 @@ class EngineApp(SamplingApp):
             self.post_message(messages.RunHandedOver(start(engine)))
         except AccelError as error:
             self.post_message(messages.StartFailed(str(error), engine))
-        except Exception as error:  # a process could not be started, say: the next start may go well
+        except Exception as error:  # e.g. no process could be started; the next attempt may succeed
             self.post_message(messages.StartFailed(f"{type(error).__name__}: {error}", engine))
             raise
 
@@ -127,10 +127,10 @@ class EngineApp(SamplingApp):
         self.show_run(event.directory)
 
     @on(messages.StartFailed)
-    def _explain_failure(self, event: messages.StartFailed) -> None:
+    def _show_failure(self, event: messages.StartFailed) -> None:
         self.is_starting, self.start_problem = False, printable(event.problem)
         if event.engine and (self._engine or event.engine.state is EngineState.HANDED_OVER):
-            event.engine.close()  # another was started meanwhile, or it can be handed nothing more
+            event.engine.close()  # there is a newer warm engine, or this one has already had a run
         elif event.engine:
             self._engine = event.engine
         self.post_message(messages.EngineChanged())

@@ -1,4 +1,4 @@
-"""What the app's threads tell it."""
+"""Messages that the app's threads post to it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,49 +13,49 @@ from accel_tui.settings.user_settings import SettingsError
 
 @dataclass
 class DevicesDetected(Message):
-    """The machine was looked over."""
+    """The machine's devices were detected."""
 
     inventory: Inventory
 
 
 @dataclass
 class DevicesSampled(Message):
-    """Devices were read."""
+    """Devices were sampled."""
 
     samples: tuple[Sample, ...]
 
 
 @dataclass
 class EngineChanged(Message):
-    """The warm engine came further, or could not be started."""
+    """The warm engine's state changed, or it could not be started."""
 
     problem: str = ""
 
 
 @dataclass
 class RunHandedOver(Message):
-    """An engine has a run to train."""
+    """An engine has taken a run."""
 
     directory: Path
 
 
 @dataclass
 class StartFailed(Message):
-    """A run could not be started; the warm engine, if it is still one, is given back."""
+    """A run could not be started; the warm engine is returned if it is still usable."""
 
     problem: str
     engine: WarmEngine | None
 
 
 @dataclass
-class RestImported(Message):
-    """What the first screen does not need is there now, and the rules of how it looks."""
+class ImportsFinished(Message):
+    """The remaining modules are imported, and their CSS is parsed."""
 
     rules: Stylesheet
 
 
 @dataclass
-class SettingsRefused(Message):
-    """Keys that the user has set are none, or are set twice."""
+class SettingsInvalid(Message):
+    """Custom keys in the user settings are unknown or used twice."""
 
     error: SettingsError

@@ -1,4 +1,4 @@
-"""What the command palette offers: every key of the screen, and what can be chosen on it."""
+"""Commands of the command palette: the screen's keys, the runs, and the form's choices."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,25 +11,25 @@ from accel_tui.formatting import field_labels
 from accel_tui.widgets.plan.plan_form import PlanForm
 
 Command = tuple[str, str, Callable[[], object]]
-"""A title, what it does, and the call."""
+"""A title, a description, and the function to call."""
 
-_BY_WORDS = 0.01  # below the score of any title
+_BY_WORDS = 0.01  # below the score of any match by title
 
 
 class ListedCommands(Provider):
     """Commands that are listed at once, and found by any part of their title."""
 
     def commands(self) -> Iterator[Command]:
-        """What is there to do."""
+        """The commands that are available now."""
         raise NotImplementedError
 
     async def discover(self) -> Hits:
-        """All of it."""
+        """List all commands."""
         for title, about, call in self.commands():
             yield DiscoveryHit(_literal(title), call, help=_literal(about))
 
     async def search(self, query: str) -> Hits:
-        """What fits the query by its title, and after that, what is told of it in these words."""
+        """Find commands by title, then by the words of their description."""
         matcher, wanted = self.matcher(query), query.lower().split()
         for title, about, call in self.commands():
             if (score := matcher.match(title)) > 0:
@@ -39,15 +39,15 @@ class ListedCommands(Provider):
 
 
 def _literal(text: str) -> str:
-    """Text that shows as it is where the palette takes markup: a run may be called ``[@click=app.quit]``."""
+    """Text with markup escaped: a run may be called ``[@click=app.quit]``."""
     return escape(printable_line(text))
 
 
 class KeyCommands(ListedCommands):
-    """Whatever a key does on this screen, the palette does too; and the little that has no key."""
+    """A command per key of the screen, and those without a key."""
 
     def commands(self) -> Iterator[Command]:
-        """One command for each action that is possible now."""
+        """A command per action that is enabled now."""
         yield from self._keys()
         for command in self.app.get_system_commands(self.screen):
             yield command.title, command.help, command.callback
@@ -56,7 +56,7 @@ class KeyCommands(ListedCommands):
         seen = set()
         for active in self.screen.active_bindings.values():
             binding = active.binding
-            # Textual's own have no id: they are other keys for what ours do, and this list itself.
+            # Textual's own bindings have no id.
             if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:
                 seen.add((binding.action, active.node))
                 key = f"({self.app.get_key_display(binding)})"
@@ -67,19 +67,19 @@ class KeyCommands(ListedCommands):
 
 
 class SearchedCommands(ListedCommands):
-    """Commands that are not listed: there are so many of them that they are for those who search."""
+    """Commands that are too many to list: only found by searching."""
 
     async def discover(self) -> Hits:
-        """Nothing."""
+        """List nothing."""
         return
-        yield  # what makes this a generator
+        yield  # makes this a generator
 
 
 class PlanCommands(SearchedCommands):
-    """Filling in the form by name: ``model: resnet20``."""
+    """Fills a field of the New run form: ``model: resnet20``."""
 
     def commands(self) -> Iterator[Command]:
-        """One command for each possible choice of each field on the screen, and one to go to each."""
+        """A command per choice of each field, and one per field to focus it."""
         plan_form = self.screen.query_one(PlanForm)
         for field in plan_form.shown:
             yield f"go to {field_labels.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)

@@ -1,4 +1,4 @@
-"""An app that knows what devices there are, and what was last read of them."""
+"""The part of the app that detects devices and samples their metrics."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -18,42 +18,42 @@ MakeSampler = Callable[[Callable[[tuple[Sample, ...]], None]], Sampler]
 
 
 class SamplingApp(IncrementalApp):
-    """Has the machine's devices found and read in threads of their own.
+    """Detects and samples the machine's devices in threads.
 
     Args:
-        css_path: The sheets, as Textual takes them.
-        make_sampler: Makes a sampler of devices; called in a thread with what to call with samples.
+        css_path: CSS files, as Textual takes them.
+        make_sampler: Makes a device sampler; called in a thread, with a callback for samples.
     """
 
     inventory: reactive[Inventory | None] = reactive(None, repaint=False)
-    """The machine's devices, once they were found."""
+    """The machine's devices, once detected."""
 
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
-    """What was last read of each device, by its id."""
+    """The latest metrics of each device, by its id."""
 
     def __init__(self, css_path: CSSPathType | None = None, *, make_sampler: MakeSampler = Sampler) -> None:
         super().__init__(css_path)
         self._make_sampler = make_sampler
         self._sampler: Sampler | None = None
-        self._leaving = threading.Event()
-        """Set before anything is let go of: what a thread brings later lets go by itself."""
+        self._is_closing = threading.Event()
+        """Set before resources are closed: a thread that finishes later closes its own."""
 
     def on_unmount(self) -> None:
-        """Let go of the sampler."""
-        self._leaving.set()
+        """Stop the sampler."""
+        self._is_closing.set()
         if self._sampler:
             self._sampler.stop()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="sample")
     def sample_devices(self) -> None:
-        """Begin to read them, and find what there is."""
-        self._sampler = self._make_sampler(self._tell)
+        """Start the sampler and detect the devices."""
+        self._sampler = self._make_sampler(self._post_samples)
         self._sampler.start()
-        if self._leaving.is_set():
+        if self._is_closing.is_set():
             self._sampler.stop()
         self.post_message(messages.DevicesDetected(self._sampler.inventory))
 
-    def _tell(self, samples: tuple[Sample, ...]) -> None:
+    def _post_samples(self, samples: tuple[Sample, ...]) -> None:
         self.post_message(messages.DevicesSampled(samples))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="devices")
@@ -61,13 +61,13 @@ class SamplingApp(IncrementalApp):
         self.post_message(messages.DevicesDetected(sampler.inventory))
 
     @on(messages.DevicesDetected)
-    def _take_inventory(self, event: messages.DevicesDetected) -> None:
+    def _update_inventory(self, event: messages.DevicesDetected) -> None:
         self.inventory = printable_fields(event.inventory)
 
     @on(messages.DevicesSampled)
-    def _take_samples(self, event: messages.DevicesSampled) -> None:
+    def _update_samples(self, event: messages.DevicesSampled) -> None:
         self.meters = record(self.meters, event.samples)
         known = {device.id for device in self.inventory.devices} if self.inventory else set()
         if self._sampler and known and any(sample.device not in known for sample in event.samples):
-            # A driver that was slow to answer has done so.
+            # A slow driver has answered only now.
             self._find_devices(self._sampler)

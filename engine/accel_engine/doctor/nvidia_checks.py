@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
-from accel_engine.doctor.driver import DRIVER_TIMEOUT as DRIVER_PATIENCE
-from accel_engine.doctor.driver import Driver
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT as DRIVER_PATIENCE
+from accel_engine.doctor.nvidia_driver import Driver
 from accel_engine.doctor.tensorflow_checks import PROBE_MARGIN, installed_packages
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
 from accel_engine.doctor.versions import fits

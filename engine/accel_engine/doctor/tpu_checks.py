@@ -11,7 +11,7 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.lock_holders import describe, is_own, lock_holder
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.versions import numbers
-from accel_engine.strategies.tpu_endpoint import ANSWER, VARIABLES, TpuEndpoint
+from accel_engine.strategies.tpu_endpoint import CONNECT_SECONDS, VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
 """The first libtpu version that works with tensorflow-tpu 2.20, and the first that aborts its import."""
@@ -33,7 +33,7 @@ def checks(machine: Machine) -> tuple[Check, ...]:
         Check("tpu.library", partial(check_library, machine)),
         Check("tpu.chips", partial(check_chips, machine)),
         Check("tpu.lock", partial(check_lock, machine)),
-        Check("tpu.address", partial(check_address, machine), 4 * ANSWER),
+        Check("tpu.address", partial(check_address, machine), 4 * CONNECT_SECONDS),
         Check("tpu.metrics", partial(check_metrics, machine)),
     )
 
@@ -138,14 +138,14 @@ def check_address(machine: Machine) -> Finding:
     for name, value in named.items():
         try:
             endpoint = TpuEndpoint.parse(value, name)
-            problem = endpoint.silence()
+            problem = endpoint.connection_problem()
         except ValueError as error:
             problem = str(error)
         if problem:
             return failed(f"{name}={value}", problem, f"check that the TPU is running; correct or unset {name}")
         if endpoint.local:
             results.append(f"{name}={value}: see tpu.chips")
-        elif not endpoint.places:
+        elif not endpoint.addresses:
             results.append(f"{name}={value}: looked up in Google Cloud when training starts")
         else:
             results.append(f"{name}={value} responds")

@@ -1,7 +1,6 @@
-"""The catalogue of models: names, summaries and what each takes, without TensorFlow.
+"""The catalogue of models, and the lookup of a plan's model; without TensorFlow.
 
-The builders that these entries name are in the modules beside this one; only the engine process
-imports them.
+The builders are in the other modules of this package, which only the engine process imports.
 """
 
 from dataclasses import dataclass
@@ -19,40 +18,40 @@ CATALOGUE: dict[str, ModelEntry] = {
     for entry in (
         ModelEntry(
             "mlp",
-            "One hidden layer of 128 units: the smallest network that learns digits",
+            "One hidden layer of 128 units: a minimal network for digits",
             "accel_engine.models.mlp:build",
         ),
         ModelEntry(
             "cnn",
-            "A small convolutional network with batch normalisation: accurate on small images",
+            "A small convolutional network with batch normalization, for small images",
             "accel_engine.models.cnn:build",
             minimum_size=8,
             earlier=("accel_engine.models.cnn:build_with_average_pooling",),
         ),
         ModelEntry(
             "fashion-cnn",
-            "One convolution of 64 filters, as published for Fashion-MNIST with this recipe",
+            "One convolution of 64 filters, with published results on Fashion-MNIST",
             "accel_engine.models.fashion_cnn:build",
             minimum_size=4,
         ),
         ModelEntry(
             "resnet20",
-            "The residual network of 20 layers for CIFAR: 0.27 million weights, much computation",
+            "The 20-layer residual network for CIFAR; 0.27 million weights",
             "accel_engine.models.resnet20:build",
             minimum_size=8,
         ),
         *APPLICATIONS,
     )
 }
-"""Every model that can be asked for by name."""
+"""Every model of the catalogue, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserModel:
-    """A model of the user's own.
+    """A custom model.
 
     Attributes:
-        name: Short, for titles.
+        name: Short display name.
         kind: ``file`` (a function in a Python file), ``module`` (a function in a package) or
             ``saved`` (a ``.keras`` file).
         target: The file's path or the module's name.
@@ -66,7 +65,7 @@ class UserModel:
 
 
 def find(spec: str) -> ModelEntry | UserModel:
-    """Find what a plan's ``model`` refers to.
+    """Find the model of a plan.
 
     Args:
         spec: A catalogue name (in any case), ``FILE.py:FUNCTION``, ``PACKAGE.MODULE:FUNCTION`` or
@@ -91,5 +90,5 @@ def find(spec: str) -> ModelEntry | UserModel:
         if all(part.isidentifier() for part in target.split(".")):
             return UserModel(spec, "module", target, function)
     if spec.endswith(".py"):
-        raise PlanError("model", spec, f"name the function that returns the model, as in {spec}:build")
+        raise PlanError("model", spec, f"add the function that returns the model, e.g. {spec}:build")
     raise PlanError("model", spec, f"no such model; {suggestion(spec, CATALOGUE)}")

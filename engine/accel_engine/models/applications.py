@@ -1,7 +1,7 @@
 """The classifiers of ``keras.applications`` in the catalogue, without their downloaded weights.
 
-Where Keras lets a model's own scaling of pixels be left out, it is left out, so that the model takes
-images in [0, 1]; the first generation of EfficientNet always scales by itself.
+They are built without Keras' preprocessing layers where possible, and take images in [0, 1]; the first generation of
+EfficientNet always rescales its inputs.
 """
 
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from accel_engine.models.model_entry import ModelEntry
 
 
 def _family(
-    idea: str,
+    architecture: str,
     sizes: Mapping[str, float],
     *,
     minimum_size: int = 32,
     preprocesses: bool = False,
     learning_rate: float = 1e-3,
 ) -> tuple[ModelEntry, ...]:
-    """The entries of models that share an idea, from their names and millions of weights for 10 classes."""
+    """The entries of an architecture's models, from their names and millions of weights for 10 classes."""
     return tuple(
         ModelEntry(
             name,
-            f"{idea}; {millions:g} million weights",
+            f"{architecture}; {millions:g} million weights",
             f"accel_engine.models.keras_application:{name}",
             minimum_size=minimum_size,
             preprocesses=preprocesses,
@@ -32,15 +32,16 @@ def _family(
 
 
 APPLICATIONS: tuple[ModelEntry, ...] = (
-    *_family("Depthwise separable convolutions, for phones", {"MobileNet": 3.2}),
-    *_family("Inverted residuals with linear bottlenecks, for phones", {"MobileNetV2": 2.3}),
-    *_family("Searched for phones, with squeeze-and-excite", {"MobileNetV3Small": 1.5, "MobileNetV3Large": 4.2}),
+    *_family("Depthwise separable convolutions, for mobile", {"MobileNet": 3.2}),
+    *_family("Inverted residuals with linear bottlenecks, for mobile", {"MobileNetV2": 2.3}),
+    *_family("Architecture search for mobile", {"MobileNetV3Small": 1.5, "MobileNetV3Large": 4.2}),
     *_family("Residual bottlenecks", {"ResNet50": 23.6, "ResNet101": 42.7, "ResNet152": 58.4}),
     *_family(
-        "Residual bottlenecks, normalised before each convolution",
-        {"ResNet50V2": 23.6, "ResNet101V2": 42.6, "ResNet152V2": 58.3},
+        "Residual bottlenecks with pre-activation", {"ResNet50V2": 23.6, "ResNet101V2": 42.6, "ResNet152V2": 58.3}
     ),
-    *_family("Every layer sees all layers before it", {"DenseNet121": 7.0, "DenseNet169": 12.7, "DenseNet201": 18.3}),
+    *_family(
+        "Each layer takes the outputs of all before it", {"DenseNet121": 7.0, "DenseNet169": 12.7, "DenseNet201": 18.3}
+    ),
     *_family(
         "Depth, width and size scaled together",
         {
@@ -56,7 +57,7 @@ APPLICATIONS: tuple[ModelEntry, ...] = (
         preprocesses=True,
     ),
     *_family(
-        "EfficientNet searched anew for quick training",
+        "EfficientNet optimized for training speed",
         {
             "EfficientNetV2B0": 5.9,
             "EfficientNetV2B1": 6.9,
@@ -68,7 +69,7 @@ APPLICATIONS: tuple[ModelEntry, ...] = (
         },
     ),
     *_family(
-        "A convolutional network after the manner of transformers",
+        "A convolutional network modelled on transformers",
         {
             "ConvNeXtTiny": 27.8,
             "ConvNeXtSmall": 49.5,
@@ -80,8 +81,8 @@ APPLICATIONS: tuple[ModelEntry, ...] = (
     ),
     *_family("Parallel convolutions of several sizes", {"InceptionV3": 21.8}, minimum_size=75),
     *_family("Inception with residual connections", {"InceptionResNetV2": 54.3}, minimum_size=75),
-    *_family("Inception taken to depthwise separable convolutions", {"Xception": 20.9}, minimum_size=71),
+    *_family("Inception with depthwise separable convolutions", {"Xception": 20.9}, minimum_size=71),
     *_family("Cells found by architecture search", {"NASNetMobile": 4.3, "NASNetLarge": 84.9}),
-    # Without normalisation, these do not leave chance at larger learning rates. Their dense layers grow with the image.
+    # Without normalization, these do not learn at higher learning rates. Their dense layers grow with the image.
     *_family("Plain stacks of 3x3 convolutions; at 32x32", {"VGG16": 33.6, "VGG19": 38.9}, learning_rate=1e-4),
 )

@@ -1,4 +1,4 @@
-"""Building the model that a plan names, and checking that it fits the data before training starts."""
+"""Builds a plan's model and checks that it fits the data."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,24 +17,24 @@ from accel_engine.models.user_code import call, reason
 def build(
     spec: str, input_shape: Shape, classes: int, is_trained: Callable[[keras.Model], bool] = lambda _: True
 ) -> keras.Model:
-    """Build a model for data of this shape.
+    """Build a model for data of a given shape.
 
-    The user's function is called with those of ``input_shape``, ``classes`` and ``num_classes`` that
-    it names as parameters.
+    A custom function is called with those of ``input_shape``, ``classes`` and ``num_classes`` that it has as
+    parameters.
 
     Args:
-        spec: What a plan's ``model`` may be.
+        spec: The ``model`` of a plan.
         input_shape: Shape of one example, without the batch.
-        classes: Number of classes in the data.
-        is_trained: Whether a model is the one that a run was trained with: of the catalogue's, the first version of
-            which that is so is built, or else the newest.
+        classes: Number of classes.
+        is_trained: Whether a model is the one that a run was trained with. The first matching version of a catalogue
+            model is built, by default the newest.
 
     Returns:
-        A built model; uncompiled when it is the catalogue's, else as the user made it.
+        A built model; one of the catalogue is uncompiled.
 
     Raises:
         PlanError: There is no such model.
-        ModelError: It cannot be built, or does not fit the data.
+        ModelError: The model cannot be built, or does not fit the data.
     """
     found = models.find(spec)
     if isinstance(found, ModelEntry):
@@ -66,13 +66,13 @@ def _load(model: UserModel) -> Any:
 def _check_input(model: keras.Model, name: str, shape: Shape) -> None:
     inputs = getattr(model, "inputs", None)
     if not inputs:
-        return  # not known before the model is called
+        return  # unknown before the first call
     if len(inputs) > 1:
-        raise ModelError(f"model {name} takes {len(inputs)} inputs; data has one")
+        raise ModelError(f"model {name} takes {len(inputs)} inputs; the data has one")
     taken = tuple(inputs[0].shape[1:])
-    # Keras itself drops a last side of 1 that a model does not want.
+    # Keras drops a trailing dimension of 1 that a model does not expect.
     if not any(_matches(taken, given) for given in (shape, shape[:-1] if shape[-1:] == (1,) else shape)):
-        raise ModelError(f"model {name} takes {shape_text(taken)}; data has {shape_text(shape)}")
+        raise ModelError(f"model {name} takes {shape_text(taken)}; the data has {shape_text(shape)}")
 
 
 def _matches(taken: tuple[int | None, ...], given: Shape) -> bool:
@@ -80,22 +80,22 @@ def _matches(taken: tuple[int | None, ...], given: Shape) -> bool:
 
 
 def _build_weights(model: keras.Model, name: str, shape: Shape) -> None:
-    """Make the weights of a model that waits for its first call, without computing anything."""
+    """Create the weights of an unbuilt model, without computing anything."""
     example = keras.KerasTensor((None, *shape))
     try:
         if not model.built:
             model(example)
         model.compute_output_spec(example)
     except Exception as error:
-        raise ModelError(f"model {name} cannot take examples of {shape_text(shape)}: {reason(error)}") from error
+        raise ModelError(f"model {name} does not accept examples of {shape_text(shape)}: {reason(error)}") from error
 
 
 def _check_output(model: keras.Model, name: str, shape: Shape, classes: int) -> None:
     units = output_units(model, shape)
     if units >= classes or (units == 1 and classes == 2):
         return
-    found = f"{units} number{'s' * (units != 1)}" if units else "something other than a row of numbers"
-    raise ModelError(f"model {name} gives {found} for an example; data has {classes} classes")
+    found = f"{units} value{'s' * (units != 1)}" if units else "something other than a vector"
+    raise ModelError(f"model {name} outputs {found} per example; the data has {classes} classes")
 
 
 def _article(value: object) -> str:

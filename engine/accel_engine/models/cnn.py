@@ -1,19 +1,19 @@
-"""A small convolutional network with batch normalisation, accurate on small images."""
+"""A small convolutional network with batch normalization."""
 
 import keras
 from keras import layers
 
 MOMENTUM = 0.8
-"""Of the running statistics that batch normalisation uses outside of training.
+"""Momentum of batch normalization's moving averages.
 
-What is left of their meaningless initial values after n steps is ``MOMENTUM ** n``. At Keras'
-default of 0.99 the first epochs on small data validate no better than chance, and so does the very
-first on ``digits`` (22 steps) at 0.9; at 0.8 it reaches 0.6 to 0.8.
+After n steps, their initial values still have the weight ``MOMENTUM ** n``. At Keras' default of 0.99, the validation
+accuracy of the first epochs on small data is that of chance, and at 0.9 that of the first epoch on ``digits`` (22
+steps); at 0.8 it is 0.6 to 0.8.
 """
 
 
 def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
-    """Build it: 94,186 trainable weights for images with one channel of 10 classes, whatever their size.
+    """Build the model: 94,186 trainable weights for grayscale images of any size in 10 classes.
 
     Args:
         input_shape: ``(height, width, channels)``, at least 8x8.
@@ -22,12 +22,12 @@ def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
     Returns:
         An uncompiled model from images to probabilities, float32 ``[batch, classes]``.
     """
-    # More accurate on small data than global average pooling: benchmarks/README.md has the figures.
+    # More accurate on small data than global average pooling, see benchmarks/README.md.
     return _build(input_shape, classes, layers.GlobalMaxPooling2D())
 
 
 def build_with_average_pooling(input_shape: tuple[int, ...], classes: int) -> keras.Model:
-    """Build its first version, which runs were trained with that are continued or predicted with."""
+    """Build the first version, for runs that were trained with it."""
     return _build(input_shape, classes, layers.GlobalAveragePooling2D())
 
 

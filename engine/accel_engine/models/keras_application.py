@@ -1,6 +1,6 @@
-"""Builders of ``keras.applications``' classifiers, one for each name in the catalogue.
+"""Builds the classifiers of ``keras.applications`` in the catalogue.
 
-``keras_application.MobileNetV2(input_shape=..., classes=...)`` builds that model without weights.
+``keras_application.MobileNetV2(input_shape=..., classes=...)`` builds that model with random weights.
 """
 
 import inspect
@@ -16,10 +16,10 @@ from accel_engine.models.applications import APPLICATIONS
 def build(name: str, input_shape: tuple[int, ...], classes: int) -> keras.Model:
     """Build a classifier of ``keras.applications``.
 
-    Its softmax is added here, because under mixed precision Keras' own would be computed in 16 bits.
+    The softmax is added here in float32, because under mixed precision Keras' own would be computed in 16 bits.
 
     Args:
-        name: The function's in ``keras.applications``.
+        name: The name of the function in ``keras.applications``.
         input_shape: ``(height, width, channels)``.
         classes: Number of classes.
 
@@ -38,7 +38,7 @@ def build(name: str, input_shape: tuple[int, ...], classes: int) -> keras.Model:
 
 
 def __getattr__(name: str) -> Callable[..., keras.Model]:
-    """The builder of the application of this name."""
+    """Return the builder of the model of this name."""
     if any(entry.name == name for entry in APPLICATIONS):
         return partial(build, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from keras import layers
 
 
 def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
-    """Build it for examples of any shape: 101,770 weights for 28x28 images of 10 classes.
+    """Build the model for examples of any shape: 101,770 weights for 28x28 images in 10 classes.
 
     Args:
         input_shape: Shape of one example, without the batch.

@@ -1,4 +1,4 @@
-"""What is said of a model in the catalogue."""
+"""Entries of the catalogue of models."""
 
 from dataclasses import dataclass
 
@@ -7,23 +7,23 @@ Shape = tuple[int, ...]
 
 
 def shape_text(shape: tuple[int | None, ...]) -> str:
-    """A shape as people write it, such as ``28x28x1``, with ``?`` for a side of any length."""
+    """Format a shape, such as ``28x28x1``, with ``?`` for a dimension of any size."""
     return "x".join("?" if side is None else str(side) for side in shape) or "single numbers"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model that can be asked for by name.
+    """A model of the catalogue.
 
     Attributes:
-        name: What plans call it.
-        summary: What it is, in a line.
+        name: Its name in plans.
+        summary: One-line description.
         builder: ``module:function``, called with ``input_shape`` and ``classes``; returns an uncompiled
-            Keras model that ends in probabilities.
-        minimum_size: The smallest height and width it takes; 0 when it takes any shape at all.
-        channels: The numbers of channels it takes; any when empty.
-        preprocesses: Whether it scales raw pixels by itself.
-        learning_rate: A learning rate for Adam at which it trains well.
+            Keras model that outputs probabilities.
+        minimum_size: The smallest height and width; 0 for examples of any shape.
+        channels: The supported numbers of channels; empty for any.
+        preprocesses: Whether it has its own preprocessing layers.
+        learning_rate: The default learning rate with Adam.
         earlier: Builders of earlier versions, newest first, for runs that were trained with them.
     """
 
@@ -38,14 +38,14 @@ class ModelEntry:
 
     @property
     def takes(self) -> str:
-        """What data it takes, in words."""
+        """Description of the data it accepts."""
         if not self.minimum_size:
             return "examples of any shape"
         channels = f" with {' or '.join(map(str, self.channels))} channels" if self.channels else ""
         return f"images of at least {self.minimum_size}x{self.minimum_size}{channels}"
 
     def mismatch(self, shape: Shape) -> str:
-        """Say why it cannot take examples of this shape; nothing when it can."""
+        """Return why it does not accept examples of this shape; empty if it does."""
         if not self.minimum_size:
             return ""
         fits = (
@@ -53,5 +53,5 @@ class ModelEntry:
         )
         if fits:
             return ""
-        hint = "" if len(shape) == 3 else ", not images with height, width and channels"
-        return f"model {self.name} takes {self.takes}; data has {shape_text(shape)}{hint}"
+        hint = "" if len(shape) == 3 else ", not images (height, width, channels)"
+        return f"model {self.name} takes {self.takes}; the data has {shape_text(shape)}{hint}"

@@ -1,4 +1,4 @@
-"""The residual network of 20 layers for CIFAR-10, with shortcuts that have no weights.
+"""The residual network of 20 layers for CIFAR-10, with shortcuts without weights.
 
 After He et al., "Deep Residual Learning for Image Recognition" (2015), section 4.2, option A.
 """
@@ -13,11 +13,11 @@ BLOCKS = 3
 """Blocks of two convolutions in a stage: 6 * 3 + 2 = 20 layers."""
 
 MOMENTUM = 0.9
-"""Of batch normalisation's running statistics."""
+"""Momentum of batch normalization's moving averages."""
 
 
 def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
-    """Build it: 269,722 trainable weights for RGB images of 10 classes, whatever their size.
+    """Build the model: 269,722 trainable weights for RGB images of any size in 10 classes.
 
     Args:
         input_shape: ``(height, width, channels)``, at least 8x8.
@@ -37,7 +37,7 @@ def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
 
 
 def _block(x: keras.KerasTensor, filters: int) -> keras.KerasTensor:
-    """Two convolutions beside a shortcut; a block that widens also halves height and width."""
+    """Two convolutions and a shortcut; a block with more filters also halves height and width."""
     widens = x.shape[-1] != filters
     residual = layers.ReLU()(_convolution(x, filters, strides=2 if widens else 1))
     residual = _convolution(residual, filters)

@@ -1,4 +1,4 @@
-"""What can be told of a Keras model by looking at it: how it wants its data and what it puts out."""
+"""Inspects Keras models: preprocessing layers, output units and logits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ _SHAPING = (
     layers.RandomTranslation,
     layers.RandomZoom,
 )
-"""Layers that may stand before the first computation and leave the range of numbers as it is."""
+"""Layers that may precede preprocessing and do not change the range of values."""
 
 _PREPROCESSING = (
     layers.Rescaling,
@@ -33,30 +33,30 @@ _PREPROCESSING = (
     layers.Hashing,
     layers.IntegerLookup,
 )
-"""Layers that want raw numbers; a ``Lambda`` at the front is nearly always a scaling."""
+"""Layers that take raw values; a ``Lambda`` before other layers is nearly always a scaling."""
 
 _ARITHMETIC = {"TrueDivide", "Divide", "Multiply", "Subtract", "Add"}
-"""Operations that a scaling written as an expression, such as ``x / 127.5 - 1``, begins with."""
+"""The first operation of a scaling written as an expression, such as ``x / 127.5 - 1``."""
 
 _PASSING = {"Identity", "Cast", "Reshape"}
-"""TensorFlow operations that hand on the numbers they are given."""
+"""TensorFlow operations that pass on their input."""
 
 
 def overrides_train_step(model: keras.Model) -> bool:
-    """Whether the model brings a ``train_step`` of its own."""
+    """Whether the model has a custom ``train_step``."""
     return "train_step" in vars(model) or type(model).train_step is not keras.Model.train_step
 
 
 def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
-    """The class of the layer with which a model takes raw numbers, so that they must not be scaled before; or nothing.
+    """The class name of a model's preprocessing layer, whose input must not be scaled; empty if there is none.
 
-    Seen are scaling layers and arithmetic before the first layer that learns; of a subclassed model,
-    whose order is in its code, its scaling layers only.
+    Considers scaling layers and arithmetic before the first layer with weights; of a subclassed model, whose order of
+    layers is unknown, only its scaling layers.
 
     Args:
-        model: Built.
-        declared: Whether the data's source declares what its numbers are. Else they may be tokens as well, so that an
-            ``Embedding`` anywhere in the model counts, within layers of the user's own too.
+        model: A built model.
+        declared: Whether the data's source declares the meaning of its values. Otherwise they may be tokens, and any
+            ``Embedding`` in the model counts, including those nested in custom layers.
     """
     if not declared and any(isinstance(layer, layers.Embedding) for layer in model._flatten_layers()):  # noqa: SLF001
         return "Embedding"
@@ -72,14 +72,14 @@ def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
 
 
 def output_units(model: keras.Model, input_shape: tuple[int, ...]) -> int:
-    """Count the numbers that a model puts out for an example.
+    """The number of a model's output units.
 
     Args:
         model: A built model.
         input_shape: Shape of one example, without the batch.
 
     Returns:
-        0 when the output is not one tensor ``[batch, units]``.
+        0 if the output is not a single tensor ``[batch, units]``.
     """
     output = model.compute_output_spec(keras.KerasTensor((None, *input_shape)))
     if isinstance(output, keras.KerasTensor) and len(output.shape) == 2:
@@ -88,14 +88,14 @@ def output_units(model: keras.Model, input_shape: tuple[int, ...]) -> int:
 
 
 def returns_logits(model: keras.Model) -> bool:
-    """Whether the outputs of a built model are logits, not probabilities from a softmax or sigmoid."""
+    """Whether a built model outputs logits rather than probabilities of a softmax or sigmoid."""
     last = list(_operations(model))[-1]
     name = _activation(last) or _traced_activation(model)
     return name.lower() not in ("softmax", "sigmoid")
 
 
 def _operations(model: keras.Model) -> Iterator[Any]:
-    """A model's layers and other operations in order, with models inside of it taken apart."""
+    """Yield a model's layers and other operations in order, with those of nested models."""
     for operation in getattr(model, "operations", model.layers):
         if isinstance(operation, keras.Model):
             yield from _operations(operation)
@@ -104,14 +104,14 @@ def _operations(model: keras.Model) -> Iterator[Any]:
 
 
 def _activation(operation: Any) -> str:
-    """The name of the function that an operation ends in; empty where that cannot be seen."""
+    """The name of an operation's activation; empty if unknown."""
     if activation := getattr(operation, "activation", None):
         return str(getattr(activation, "__name__", ""))
     return type(operation).__name__ if type(operation).__name__ in ("Softmax", "Sigmoid") else ""
 
 
 def _traced_activation(model: keras.Model) -> str:
-    """The TensorFlow operation that a model ends in, seen in its graph."""
+    """The last TensorFlow operation of a model's traced graph."""
     inputs = getattr(model, "inputs", None)
     shape = inputs[0].shape if inputs else model.get_build_config()["input_shape"]
     graph = tf.function(lambda x: model(x, training=False), autograph=False)

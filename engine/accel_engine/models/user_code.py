@@ -1,4 +1,4 @@
-"""Running the user's own function that returns a model, and saying well what went wrong in it."""
+"""Calls the user's function that returns a model, and explains its errors."""
 
 import importlib
 import inspect
@@ -21,24 +21,24 @@ from accel_engine.registry import suggestion
 from accel_engine.text import printable
 
 _OUT_OF_MEMORY = (MemoryError, tf.errors.ResourceExhaustedError)
-"""What is no fault of the user's code, and is explained elsewhere."""
+"""Errors that are not caused by the user's code; they are explained elsewhere."""
 
 _imported: set[str] = set()
-"""Names of the user's modules that were imported here; they are imported anew each time, as they may have changed."""
+"""Names of imported user modules, which are imported again each time, as they may have changed."""
 
 
 def call(model: UserModel, given: Mapping[str, Any]) -> Any:
-    """Import the user's module and call the function with those of the given arguments that it names.
+    """Import the user's module and call the function with those arguments that it has as parameters.
 
     Args:
         model: A ``file`` or ``module`` model.
-        given: Values by the names that a parameter may have.
+        given: The arguments by name.
 
     Returns:
-        What the function returned.
+        The function's return value.
 
     Raises:
-        ModelError: The module or the function is not there, needs other arguments, or raises.
+        ModelError: The module or the function does not exist, requires other arguments, or raises.
     """
     folder = Path(model.target).expanduser().resolve().parent if model.kind == "file" else Path.cwd()
     with _explained(model.name, folder):
@@ -47,18 +47,18 @@ def call(model: UserModel, given: Mapping[str, Any]) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception is and says, on one line."""
+    """The type and message of an exception on one line."""
     return one_line(f"{type(error).__name__}: {error}").removesuffix(":")
 
 
 def one_line(text: str) -> str:
-    """A message shortened to one line: Keras' own have several, some of them in bold."""
+    """Shorten a message to one line of printable text; Keras' messages have several lines and ANSI codes."""
     return textwrap.shorten(printable(text), 500)
 
 
 @contextmanager
 def _explained(name: str, folder: Path) -> Iterator[None]:
-    """Turn what the user's code raises into an error that names file and line."""
+    """Convert errors of the user's code to ``ModelError``, with file and line."""
     try:
         yield
     except (ModelError, *_OUT_OF_MEMORY):
@@ -68,7 +68,7 @@ def _explained(name: str, folder: Path) -> Iterator[None]:
 
 
 def _place(error: BaseException, folder: Path) -> str:
-    """Where in the user's own files an exception came up."""
+    """The innermost file and line of a traceback in the user's files."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" in {Path(error.filename).name}, line {error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -84,7 +84,7 @@ def _module(model: UserModel, folder: Path) -> ModuleType:
     importlib.invalidate_caches()
     linecache.checkcache()
     if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))  # so that the user's files find each other, as when Python runs one
+        sys.path.insert(0, str(folder))  # so that the user's files can import each other
     before = set(sys.modules)
     try:
         return _load_file(model) if model.kind == "file" else importlib.import_module(model.target)
@@ -98,7 +98,7 @@ def _load_file(model: UserModel) -> ModuleType:
     taken = path.stem in sys.modules or path.stem in sys.stdlib_module_names
     spec = spec_from_file_location(f"user_{path.stem}" if taken else path.stem, path)
     if spec is None or spec.loader is None:
-        raise ModelError(f"{path} is no Python file")
+        raise ModelError(f"{path} is not a Python file")
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -109,9 +109,9 @@ def _function(module: ModuleType, model: UserModel) -> Callable[..., Any]:
     if callable(function):
         return function
     if function is not None:
-        raise ModelError(f"{model.function} of {model.target} is no function but {type(function).__name__}")
+        raise ModelError(f"{model.function} in {model.target} is not a function but {type(function).__name__}")
     own = [name for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")]
-    hint = suggestion(model.function, own) if own else "it has none"
+    hint = suggestion(model.function, own) if own else "it has no functions"
     raise ModelError(f"{model.target} has no function {model.function}; {hint}")
 
 
@@ -127,8 +127,7 @@ def _arguments(function: Callable[..., Any], model: UserModel, given: Mapping[st
     ]
     if unknown:
         raise ModelError(
-            f"{model.function} of {model.target} needs {', '.join(unknown)}; "
-            f"it can be given {' or '.join(given)} by name"
+            f"{model.function} in {model.target} requires {', '.join(unknown)}; available arguments: {', '.join(given)}"
         )
     return {name: given[name] for name in parameters if name in given}
 

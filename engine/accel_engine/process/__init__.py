@@ -1,1 +1,1 @@
-"""The engine process, one for every run: see its ``__main__``."""
+"""The engine process, one per run; see ``__main__``."""

@@ -1,8 +1,8 @@
 """The engine process: ``python -m accel_engine.process [--run | --predict | --revalidate] [DIRECTORY]``.
 
-With ``--predict`` and ``--revalidate`` it answers one :class:`accel_engine.model_query.ModelQuery`. With none it is
-warm: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON object a
-line, and waits to be handed a run.
+With ``--predict`` and ``--revalidate`` it answers one :class:`accel_engine.model_query.ModelQuery`. Without options it
+is a warm engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON
+object per line, and waits for a run to train.
 """
 
 import argparse
@@ -16,36 +16,36 @@ from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
 from accel_engine.process import environment, query_server
 from accel_engine.process.batch_scheduling import set_batch_scheduling
-from accel_engine.process.pipes import become, pipes
+from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm import WarmServer
-from accel_engine.run.paths import LOG
+from accel_engine.run.run_paths import LOG
 
 
 def main() -> int:
-    """Train the run that is named or handed over; return the exit status."""
+    """Run the engine; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
-    parser.add_argument("--run", type=Path, help="the directory of a run that waits for an engine")
-    parser.add_argument("--predict", type=Path, help="the directory of a run whose model is to say what images show")
-    parser.add_argument("--revalidate", type=Path, help="the directory of a run whose model is to be validated")
+    parser.add_argument("--run", type=Path, help="train the run in this directory")
+    parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
+    parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    set_batch_scheduling()  # before there are threads, which take after it
-    # What the user's model prints shall be in the log when it is said, even if the process is killed.
+    set_batch_scheduling()  # before threads start, which inherit it
+    # Write the output of the user's model to the log at once, in case the process is killed.
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlowImport()
     if arguments.predict:
-        return query_server.answer(query_server.predict, arguments.predict, tensorflow)
+        return query_server.serve_query(query_server.predict, arguments.predict, tensorflow)
     if arguments.revalidate:
-        return query_server.answer(query_server.revalidate, arguments.revalidate, tensorflow)
+        return query_server.serve_query(query_server.revalidate, arguments.revalidate, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:
             return 0
     try:
-        outcome = EngineSupervisor(directory, tensorflow).conduct()
+        outcome = EngineSupervisor(directory, tensorflow).run()
     except AccelError as error:
         print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
         return 1
@@ -53,18 +53,18 @@ def main() -> int:
 
 
 def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
-    """Serve the dashboard until it hands over a run, then let go of it."""
-    requests, replies = pipes()
+    """Serve the dashboard until it hands over a run, then redirect the output to the run's log."""
+    requests, replies = claim_pipes()
     server = WarmServer(tensorflow, replies)
     directory = server.serve(requests)
     if directory is None:
         return None
     log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
-    become(2, log)
+    redirect(2, log)
     requests.close()
     replies.close()
-    if server.spent:
+    if server.needs_restart:
         os.execv(sys.executable, [sys.executable, "-m", "accel_engine.process", "--run", str(directory)])  # noqa: S606
     return directory
 

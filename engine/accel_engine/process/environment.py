@@ -1,4 +1,4 @@
-"""What TensorFlow and CUDA read from the environment when they are imported."""
+"""Sets the environment variables that TensorFlow and CUDA read when they are imported."""
 
 import os
 from pathlib import Path
@@ -6,24 +6,24 @@ from pathlib import Path
 from accel_engine.devices.tpu_chips import find_chips
 
 ENVIRONMENT = {
-    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that CUDA counts GPUs as the driver's own tools do
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # number GPUs as the driver's tools do
     "TF_CPP_MIN_LOG_LEVEL": "1",
-    # TensorFlow takes these faster kernels by itself only on CPUs with AVX-512. They were 1.3 to 3 times
-    # as fast on one without it (benchmarks/README.md).
+    # TensorFlow enables these kernels by default only on CPUs with AVX-512. They were 1.3 to 3 times
+    # as fast on a CPU without it (benchmarks/README.md).
     "TF_ENABLE_ONEDNN_OPTS": "1",
 }
-"""What holds unless the user has set it."""
+"""Defaults of variables that the user has not set."""
 
 
 OFF_CLOUD = {"TPU_SKIP_MDS_QUERY": "1"}
-"""The same where there is no TPU chip: libtpu would ask Google Cloud about them at its import, for minutes in vain."""
+"""The same on machines without a TPU chip, where libtpu would query Google Cloud for minutes at import."""
 
 
 def prepare(root: Path = Path("/")) -> None:
-    """Set up this process for an import of TensorFlow to come.
+    """Set the variables of this process, before TensorFlow is imported.
 
     Args:
-        root: Of the file system that holds ``sys``, where TPU chips are looked for.
+        root: Root of the file system with ``sys``, where TPU chips are searched for.
     """
     if not find_chips(root):
         os.environ |= {name: os.environ.get(name, value) for name, value in OFF_CLOUD.items()}

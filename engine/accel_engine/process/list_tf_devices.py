@@ -1,7 +1,7 @@
 """Prints the devices that TensorFlow finds: ``python -m accel_engine.process.list_tf_devices``.
 
-:mod:`accel_engine.doctor` starts it, and can tell from the lines that came how far it got before
-native code hung or aborted. No memory of a GPU is taken.
+:mod:`accel_engine.doctor` starts it. The lines it has printed show how far it got before native code hung or aborted.
+It allocates no GPU memory.
 """
 
 import json
@@ -14,33 +14,33 @@ from typing import Any
 
 from accel_engine.process import environment
 
-LONGEST = 120
-"""Seconds after which the process ends even if whoever started it is gone and native code hangs."""
+TIMEOUT_SECONDS = 120
+"""Seconds after which the process exits even if native code hangs."""
 
 
 def main() -> None:
-    """Import what an engine imports, in an engine's environment, and tell of it."""
-    signal.alarm(LONGEST)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends native code too
+    """Import what an engine imports, in an engine's environment, and print a JSON line after each stage."""
+    signal.alarm(TIMEOUT_SECONDS)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C interrupts native code too
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what anybody else prints goes where errors go
+    os.dup2(2, 1)  # other output goes to stderr
 
-    def tell(**facts: Any) -> None:
+    def send(**facts: Any) -> None:
         replies.write(json.dumps(facts) + "\n")
 
     environment.prepare()
     if spec := find_spec("tensorflow"):
-        tell(file=spec.origin or "".join(spec.submodule_search_locations or ()))
+        send(file=spec.origin or "".join(spec.submodule_search_locations or ()))
     begun = time.monotonic()
     import tensorflow as tf
 
-    tell(version=tf.__version__, cuda=tf.sysconfig.get_build_info().get("cuda_version", ""))
+    send(version=tf.__version__, cuda=tf.sysconfig.get_build_info().get("cuda_version", ""))
     import keras
 
-    tell(keras=keras.__version__, seconds=time.monotonic() - begun)
+    send(keras=keras.__version__, seconds=time.monotonic() - begun)
     gpus = tf.config.list_physical_devices("GPU")
-    tell(gpus=[tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in gpus])
+    send(gpus=[tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in gpus])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The other processes of a cluster: starting those of this machine, and noticing who is missing.
+"""Starts the local processes of a cluster and monitors the connections to all others.
 
-TensorFlow waits for a missing worker for ever, deaf to signals, so that each process watches the
-others by itself: a worker's server accepts connections as long as its process lives.
+TensorFlow waits for a missing worker forever and ignores signals, so each process monitors the others itself: a
+worker's server accepts connections as long as its process is alive.
 """
 
 import contextlib
@@ -21,94 +21,95 @@ from accel_engine.plan import Plan
 from accel_engine.run.creation import create_worker
 
 JOIN_SECONDS = 180.0
-"""How long the others may take to come, unless ``ACCEL_TUI_JOIN_SECONDS`` says otherwise."""
+"""How long the others may take to start; the environment variable ``ACCEL_TUI_JOIN_SECONDS`` overrides it."""
 
 LOST_SECONDS = 10.0
-"""How long a worker may refuse connections before it counts as gone."""
+"""How long a worker may refuse connections before it counts as lost."""
 
-SILENT_SECONDS = 20.0
-"""How long a worker may take connections without a word: its process is stopped, or its machine hangs.
+UNRESPONSIVE_SECONDS = 20.0
+"""How long a worker may accept connections without answering: its process is stopped, or its machine hangs.
 
-Training together, TensorFlow gives it up by itself about then, without a name."""
+TensorFlow gives up after about as long, without naming the worker."""
 
 CONNECT_SECONDS = 2.0
-"""How long a connection may take."""
+"""Timeout of a connection."""
 
-WORD_SECONDS = 2.0
-"""How long the first word over it may take, which TensorFlow's server says by itself."""
+REPLY_SECONDS = 2.0
+"""Timeout of the first byte, which TensorFlow's server sends unasked."""
 
 WATCH_SECONDS = 1.0
-"""How often connections are tried."""
+"""How often connections are probed."""
 
 LOST_LOCALLY_SECONDS = 2.0
-"""The same for a coordinator on this machine, where only a port that nobody listens on refuses."""
+"""The same for a coordinator on this machine, where a refused connection means that it has exited."""
 
-LEAVING_SECONDS = 10.0
-"""How long a worker may take to end after the chief."""
+EXIT_SECONDS = 10.0
+"""How long a worker may take to exit after the chief."""
 
 
 class LocalWorkers:
-    """Workers on this machine, each an engine process that writes a run of its own within the chief's.
+    """Worker processes on this machine, each an engine with its own run inside the chief's run.
 
     Args:
         directory: The chief's run.
-        plan: What all of them train.
+        plan: The plan that all of them train.
     """
 
     def __init__(self, directory: Path, plan: Plan) -> None:
         coordinated = strategies.find(plan.strategy).coordinated
-        self._held = [held_port() for _ in range(plan.local_workers + 2 * coordinated)]
-        self.cluster = _local_cluster(tuple(_address(held) for held in self._held), coordinated=coordinated)
-        if sys.platform != "linux":  # elsewhere who is bound keeps what comes to a port from who listens there
-            self._let_go()
+        self._ports = [reserve_port() for _ in range(plan.local_workers + 2 * coordinated)]
+        self.cluster = _local_cluster(tuple(_address(reserved) for reserved in self._ports), coordinated=coordinated)
+        if sys.platform != "linux":  # elsewhere a bound socket would receive the listener's connections
+            self._release_ports()
         self._processes: list[subprocess.Popen[str]] = []
         try:
-            for part in self.cluster.parts:
-                if part != self.cluster:
-                    self._processes.append(start(create_worker(directory, part.place, plan), environment(part)))
+            for process in self.cluster.processes:
+                if process != self.cluster:
+                    run = create_worker(directory, process.run_name, plan)
+                    self._processes.append(start(run, environment(process)))
         except BaseException:
             self.end(0.0)
             raise
 
-    def end(self, patience: float = LEAVING_SECONDS) -> None:
-        """Wait until they have ended by themselves, and kill those that have not.
+    def end(self, timeout: float = EXIT_SECONDS) -> None:
+        """Wait for the processes to exit, and kill those that do not.
 
-        Those that serve a coordinator are told to, which takes them no time.
+        Those that serve a coordinator are terminated first.
         """
         if self.cluster.coordinated:
-            patience = LEAVING_SECONDS
+            timeout = EXIT_SECONDS
             for process in self._processes:
                 process.terminate()
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.wait()
-        self._let_go()
+        self._release_ports()
 
-    def _let_go(self) -> None:
-        for held in self._held:
-            held.close()
+    def _release_ports(self) -> None:
+        for reserved in self._ports:
+            reserved.close()
 
 
 def environment(cluster: ClusterSpec) -> dict[str, str]:
-    """What tells a process of this machine which part of a cluster it is."""
+    """The environment variables that tell a local process its role in a cluster."""
     return {"TF_CONFIG": cluster.to_tf_config()} | ({LOCAL: "1"} if cluster.local else {})
 
 
-class PeerWatch:
-    """Tries to connect to every other process that this one needs, again and again, in a thread.
+class PeerMonitor:
+    """Probes the connection to every other process that this one needs, in a thread.
 
-    A coordinator needs all of them to begin, and goes on while one of its workers is there.
+    A coordinator needs all of them to start, and continues while one of its workers is reachable.
 
     Args:
-        cluster: Who they are.
-        on_change: Called from the thread with what is waited for, whenever that changes; empty for nobody.
-        on_loss: Called from the thread with a word of who is gone, where training goes on without.
-        join_seconds: How long they may take to come; as the environment or :data:`JOIN_SECONDS` says when left out.
-        lost_seconds: How long one may then be away.
-        silent_seconds: How long one may be there without a word.
+        cluster: Their addresses.
+        on_change: Called from the thread with the names of missing processes whenever these change; empty for none.
+        on_loss: Called from the thread with a message about a lost worker that training continues without.
+        join_seconds: How long they may take to start; by default :data:`JOIN_SECONDS` or as the environment says.
+        lost_seconds: How long one may then refuse connections.
+        unresponsive_seconds: How long one may accept connections without answering.
     """
 
     def __init__(
@@ -118,91 +119,93 @@ class PeerWatch:
         on_loss: Callable[[str], None] = lambda _: None,
         join_seconds: float | None = None,
         lost_seconds: float | None = None,
-        silent_seconds: float = SILENT_SECONDS,
+        unresponsive_seconds: float = UNRESPONSIVE_SECONDS,
     ) -> None:
         self._peers = cluster.peers
-        self._spare = {part.name for part in cluster.parts if cluster.coordinated and part.role == "worker"}
+        workers = (process for process in cluster.processes if process.role == "worker")
+        self._replaceable = {worker.name for worker in workers if cluster.coordinated}
         self._on_change = on_change
         self._on_loss = on_loss
         self._join_seconds = _join_seconds() if join_seconds is None else join_seconds
-        usual = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
-        self._lost_seconds = usual if lost_seconds is None else lost_seconds
-        self._silent_seconds = silent_seconds
-        self._heard: dict[str, float] = {}
-        self._came: set[str] = set()
-        self._gone: set[str] = set()
-        self._seen = dict.fromkeys(self._peers, time.monotonic())
+        default = LOST_LOCALLY_SECONDS if cluster.serves and cluster.local else LOST_SECONDS
+        self._lost_seconds = default if lost_seconds is None else lost_seconds
+        self._unresponsive_seconds = unresponsive_seconds
+        self._last_reply: dict[str, float] = {}
+        self._joined: set[str] = set()
+        self._lost: set[str] = set()
+        self._last_connected = dict.fromkeys(self._peers, time.monotonic())
         self._stopped = threading.Event()
         self.problem = ""
-        """Why training cannot go on; empty while it can."""
-        self._complete = threading.Event()
-        self._settled = threading.Event()
+        """Why training cannot continue; empty while it can."""
+        self._all_joined = threading.Event()
+        self._finished = threading.Event()
         threading.Thread(target=self._watch, name="watch-peers", daemon=True).start()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop monitoring."""
         self._stopped.set()
 
     @property
-    def complete(self) -> bool:
-        """Whether all have come, be they there or gone again."""
-        return self._complete.is_set()
+    def all_joined(self) -> bool:
+        """Whether all processes have started, including those lost since."""
+        return self._all_joined.is_set()
 
     def wait_for_all(self) -> None:
-        """Wait until all have come; for ever, if somebody does not."""
-        self._complete.wait()
+        """Block until all processes have started; forever, if one does not."""
+        self._all_joined.wait()
 
     def wait_for_problem(self) -> str:
-        """Wait as long as it takes to be sure that somebody is gone; who that is, or nothing."""
-        look = WATCH_SECONDS + (CONNECT_SECONDS + WORD_SECONDS) * len(self._peers)
-        self._settled.wait(max(self._lost_seconds, self._silent_seconds) + 2 * look)
+        """Wait as long as it may take to notice a lost process; returns :attr:`problem`."""
+        probe = WATCH_SECONDS + (CONNECT_SECONDS + REPLY_SECONDS) * len(self._peers)
+        self._finished.wait(max(self._lost_seconds, self._unresponsive_seconds) + 2 * probe)
         return self.problem
 
     def _watch(self) -> None:
-        waited_for: str | None = None
+        reported: str | None = None
         while not self._stopped.wait(WATCH_SECONDS) and not self.problem:
-            self._look()
-            missing = ", ".join(f"{name} ({self._peers[name]})" for name in self._peers if name not in self._came)
-            if missing != waited_for:
-                waited_for = missing
+            self._probe_all()
+            missing = ", ".join(f"{name} ({self._peers[name]})" for name in self._peers if name not in self._joined)
+            if missing != reported:
+                reported = missing
                 self._on_change(missing)
             if not missing:
-                self._complete.set()
-        self._settled.set()
+                self._all_joined.set()
+        self._finished.set()
 
-    def _look(self) -> None:
+    def _probe_all(self) -> None:
         for name, address in self._peers.items():
             now = time.monotonic()
             accepts, answers = _probe(address)
             if accepts:
-                self._came.add(name)
-                self._seen[name] = now
-                self._heard.setdefault(name, now)
+                self._joined.add(name)
+                self._last_connected[name] = now
+                self._last_reply.setdefault(name, now)
             if answers:
-                self._heard[name] = now
-                self._gone.discard(name)
-            who, away = f"{name} ({address})", now - self._seen[name]
-            if name in self._gone:
+                self._last_reply[name] = now
+                self._lost.discard(name)
+            peer, away = f"{name} ({address})", now - self._last_connected[name]
+            if name in self._lost:
                 continue
-            if name not in self._came and away > self._join_seconds:
-                self.problem = f"{who} did not come within {self._join_seconds:g} s"
-            elif name in self._came and away > self._lost_seconds:
-                self._lose(name, f"{who} is gone: it has refused connections for {self._lost_seconds:g} s")
-            elif accepts and now - self._heard[name] > self._silent_seconds:
-                self._lose(
-                    name, f"{who} hangs: it takes connections, and has said nothing for {self._silent_seconds:g} s"
+            if name not in self._joined and away > self._join_seconds:
+                self.problem = f"{peer} did not start within {self._join_seconds:g} s"
+            elif name in self._joined and away > self._lost_seconds:
+                self._handle_loss(name, f"{peer} was lost: it has refused connections for {self._lost_seconds:g} s")
+            elif accepts and now - self._last_reply[name] > self._unresponsive_seconds:
+                self._handle_loss(
+                    name,
+                    f"{peer} hangs: it accepts connections but has not answered for {self._unresponsive_seconds:g} s",
                 )
 
-    def _lose(self, name: str, said: str) -> None:
-        self._gone.add(name)
-        if name in self._spare and self._spare - self._gone:
-            self._on_loss(f"{said}; training goes on with {', '.join(sorted(self._spare - self._gone))}")
+    def _handle_loss(self, name: str, message: str) -> None:
+        self._lost.add(name)
+        if name in self._replaceable and self._replaceable - self._lost:
+            self._on_loss(f"{message}; training continues with {', '.join(sorted(self._replaceable - self._lost))}")
         else:
-            self.problem = said
+            self.problem = message
 
 
 def _local_cluster(addresses: tuple[str, ...], *, coordinated: bool) -> ClusterSpec:
-    """The processes of a plan on this machine, as its chief sees them: the one that asks."""
+    """The cluster of a plan's local processes, as the chief (this process) sees it."""
     if not coordinated:
         return ClusterSpec(addresses, local=True)
     coordinator, server, *workers = addresses
@@ -216,23 +219,23 @@ def _join_seconds() -> float:
 
 
 def _probe(address: str) -> tuple[bool, bool]:
-    """Whether somebody takes connections there, as a process does by the system alone, and says a word by itself."""
+    """Whether an address accepts connections, and whether it then sends a byte."""
     host, _, port = address.rpartition(":")
     accepts = answers = False
-    with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as door:
+    with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as peer:
         accepts = True
-        door.settimeout(WORD_SECONDS)
-        answers = bool(door.recv(1))
+        peer.settimeout(REPLY_SECONDS)
+        answers = bool(peer.recv(1))
     return accepts, answers
 
 
-def held_port() -> socket.socket:
-    """A port on which nobody listens, and that is given to nobody who wants any while TensorFlow is being imported."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that who names it may listen there
-    held.bind(("127.0.0.1", 0))
-    return held
+def reserve_port() -> socket.socket:
+    """Reserve a free port, so that no other program gets it while TensorFlow is being imported."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that TensorFlow can listen on it
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
 
 
-def _address(held: socket.socket) -> str:
-    return f"127.0.0.1:{held.getsockname()[1]}"
+def _address(reserved: socket.socket) -> str:
+    return f"127.0.0.1:{reserved.getsockname()[1]}"

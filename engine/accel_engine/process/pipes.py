@@ -1,22 +1,22 @@
-"""Standard input and output, for talking with the program that started this process."""
+"""Reserves standard input and output for the program that started this process."""
 
 import os
 from typing import TextIO
 
 
-def pipes() -> tuple[TextIO, TextIO]:
-    """Requests and replies: standard input and output, kept for them alone.
+def claim_pipes() -> tuple[TextIO, TextIO]:
+    """Return standard input and output as streams of requests and replies.
 
-    What anybody else prints goes where errors go, and there is nothing to read.
+    Other output of this process goes to standard error, and its standard input is empty.
     """
     requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
     null = os.open(os.devnull, os.O_RDONLY)
-    become(0, null)
+    redirect(0, null)
     os.dup2(2, 1)
     return requests, replies
 
 
-def become(descriptor: int, file: int) -> None:
-    """Let a descriptor be an open file, and close the file's own."""
+def redirect(descriptor: int, file: int) -> None:
+    """Make a descriptor refer to an open file, and close the file's own descriptor."""
     os.dup2(file, descriptor)
     os.close(file)

@@ -1,4 +1,4 @@
-"""Answering one question about a run: a JSON object is read from standard input, and one is written back."""
+"""Answers one query about a run: reads a JSON object from standard input and writes JSON lines to standard output."""
 
 import json
 import sys
@@ -8,47 +8,47 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from accel_engine.errors import AccelError
-from accel_engine.process.pipes import pipes
+from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
 
-Tell: TypeAlias = Callable[[dict[str, Any]], None]
-"""Says something before the answer."""
+SendReply: TypeAlias = Callable[[dict[str, Any]], None]
+"""Writes a reply."""
 
-Work: TypeAlias = Callable[[Path, dict[str, Any], Tell], dict[str, Any]]
-"""Makes the answer from a run's directory and what is asked of it."""
+QueryFunction: TypeAlias = Callable[[Path, dict[str, Any], SendReply], dict[str, Any]]
+"""Computes the answer from a run's directory and the request; may send progress before."""
 
 
-def answer(work: Work, directory: Path, tensorflow: TensorFlowImport) -> int:
-    """Do what is asked of the run's model; return the exit status."""
-    requests, replies = pipes()
+def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImport) -> int:
+    """Answer the request on standard input with a query on a run's directory; returns the exit status."""
+    requests, replies = claim_pipes()
 
-    def tell(reply: dict[str, Any]) -> None:
+    def send(reply: dict[str, Any]) -> None:
         replies.write(json.dumps(reply) + "\n")
 
     request = json.loads(requests.read())
     try:
         tensorflow.wait()
-        tell(work(directory, request, tell))
+        send(query(directory, request, send))
     except AccelError as error:
-        tell({"problem": str(error)})
+        send({"problem": str(error)})
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
         traceback.print_exc(file=sys.stderr)
-        tell({"problem": f"{type(error).__name__}: {error}"})
+        send({"problem": f"{type(error).__name__}: {error}"})
     replies.close()
     return 0
 
 
-def predict(directory: Path, request: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """Say what the run's model says of images."""
-    del tell  # it does not take long
+def predict(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Predict images with the run's model."""
+    del send  # no progress
     from accel_engine.training.inference import predict
 
     return predict(directory, [Path(image) for image in request["images"]], request["most"])
 
 
-def revalidate(directory: Path, request: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """Validate the run's model, and keep what it looks like inside."""
-    del request  # there is nothing to choose
+def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Validate the run's last checkpoint and save its evaluation report."""
+    del request  # has no options
     from accel_engine.training.revalidation import revalidate
 
-    return revalidate(directory, lambda done, of: tell({"done": done, "of": of}))
+    return revalidate(directory, lambda done, of: send({"done": done, "of": of}))

@@ -1,4 +1,4 @@
-"""Being there for the other workers before TensorFlow is."""
+"""Accepts connections from the other workers before TensorFlow's server does."""
 
 import contextlib
 import socket
@@ -7,21 +7,21 @@ from typing import Self
 
 from accel_engine.errors import AccelError
 
-_LOOK_SECONDS = 0.2
-"""How often it is looked whether the door is to be closed."""
+_POLL_SECONDS = 0.2
+"""How often the thread checks whether to stop."""
 
 
 class ReadinessListener:
-    """Listens where TensorFlow's server will, and says a word to who knocks, until it is closed.
+    """Listens on the port of TensorFlow's server and answers every connection with a byte, until closed.
 
-    TensorFlow waits for the other workers inside of a call that lets no other thread of the process run: no command
-    would be taken, no heartbeat written, nobody missed. Each worker enters it only when all others are at their doors.
+    TensorFlow waits for the other workers in a call that blocks all threads of the process: no commands would be
+    handled and no heartbeat written. So each worker makes that call only when all others accept connections.
 
     Args:
-        address: This process' own, ``host:port``; any interface of the machine is listened on, as TensorFlow does.
+        address: This process's address, ``host:port``; listens on all interfaces, as TensorFlow does.
 
     Raises:
-        AccelError: Its port cannot be listened on.
+        AccelError: The port cannot be listened on.
     """
 
     def __init__(self, address: str) -> None:
@@ -32,10 +32,10 @@ class ReadinessListener:
                 ("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both
             )
         except OSError as error:
-            raise AccelError(f"cannot listen on port {port}, where the other workers seek this one: {error}") from error
-        self._listener.settimeout(_LOOK_SECONDS)
+            raise AccelError(f"cannot listen on port {port}, to which the other workers connect: {error}") from error
+        self._listener.settimeout(_POLL_SECONDS)
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._answer, name="door", daemon=True)
+        self._thread = threading.Thread(target=self._answer, name="readiness", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class ReadinessListener:
 
     def _answer(self) -> None:
         while not self._closing.is_set():
-            with contextlib.suppress(OSError):  # nobody came in time, or has left again
-                who, _ = self._listener.accept()
-                with who:
-                    who.sendall(b"\0")
+            with contextlib.suppress(OSError):  # no connection in time, or it is closed again
+                connection, _ = self._listener.accept()
+                with connection:
+                    connection.sendall(b"\0")

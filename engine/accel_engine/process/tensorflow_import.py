@@ -1,4 +1,4 @@
-"""Importing TensorFlow in a thread of its own, so that a process stays answerable meanwhile."""
+"""Imports TensorFlow in a separate thread, so that the process stays responsive."""
 
 import threading
 import traceback
@@ -7,7 +7,7 @@ from accel_engine.errors import AccelError
 
 
 class TensorFlowImport:
-    """TensorFlow and all that needs it, imported by a thread of its own."""
+    """Imports TensorFlow and the modules that need it in a thread."""
 
     def __init__(self) -> None:
         self._thread = threading.Thread(target=self._import, name="import-tensorflow", daemon=True)
@@ -15,10 +15,10 @@ class TensorFlowImport:
         self._error: BaseException | None = None
 
     def wait(self) -> None:
-        """Import it, unless that was begun already, and wait until it is there; from any thread.
+        """Start the import if it has not started, and wait until it is done; from any thread.
 
         Raises:
-            AccelError: It cannot be.
+            AccelError: The import failed.
         """
         with self._starting:
             if self._thread.ident is None:
@@ -29,13 +29,13 @@ class TensorFlowImport:
 
     @property
     def imported(self) -> bool:
-        """Whether the import is over."""
+        """Whether the import is done, successful or not."""
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _import(self) -> None:
         try:
             import accel_engine.training.model_size
             import accel_engine.training.trainer  # noqa: F401
-        except BaseException as error:  # noqa: BLE001 (an import of native code fails in many ways)
+        except BaseException as error:  # noqa: BLE001 (importing native code may raise anything)
             traceback.print_exc()
             self._error = error

@@ -1,4 +1,4 @@
-"""An engine that waits for a run: it answers a dashboard's questions about plans meanwhile."""
+"""Answers a dashboard's requests to describe plans, until it hands over a run."""
 
 import json
 import os
@@ -17,40 +17,40 @@ from accel_engine.process.tensorflow_import import TensorFlowImport
 
 
 class WarmServer:
-    """Answers a dashboard until it hands over a run.
+    """Serves a dashboard until it hands over a run.
 
-    Plans are described by a thread of its own, so that a run is taken up at once even while the
-    user's function, which may be slow or hang, is being called.
+    Plans are described in a separate thread, so that a run starts at once even while the user's function, which may be
+    slow or hang, is running.
 
     Args:
         tensorflow: Imported ahead, unless that would claim an accelerator.
-        replies: Where answers are written.
+        replies: Stream of replies.
 
     Attributes:
-        spent: Whether this process can no longer train, because the user's own code has run in it or
-            TensorFlow's devices were touched; a fresh one has to take its place.
+        needs_restart: Whether this process can no longer train, because the user's code has run in it or TensorFlow's
+            devices are initialized.
     """
 
     def __init__(self, tensorflow: TensorFlowImport, replies: TextIO) -> None:
         self._tensorflow = tensorflow
         self._replies = replies
         self._claims = find_installation().distribution == "tensorflow-tpu"
-        self._asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._serving = True
-        self.spent = False
+        self.needs_restart = False
 
     def serve(self, requests: TextIO) -> Path | None:
-        """Answer requests; return the run's directory, or ``None`` when the dashboard is gone."""
-        for work in (self._announce, self._describe_all):
-            threading.Thread(target=work, name=work.__name__.strip("_"), daemon=True).start()
+        """Answer requests; returns the run's directory, or ``None`` when the dashboard has exited."""
+        for target in (self._announce, self._describe_all):
+            threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True).start()
         for line in requests:
             request = json.loads(line)
             if "run" in request:
                 with self._lock:
                     self._serving = False
                 return Path(request["run"])
-            self._asked.put(request)
+            self._requests.put(request)
         return None
 
     def _announce(self) -> None:
@@ -60,25 +60,25 @@ class WarmServer:
             except AccelError as error:
                 with self._lock:
                     if not self._serving:
-                        return  # the run will say so
-                    print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows these last words)
+                        return  # the run will report it
+                    print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows the last line)
                     os._exit(1)
         self._reply({"versions": versions()})
 
     def _describe_all(self) -> None:
         while True:
-            request = self._asked.get()
+            request = self._requests.get()
             with self._lock:
                 if not self._serving:
                     return
-                before, self.spent = self.spent, True  # while it is under way, there is no telling
+                before, self.needs_restart = self.needs_restart, True  # until it is known
             reply = self._describe(request["describe"])
-            self.spent = before or self._is_spent(request["describe"])
+            self.needs_restart = before or self._must_restart(request["describe"])
             self._reply({**reply, "number": request["number"]})
 
     def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
         if self._claims:
-            return {"problem": "known when training starts: to look now would claim the TPU"}
+            return {"problem": "not available before training starts: describing the model would claim the TPU"}
         try:
             plan = Plan.from_mapping(values)
             self._tensorflow.wait()
@@ -91,16 +91,16 @@ class WarmServer:
             traceback.print_exc()
             return {"problem": f"{type(error).__name__}: {error}"}
 
-    def _is_spent(self, values: dict[str, Any]) -> bool:
+    def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
-            return False  # nothing was built
-        from accel_engine.training.model_size import is_untouched
+            return False  # no model has been built
+        from accel_engine.training.model_size import devices_are_configurable
 
         try:
             own = not isinstance(find(values["model"]), ModelEntry)
         except AccelError:
-            own = False  # there is no such model, so nothing of it has run
-        return own or not is_untouched()
+            own = False  # there is no such model, so no user code has run
+        return own or not devices_are_configurable()
 
     def _reply(self, reply: dict[str, Any]) -> None:
         with self._lock:

@@ -88,7 +88,7 @@ class FitCommandHandler:
         """
         missed, polls = 0, self._recorder.polls
         while self._recorder.writing:
-            self._mailbox.linger(1.0)
+            self._mailbox.wait_for_next(1.0)
             if command := self._mailbox.take():
                 return command
             missed, polls = (missed + 1 if polls == self._recorder.polls else 0), self._recorder.polls

@@ -8,8 +8,8 @@ from accel_engine.run.annotations import Annotations
 from accel_engine.run.commands import Command, request
 from accel_engine.run.creation import create, reopen
 from accel_engine.run.listing import RunList, RunSummary, find, list_runs
-from accel_engine.run.paths import home, runs_directory
 from accel_engine.run.reader import RunReader
+from accel_engine.run.run_paths import home, runs_directory
 from accel_engine.run.schema import SCHEMA_VERSION
 from accel_engine.run.status import RunInfo, Status
 from accel_engine.run.update import Chunk, Update

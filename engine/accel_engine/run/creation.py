@@ -14,9 +14,9 @@ from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
-from accel_engine.run.paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
+from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.schema import DATABASE, connect, initialize, transaction
 from accel_engine.run.status import read_info
 
@@ -78,7 +78,7 @@ def create_worker(run: Path, place: str, plan: Plan) -> Path:
 
     Args:
         run: The chief's run directory.
-        place: The worker's :attr:`accel_engine.cluster_spec.ClusterSpec.place`.
+        place: The worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`.
         plan: The plan of all workers.
 
     Raises:

@@ -15,7 +15,7 @@ from pathlib import Path
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_json
 from accel_engine.registry import suggestion
-from accel_engine.run.paths import runs_directory
+from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
@@ -40,6 +40,7 @@ class RunSummary:
         seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
         membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
         reason: Why it stopped or failed.
+        checkpoint: The step of its last checkpoint; 0 if there is none.
         problem: Why it cannot be read.
     """
 
@@ -51,6 +52,7 @@ class RunSummary:
     seconds: float = 0.0
     membership: Membership | None = None
     reason: str = ""
+    checkpoint: int = 0
     problem: str = ""
 
     @property
@@ -165,6 +167,7 @@ def summarize(directory: Path) -> RunSummary:
             seconds=_engine_seconds(connection),
             membership=read_membership(connection),
             reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
+            checkpoint=latest_checkpoint(directory),
         )
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")

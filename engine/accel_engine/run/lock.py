@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from accel_engine.errors import RunError
-from accel_engine.run.paths import LOCK
+from accel_engine.run.run_paths import LOCK
 
 # macOS has constants of these names, too, but another struct flock.
 _SET: int | None = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None

@@ -69,7 +69,9 @@ def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
         PlanError: The run has trained as many epochs, or more.
     """
     if info.status is Status.FINISHED and plan.epochs <= info.values["epochs"]:
-        raise PlanError("epochs", plan.epochs, "already trained; choose more epochs to continue")
+        raise PlanError("epochs", plan.epochs, "already trained; increase --epochs to continue")
     if trained > plan.epochs:
         reached = math.ceil(trained)
-        raise PlanError("epochs", plan.epochs, f"already trained: the checkpoint is in epoch {reached}; choose more")
+        raise PlanError(
+            "epochs", plan.epochs, f"already trained: the checkpoint is of epoch {reached}; increase --epochs"
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run.ownership import check_not_written_elsewhere
-from accel_engine.run.paths import CHECKPOINTS, MODEL, WORKERS
+from accel_engine.run.run_paths import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.schema import DATABASE, connect, transaction
 from accel_engine.run.status import read_info
 from accel_engine.run.worker_runs import worker_runs_of

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import RunError
-from accel_engine.run.paths import WORKERS, make_private, runs_directory
+from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
 
 _ROLES = {"": "worker", "ps": "parameter server"}
-"""Role by prefix of a worker's :attr:`accel_engine.cluster_spec.ClusterSpec.place`."""
+"""Role by prefix of a worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_name`."""
 
 _PLACE = re.compile(r"(|ps)(\d+)")
 
@@ -108,7 +108,7 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
     """
     cluster = ClusterSpec.find(environment)
     if cluster is not None and not cluster.chief:
-        part = directory / WORKERS / cluster.place
+        part = directory / WORKERS / cluster.run_name
         if (part / DATABASE).is_file():
             return part.resolve()
     try:

@@ -1,6 +1,6 @@
-"""The ``tf.distribute`` form of every strategy in the catalogue.
+"""Creates the ``tf.distribute`` strategies of the catalogue.
 
-Each builder takes TensorFlow's names of the logical devices to train on, such as ``("GPU:0",)``, and the plan.
+Each builder takes TensorFlow's names of the logical devices, such as ``("GPU:0",)``, and the plan.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,20 +19,20 @@ _REDUCTIONS = {
 
 
 def default(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """TensorFlow's default strategy on the CPU; it would have an accelerator wait for each streamed batch."""
+    """TensorFlow's default strategy on the CPU, else ``OneDeviceStrategy``, which prefetches to the device."""
     if devices[0] == "CPU:0":
         return tf.distribute.get_strategy()
     return one_device(devices, plan)
 
 
 def one_device(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """All variables and all computation on one device."""
+    """``OneDeviceStrategy``: all variables and computation on one device."""
     del plan
     return tf.distribute.OneDeviceStrategy(f"/{devices[0]}")
 
 
 def mirrored(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """A copy of the model on every device; by default NCCL sums gradients on GPUs, plain copies on CPUs."""
+    """``MirroredStrategy``; by default gradients are summed with NCCL on GPUs and on one device for CPUs."""
     reduction = plan.reduction
     if reduction == "auto":
         reduction = "nccl" if devices[0].startswith("GPU") else "one-device"
@@ -40,20 +40,20 @@ def mirrored(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
 
 
 def central_storage(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """The weights on the host, a replica of the computation on every device."""
+    """``CentralStorageStrategy``: weights on the host, a replica of the computation on every device."""
     del plan
     return CentralStorageStrategy([f"/{name}" for name in devices], "/CPU:0")
 
 
 class CentralStorageStrategy(tf.distribute.experimental.CentralStorageStrategy):  # type: ignore[misc]
-    """TensorFlow's, for models whose layers write variables in a step too: batch normalization, dropout.
+    """TensorFlow's strategy, extended to layers that update variables in a step: batch normalization, dropout.
 
-    Keras leaves open how what replicas write becomes one value, which this strategy, unlike others, does not take.
+    Keras creates such variables without an aggregation, which this strategy rejects, unlike others.
     """
 
     @contextmanager
     def scope(self) -> Iterator[tf.distribute.Strategy]:
-        """Make variables that take the mean of what replicas write; whole numbers, of the first."""
+        """Create variables that aggregate updates: floats by their mean, integers by the first replica's."""
         with super().scope(), tf.variable_creator_scope(_aggregated):
             yield self
 
@@ -66,9 +66,9 @@ def _aggregated(create: Callable[..., tf.Variable], **settings: Any) -> tf.Varia
 
 
 def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """A copy of the model on every device of every worker of ``TF_CONFIG``.
+    """``MultiWorkerMirroredStrategy``: a replica on every device of every worker of ``TF_CONFIG``.
 
-    Blocks until all workers are there, for ever.
+    Blocks until all workers have connected.
     """
     reduction = reduction_over_workers(devices, plan)
     implementation = tf.distribute.experimental.CommunicationImplementation[reduction.upper()]
@@ -77,15 +77,15 @@ def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy
 
 
 def parameter_server(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """The weights on the parameter servers of ``TF_CONFIG``, whose chief this process is.
+    """``ParameterServerStrategy``: weights on the parameter servers of ``TF_CONFIG``, with this process as the chief.
 
-    Blocks until all servers are there.
+    Blocks until all servers have connected.
     """
     del devices, plan
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
     strategy = tf.distribute.ParameterServerStrategy(resolver)
-    # Else it warns whenever this process traces or validates by itself.
-    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public way)
+    # Otherwise it warns whenever this process traces or validates.
+    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public API)
     return strategy
 
 

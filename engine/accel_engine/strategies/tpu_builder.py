@@ -1,4 +1,4 @@
-"""Connecting to a TPU, and the ``tf.distribute`` form of it."""
+"""Connects to a TPU and creates its ``TPUStrategy``."""
 
 import os
 from functools import cache
@@ -13,52 +13,52 @@ from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
 from accel_engine.strategies.tpu_errors import explain
 
 CONNECT_SECONDS = 120.0
-"""How long connecting may take; a slice of many hosts takes the longest, and that a fraction of this."""
+"""Time limit of connecting; even a slice of many hosts takes only a fraction of it."""
 
 
 def endpoint_of(plan: Plan) -> TpuEndpoint | None:
-    """The way to a plan's TPU; ``None`` under every other strategy."""
+    """The endpoint of a plan's TPU; ``None`` under every other strategy."""
     if strategies.find(plan.strategy).kind != "tpu":
         return None
     return TpuEndpoint.find(plan.tpu, os.environ) or TpuEndpoint(LOCAL, "its chips on the PCI bus")
 
 
 def address_of(plan: Plan) -> str:
-    """Where a plan's TPU is, if not in this machine; empty otherwise."""
-    way = endpoint_of(plan)
-    return way.target if way and not way.local else ""
+    """The address or name of a plan's remote TPU; empty otherwise."""
+    endpoint = endpoint_of(plan)
+    return endpoint.target if endpoint and not endpoint.local else ""
 
 
-def connect(way: TpuEndpoint) -> tuple[str, ...]:
-    """Connect to a TPU and start its system, before anything else is done with TensorFlow.
+def connect(endpoint: TpuEndpoint) -> tuple[str, ...]:
+    """Connect to a TPU and initialize it, before any other use of TensorFlow.
 
     Returns:
-        Its cores, ``TPU:0``, ``TPU:1``, ..., over all of its hosts.
+        The names of its cores, ``TPU:0``, ``TPU:1``, ..., over all of its hosts.
 
     Raises:
-        AccelError: There is no connection; says why.
+        AccelError: The connection failed; the message contains the likely cause.
     """
-    if silence := way.silence():
-        raise AccelError(explain(way, silence))
+    if problem := endpoint.connection_problem():
+        raise AccelError(explain(endpoint, problem))
     tf.config.set_visible_devices([], "GPU")
     try:
-        resolver = _resolver(way.target)
-        if not way.local:
+        resolver = _resolver(endpoint.target)
+        if not endpoint.local:
             tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (tf.errors.OpError, ImportError, OSError, RuntimeError, ValueError) as error:
-        raise AccelError(explain(way, one_line(str(error)))) from error
+        raise AccelError(explain(endpoint, one_line(str(error)))) from error
     cores = tf.config.list_logical_devices("TPU")
     if not cores:
-        raise AccelError(explain(way, "it has no cores"))
+        raise AccelError(explain(endpoint, "it has no cores"))
     return tuple(f"TPU:{index}" for index in range(len(cores)))
 
 
 def tpu(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
-    """A copy of the model on every core of the TPU that was connected to."""
+    """``TPUStrategy``: a replica on every core of the connected TPU."""
     del devices
-    way = endpoint_of(plan)
-    return tf.distribute.TPUStrategy(_resolver(way.target if way else LOCAL))
+    endpoint = endpoint_of(plan)
+    return tf.distribute.TPUStrategy(_resolver(endpoint.target if endpoint else LOCAL))
 
 
 @cache

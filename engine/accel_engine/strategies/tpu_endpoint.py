@@ -1,4 +1,4 @@
-"""The ways to a TPU: the chips of this machine, an address, a name in Google Cloud; without TensorFlow."""
+"""Parses and probes TPU endpoints: local chips, an address or a name in Google Cloud; without TensorFlow."""
 
 import re
 import socket
@@ -9,64 +9,64 @@ from typing import Self
 from accel_engine.errors import UsageError
 
 LOCAL = "local"
-"""What stands for the chips of this machine."""
+"""The target of the chips in this machine."""
 
 VARIABLES = ("COLAB_TPU_ADDR", "TPU_NAME")
-"""Where the environment may name a TPU; the first that is set counts."""
+"""Environment variables that may name a TPU; the first one that is set counts."""
 
 PORT = 8470
-"""Where a TPU listens that is reached over the network, if its address names no port."""
+"""Default port of a TPU's address."""
 
-ANSWER = 2.0
-"""Seconds that an address may take to answer."""
+CONNECT_SECONDS = 2.0
+"""Timeout of connecting to an address."""
 
 _PREFIX = "grpc://"
-_PLACE = re.compile(rf"(?:{_PREFIX})?([\w.-]+)(?::(\d{{1,5}}))?/?")
+_ADDRESS = re.compile(rf"(?:{_PREFIX})?([\w.-]+)(?::(\d{{1,5}}))?/?")
 _LIKE_AN_ADDRESS = re.compile(r"[:,]|^[\d.]+$")
 _NAME = re.compile(r"\w[\w./-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class TpuEndpoint:
-    """A way to a TPU.
+    """An endpoint of a TPU.
 
     Attributes:
-        target: What TensorFlow's resolver takes: ``local``, ``grpc://HOST:PORT`` (one for each host of a TPU, with
-            commas between), or a name in Google Cloud.
-        source: Who said so: ``--tpu`` or a variable of the environment.
-        places: Hosts and ports of an address.
+        target: The argument of TensorFlow's resolver: ``local``, ``grpc://HOST:PORT`` (one for each host of a TPU,
+            separated by commas), or a name in Google Cloud.
+        source: Where it was set: ``--tpu`` or an environment variable.
+        addresses: Host and port of each address; empty for other targets.
     """
 
     target: str
     source: str
-    places: tuple[tuple[str, int], ...] = ()
+    addresses: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def parse(cls, text: str, source: str) -> Self:
-        """Read a way.
+        """Parse an endpoint.
 
         Raises:
-            ValueError: It is none, in words.
+            ValueError: The text is not an endpoint.
         """
         text = text.strip()
         if text == LOCAL:
             return cls(LOCAL, source)
         if source == "COLAB_TPU_ADDR" or _LIKE_AN_ADDRESS.search(text):
-            places = tuple(_place(part.strip()) for part in text.split(","))
-            return cls(",".join(f"{_PREFIX}{host}:{port}" for host, port in places), source, places)
+            addresses = tuple(_parse_address(part.strip()) for part in text.split(","))
+            return cls(",".join(f"{_PREFIX}{host}:{port}" for host, port in addresses), source, addresses)
         if not _NAME.fullmatch(text):
-            raise ValueError(f"{text!r} is neither {LOCAL}, nor an address {_PREFIX}HOST:{PORT}, nor a name")
+            raise ValueError(f"{text!r} is neither {LOCAL}, an address {_PREFIX}HOST:{PORT} nor a name")
         return cls(text, source)
 
     @classmethod
     def find(cls, tpu: str, environment: Mapping[str, str]) -> Self | None:
-        """The way that a plan names or, if it names none, the environment; ``None`` where nobody does.
+        """The endpoint of a plan or else of the environment; ``None`` if neither sets one.
 
         Raises:
-            UsageError: What is named is no way; the text begins with who named it.
+            UsageError: The text is not an endpoint; the message starts with its source.
         """
-        named = {"--tpu": tpu} | {name: environment.get(name, "") for name in VARIABLES}
-        for source, text in named.items():
+        texts = {"--tpu": tpu} | {name: environment.get(name, "") for name in VARIABLES}
+        for source, text in texts.items():
             if text.strip():
                 try:
                     return cls.parse(text, source)
@@ -76,33 +76,33 @@ class TpuEndpoint:
 
     @property
     def local(self) -> bool:
-        """Whether it leads to the chips of this machine."""
+        """Whether it refers to the chips in this machine."""
         return self.target == LOCAL
 
-    def silence(self) -> str:
-        """Why the TPU cannot be reached; empty when it can, or when only Google Cloud knows its address.
+    def connection_problem(self) -> str:
+        """Why the TPU is unreachable; empty if it is reachable or its address is unknown.
 
-        Takes up to :data:`ANSWER` seconds a place.
+        Takes up to :data:`CONNECT_SECONDS` seconds per address.
         """
-        return next((problem for place in self.places if (problem := _silence(*place))), "")
+        return next((problem for place in self.addresses if (problem := _connection_problem(*place))), "")
 
 
-def _place(text: str) -> tuple[str, int]:
-    match = _PLACE.fullmatch(text)
+def _parse_address(text: str) -> tuple[str, int]:
+    match = _ADDRESS.fullmatch(text)
     if match is None or not 0 < int(match[2] or PORT) < 2**16:
-        raise ValueError(f"{text!r} is no address: it should be {_PREFIX}HOST:{PORT}")
+        raise ValueError(f"{text!r} is not an address: use {_PREFIX}HOST:{PORT}")
     return match[1], int(match[2] or PORT)
 
 
-def _silence(host: str, port: int) -> str:
+def _connection_problem(host: str, port: int) -> str:
     try:
-        socket.create_connection((host, port), timeout=ANSWER).close()
+        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except TimeoutError:
-        return f"{host} does not answer on port {port} within {ANSWER:g} s"
+        return f"{host} does not answer on port {port} within {CONNECT_SECONDS:g} s"
     except ConnectionRefusedError:
-        return f"{host} is there, but nothing listens on its port {port}"
+        return f"{host} refuses connections on port {port}"
     except socket.gaierror:
-        return f"there is no host {host}"
+        return f"unknown host {host}"
     except OSError as error:
-        return f"{host} cannot be reached on port {port}: {error.strerror or error}"
+        return f"{host} is unreachable on port {port}: {error.strerror or error}"
     return ""

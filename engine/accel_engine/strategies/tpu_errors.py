@@ -1,4 +1,4 @@
-"""Why there is no connection to a TPU, in words; without TensorFlow."""
+"""Explains why connecting to a TPU failed; without TensorFlow."""
 
 import contextlib
 import os
@@ -12,36 +12,36 @@ from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 _CAUSES = (
     ("No OpKernel", "this TensorFlow has no TPU support: in a fresh environment, pip install 'accel-tui[tpu]'"),
-    ("RET_CHECK", "TensorFlow found no TPU chip that it can use; accel-tui doctor says more"),
-    ("TPU_SYSTEM", "what answers there is no TPU, or its TensorFlow has not started"),
-    ("http2 header with status", "what answers there is no TPU, but a web server or a proxy"),
-    ("urlopen", "only a machine in Google Cloud can look a TPU up by its name; elsewhere, name its grpc://HOST:PORT"),
-    ("Google API client", "to look a TPU up by its name, pip install cloud-tpu-client"),
+    ("RET_CHECK", "TensorFlow found no usable TPU chip; run accel-tui doctor for details"),
+    ("TPU_SYSTEM", "the server there is not a TPU, or its TensorFlow has not started"),
+    ("http2 header with status", "the server there is not a TPU but a web server or a proxy"),
+    ("urlopen", "only machines in Google Cloud can look up a TPU by name; elsewhere, use grpc://HOST:PORT"),
+    ("Google API client", "looking up a TPU by name requires pip install cloud-tpu-client"),
 )
-"""What TensorFlow says, in part, and what it means."""
+"""Parts of TensorFlow's messages and their meaning."""
 
 
-def explain(way: TpuEndpoint, said: str, root: Path = Path("/"), temporary: Path | None = None) -> str:
-    """Say that there is no connection, and the likely cause.
+def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), temporary: Path | None = None) -> str:
+    """Return a message with the likely cause of a failed connection.
 
     Args:
-        way: The way that was tried.
-        said: What went wrong.
-        root: Of the file system that holds ``sys``, ``dev`` and ``proc``.
+        endpoint: The endpoint.
+        message: TensorFlow's error.
+        root: Root of the file system with ``sys``, ``dev`` and ``proc``.
         temporary: The directory of temporary files.
     """
-    holder = _holder(root, temporary or Path(tempfile.gettempdir())) if way.local else None
+    holder = _holder(root, temporary or Path(tempfile.gettempdir())) if endpoint.local else None
     if holder is not None:
-        who = describe(holder) if holder else "a process of another container"
-        cause = f"{who} holds the chips, which one process at a time can use: wait for it, or end it"
+        who = describe(holder) if holder else "a process in another container"
+        cause = f"{who} is using the chips, which only one process can use at a time: wait for it or end it"
     else:
-        cause = next((cause for words, cause in _CAUSES if words in said), said)
-    where = "of this machine" if way.local else f"at {way.target}" if way.places else way.target
-    return f"not connected to a TPU ({where}, named by {way.source}): {cause}"
+        cause = next((cause for words, cause in _CAUSES if words in message), message)
+    where = "in this machine" if endpoint.local else f"at {endpoint.target}" if endpoint.addresses else endpoint.target
+    return f"cannot connect to the TPU ({where}, from {endpoint.source}): {cause}"
 
 
 def _holder(root: Path, temporary: Path) -> int | None:
-    """A process other than this one that holds chips of this machine; 0 for one of another container."""
+    """The id of another process that holds chips of this machine; 0 for one in another container."""
     found = find_holders(root)
     for chip in find_chips(root):
         for part in found.of(chip):

@@ -1,4 +1,4 @@
-"""Training: building a plan's model and taking its steps. Only the engine process imports this package.
+"""Trains a plan's model; imported by the engine process only.
 
-It is here, and in the builders of ``models``, ``data`` and ``strategies``, that TensorFlow is imported.
+TensorFlow is imported here and in the builders of ``models``, ``data`` and ``strategies``.
 """

@@ -1,7 +1,7 @@
-"""What TensorFlow has of a device's memory in use, beside what the driver says is taken.
+"""Reads how much device memory TensorFlow's allocator has in use.
 
-TensorFlow takes memory from the driver in large pieces and keeps it, so that the driver's figure says little of what
-a model needs. This is its allocator's own.
+TensorFlow reserves memory from the driver in large blocks and keeps it, so the driver's figure says little about what
+a model needs.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ import tensorflow as tf
 from accel_engine.devices.reading import Reading, Sample
 
 
-class Allocator:
-    """Adds to the samples of the devices of a run what TensorFlow has allocated on them.
+class AllocatedMemory:
+    """Adds TensorFlow's allocated memory to the samples of a run's devices.
 
-    Those are the readings ``allocated`` and ``allocated_peak`` (B): now, and at most since the run began. There
-    are none for a CPU, whose memory TensorFlow does not count.
+    The readings are ``allocated`` (bytes now) and ``allocated_peak`` (bytes at most since the run started). CPUs have
+    none: TensorFlow does not count their memory.
 
     Args:
-        devices: TensorFlow's devices, each with its ``name`` and the id of its ``device``.
+        devices: TensorFlow's devices: ``name``, ``kind`` and the ``device`` id of the hardware.
     """
 
     def __init__(self, devices: Iterable[dict[str, str]]) -> None:
@@ -28,8 +28,8 @@ class Allocator:
             if device["device"] and device["kind"] != "cpu":
                 self._names.setdefault(device["device"], []).append(device["name"])
 
-    def add(self, samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
-        """Give the samples with what is known of their devices."""
+    def add_to(self, samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+        """Return the samples, with the two readings added where the device is known."""
         return tuple(
             replace(sample, readings={**sample.readings, **_allocated(self._names[sample.device])})
             if sample.device in self._names
@@ -39,13 +39,13 @@ class Allocator:
 
 
 def _allocated(names: list[str]) -> dict[str, Reading]:
-    """What is allocated on all of a chip's cores."""
+    """The sums over all TensorFlow devices of one piece of hardware, such as a TPU chip's cores."""
     try:
-        told = [tf.config.experimental.get_memory_info(name) for name in names]
+        infos = [tf.config.experimental.get_memory_info(name) for name in names]
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
-        why = f"TensorFlow does not tell: {str(error).splitlines()[0]}"
-        return {name: Reading.missing(why, "B") for name in ("allocated", "allocated_peak")}
+        reason = f"TensorFlow does not report it: {str(error).splitlines()[0]}"
+        return {name: Reading.missing(reason, "B") for name in ("allocated", "allocated_peak")}
     return {
-        "allocated": Reading(float(sum(info["current"] for info in told)), "B"),
-        "allocated_peak": Reading(float(sum(info["peak"] for info in told)), "B"),
+        "allocated": Reading(float(sum(info["current"] for info in infos)), "B"),
+        "allocated_peak": Reading(float(sum(info["peak"] for info in infos)), "B"),
     }

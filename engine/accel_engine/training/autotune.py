@@ -1,9 +1,8 @@
-"""Which way of taking steps is the fastest: tried on this machine, not assumed.
+"""Chooses the fastest execution mode by a trial on this machine.
 
-On a CPU XLA was seen to make a perceptron twice as fast and a convolutional network five times
-slower, and micro-batches a convolutional network 1.8 times as fast and a perceptron slower, so nothing
-but trying tells. The trial takes real steps both ways and then puts everything back, so that the run is
-the same run; what it found is kept for the next run of the same kind.
+On a CPU, XLA made a perceptron twice as fast and a convolutional network five times slower; micro-batches made a
+convolutional network 1.8 times as fast and a perceptron slower. The trial runs real steps in both modes and then
+restores the state, so that the run's results do not change. Its rates are saved for later runs of the same kind.
 """
 
 import json
@@ -25,187 +24,193 @@ from accel_engine.models import UserModel
 from accel_engine.training.assembly import Assembly
 from accel_engine.training.layer_table import walk
 from accel_engine.training.loop import ExecutionMode, Loop
-from accel_engine.training.micro_batches import parts_worth_trying, same_in_parts
+from accel_engine.training.micro_batches import candidate_count, supports_micro_batches
 from accel_engine.training.run_reporter import RunReporter
-from accel_engine.training.tuning_cache import keep, recall
+from accel_engine.training.tuning_cache import load, save
 
 SETTLED_SECONDS = 1.0
-"""Training before a trial, so that the plain rate is known."""
+"""Seconds of training before a trial, so that the rate of the default mode is known."""
 
 WORTHWHILE_SECONDS = 30.0
-"""What must be left of a run, at the plain rate, for a trial and its compilation to pay."""
+"""Remaining seconds of a run, at the default rate, from which a trial and its compilation are worthwhile."""
 
 WORTHWHILE_STEPS = 100
-"""The same in steps: of slow ones a trial takes four."""
+"""Remaining steps of a run from which a trial is worthwhile: it takes four slow ones."""
 
 TRIAL_SECONDS = 0.5
-"""How long either way is measured, once it is warm."""
+"""How long each mode is measured, after a warm-up."""
 
-_FILE = "ways.json"
+_FILE = "autotune.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a trial found.
+    """The rates that a trial measured.
 
     Attributes:
-        plain: Steps a second the way that the plan asks for.
-        other: Steps a second the other way; 0 when steps cannot be taken so.
+        default: Steps per second in the plan's mode.
+        alternative: Steps per second in the alternative mode; 0 if it cannot run the step.
     """
 
-    plain: float
-    other: float
+    default: float
+    alternative: float
 
     @property
-    def pays(self) -> bool:
-        """Whether the other way is the faster."""
-        return self.other > self.plain
+    def alternative_is_faster(self) -> bool:
+        """Whether the alternative mode is the faster one."""
+        return self.alternative > self.default
 
 
 class AutoTuner:
-    """Which way a run takes its steps.
+    """Chooses the execution mode of a run.
 
     Args:
-        assembly: What is trained.
-        progress: Where the run stands.
-        hardware: What the makers of the devices call them.
+        assembly: Model, data and strategy.
+        reporter: The run's step and phase.
+        hardware: The devices' product names.
 
     Attributes:
-        way: The one that the run begins with: as the plan says, or as a trial of an earlier run found.
+        mode: The current one: the plan's, or the faster one of a trial.
     """
 
-    def __init__(self, assembly: Assembly, progress: RunReporter, hardware: tuple[str, ...]) -> None:
+    def __init__(self, assembly: Assembly, reporter: RunReporter, hardware: tuple[str, ...]) -> None:
         self._assembly = assembly
-        self._progress = progress
-        self.way = ExecutionMode(assembly.plan.xla == "on" or assembly.on_tpu, assembly.plan.micro_batches or 1)
-        self._other = another(assembly, self.way) or self.way
-        self._kind = _kind(assembly, hardware, self._other)  # of the user's file as it is now, which may be gone later
-        tries = self._other != self.way
-        self._remembered = _remembered(self._kind) if tries else None
-        self._open = tries and self._remembered is None
-        if (known := self._remembered) and known.pays and (not self._other.xla or self._is_long(known.plain)):
-            self.way = self._other  # XLA only where compiling pays
+        self._reporter = reporter
+        self.mode = ExecutionMode(assembly.plan.xla == "on" or assembly.on_tpu, assembly.plan.micro_batches or 1)
+        self._alternative = alternative_mode(assembly, self.mode) or self.mode
+        # Now, as the user's file may be deleted later.
+        self._cache_key = _cache_key(assembly, hardware, self._alternative)
+        has_alternative = self._alternative != self.mode
+        self._cached = _cached(self._cache_key) if has_alternative else None
+        self._pending = has_alternative and self._cached is None
+        rates, compiles = self._cached, self._alternative.xla
+        if rates and rates.alternative_is_faster and (not compiles or self._is_long(rates.default)):
+            self.mode = self._alternative
 
-    def tell_remembered(self) -> None:
-        """Say what is known from an earlier run, if anything is."""
-        if self._remembered is not None:
-            self._tell(self._remembered, remembered=True)
+    def report_cached(self) -> None:
+        """Emit the rates of an earlier run's trial, if there are any."""
+        if self._cached is not None:
+            self._report(self._cached, remembered=True)
 
     def is_due(self, seconds: float, rate: float) -> bool:
-        """Whether it is time to try both ways.
+        """Whether to run the trial now.
 
         Args:
-            seconds: Of training so far.
-            rate: Steps a second.
+            seconds: Seconds of training so far.
+            rate: Steps per second.
         """
         worthwhile = self._steps_left > WORTHWHILE_STEPS and self._is_long(rate)
-        return self._open and seconds >= SETTLED_SECONDS and worthwhile
+        return self._pending and seconds >= SETTLED_SECONDS and worthwhile
 
-    def tried(self, plain: Loop, order: npt.NDArray[np.int32]) -> Loop:
-        """Try both ways once and for all, and give the loop to go on with; see :func:`try_both`."""
-        self._open = False
-        self._progress.enter(Phase.TRACING, "the step with XLA" if self._other.xla else "the step in micro-batches")
-        faster, rates = try_both(self._assembly, plain, self._other, order)
-        self.way = faster.way
-        keep(_FILE, self._kind, asdict(rates))
-        self._tell(rates, remembered=False)
-        self._progress.enter(Phase.TRAINING)
+    def run_trial(self, default: Loop, order: npt.NDArray[np.int32]) -> Loop:
+        """Run the trial, save and emit its rates, and return the faster loop; see :func:`compare_modes`."""
+        self._pending = False
+        detail = "the step with XLA" if self._alternative.xla else "the step in micro-batches"
+        self._reporter.enter_phase(Phase.TRACING, detail)
+        faster, rates = compare_modes(self._assembly, default, self._alternative, order)
+        self.mode = faster.mode
+        save(_FILE, self._cache_key, asdict(rates))
+        self._report(rates, remembered=False)
+        self._reporter.enter_phase(Phase.TRAINING)
         return faster
 
     def _is_long(self, rate: float) -> bool:
-        """Whether what is left takes long enough, at this many steps a second, for a trial to pay."""
+        """Whether the rest of the run takes long enough, at this many steps per second, for a trial."""
         return rate > 0 and self._steps_left / rate > WORTHWHILE_SECONDS
 
     @property
     def _steps_left(self) -> int:
-        return self._assembly.plan.epochs * self._assembly.schedule.steps_per_epoch - self._progress.step
+        return self._assembly.plan.epochs * self._assembly.step_counts.steps_per_epoch - self._reporter.step
 
-    def _tell(self, rates: Rates, *, remembered: bool) -> None:
-        step, way = self._progress.step, self.way
-        if self._other.xla:
-            found = {"xla": way.xla, "plain": rates.plain, "compiled": rates.other}
-            self._progress.say(XlaTried, step=step, remembered=remembered, **found)
+    def _report(self, rates: Rates, *, remembered: bool) -> None:
+        step, mode, tried = self._reporter.step, self.mode, self._alternative
+        if tried.xla:
+            found = {"xla": mode.xla, "plain": rates.default, "compiled": rates.alternative}
+            self._reporter.emit(XlaTried, step=step, remembered=remembered, **found)
         else:
-            found = {"micro_batches": way.parts, "tried": self._other.parts, "whole": rates.plain, "split": rates.other}
-            self._progress.say(MicroBatchesTried, step=step, remembered=remembered, **found)
+            found = {"micro_batches": mode.micro_batches, "tried": tried.micro_batches}
+            found |= {"whole": rates.default, "split": rates.alternative}
+            self._reporter.emit(MicroBatchesTried, step=step, remembered=remembered, **found)
 
 
-def another(assembly: Assembly, plain: ExecutionMode) -> ExecutionMode | None:
-    """The way that may be faster than the plan's and that it leaves open; ``None`` where no trial makes sense.
+def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMode | None:
+    """The mode that may be faster than the plan's and that the plan allows; ``None`` where a trial makes no sense.
 
-    Not for a ``train_step`` of the user's, whose Python must not run more often than it should; and not with other
-    workers, who would have to agree on it.
+    There is none for a custom ``train_step``, whose Python must not run more often than it should, nor with other
+    workers, which would have to agree on it.
 
-    XLA not on a TPU, which compiles everything; not mirrored on CPUs nor with central storage, where it cannot; and
-    not for convolutions on a CPU, which took it 6 to 12 seconds to compile and ran 2 to 5 times slower wherever they
-    were measured. These are tried in micro-batches there, where that changes nothing but the rounding of sums.
+    XLA is not tried on a TPU, which compiles everything; nor mirrored on CPUs or with central storage, which do not
+    support it; nor for convolutions on a CPU, which took 6 to 12 seconds to compile and ran 2 to 5 times slower in all
+    measurements. These are tried in micro-batches instead, if that changes nothing but the rounding of sums.
     """
     plan = assembly.plan
-    if assembly.own_train_step or not assembly.alone or assembly.on_tpu:
+    if assembly.own_train_step or not assembly.single_process or assembly.on_tpu:
         return None
     if not assembly.on_cpu:
         stored = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)
-        return ExecutionMode(True, plain.parts) if plan.xla == "auto" and not stored else None
+        return ExecutionMode(True, default.micro_batches) if plan.xla == "auto" and not stored else None
     if assembly.replicas > 1:
         return None
     if not any("conv" in type(layer).__name__.lower() for layer, _ in walk(assembly.model)):
-        return ExecutionMode(True, plain.parts) if plan.xla == "auto" else None
-    parts = parts_worth_trying(assembly.schedule.per_replica_batch)
-    open_to_parts = plan.micro_batches is None and plan.xla != "on" and parts > 1
-    return ExecutionMode(parts=parts) if open_to_parts and same_in_parts(assembly.model) else None
+        return ExecutionMode(True, default.micro_batches) if plan.xla == "auto" else None
+    count = candidate_count(assembly.step_counts.per_replica_batch)
+    allowed = plan.micro_batches is None and plan.xla != "on" and count > 1
+    return ExecutionMode(micro_batches=count) if allowed and supports_micro_batches(assembly.model) else None
 
 
-def try_both(assembly: Assembly, plain: Loop, other: ExecutionMode, order: npt.NDArray[np.int32]) -> tuple[Loop, Rates]:
-    """Take steps both ways, put everything back, and give the faster loop.
+def compare_modes(
+    assembly: Assembly, default: Loop, alternative: ExecutionMode, order: npt.NDArray[np.int32]
+) -> tuple[Loop, Rates]:
+    """Run steps in both modes, restore the state, and return the faster loop with the measured rates.
 
     Args:
-        assembly: What is trained.
-        plain: Its loop as the plan asks for it.
-        other: The other way.
+        assembly: Model, data and strategy.
+        default: The loop in the plan's mode.
+        alternative: The other mode.
         order: Row numbers of an epoch, int32 ``[steps, replicas, per_replica_batch]``.
     """
-    changed = Loop(assembly, other)
-    with _put_back(assembly):
+    other = Loop(assembly, alternative)
+    with _restored_state(assembly):
         try:
-            fast = changed.rate(order, TRIAL_SECONDS)
+            rate = other.measure_rate(order, TRIAL_SECONDS)
         except (tf.errors.OpError, RuntimeError, TypeError, ValueError):
-            fast = 0.0  # some operations have no form that XLA can compile, and some strategies no step
-        rates = Rates(plain.rate(order, TRIAL_SECONDS), fast)
-    return (changed if rates.pays else plain), rates
+            rate = 0.0  # XLA cannot compile some operations, nor the steps of some strategies
+        rates = Rates(default.measure_rate(order, TRIAL_SECONDS), rate)
+    return (other if rates.alternative_is_faster else default), rates
 
 
-def _remembered(kind: str) -> Rates | None:
-    """What an earlier trial of the same kind found, if there was one."""
+def _cached(key: str) -> Rates | None:
+    """The rates of an earlier trial with the same key; ``None`` if there was none."""
     with suppress(TypeError):
-        return Rates(**recall(_FILE, kind))
+        return Rates(**load(_FILE, key))
     return None
 
 
-def _kind(assembly: Assembly, hardware: tuple[str, ...], other: ExecutionMode) -> str:
-    """All that a trial's outcome depends on."""
+def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
+    """Everything that a trial's rates depend on, as JSON."""
     plan, model = assembly.plan, models.find(assembly.plan.model)
-    edited = None
+    modified = None
     if isinstance(model, UserModel) and model.kind != "module":
-        edited = Path(model.target).expanduser().stat().st_mtime
-    kind: list[object] = [
+        modified = Path(model.target).expanduser().stat().st_mtime
+    key: list[object] = [
         plan.model,
-        edited,
+        modified,
         assembly.dataset.shape,
         assembly.dataset.classes,
-        assembly.schedule.per_replica_batch,
+        assembly.step_counts.per_replica_batch,
     ]
-    kind += [plan.policy, plan.optimizer, plan.gradient_norm, plan.strategy, assembly.devices, hardware]
-    kind += [processors(), __version__, tf.__version__, keras.__version__, asdict(other)]
-    kind.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
-    return json.dumps(kind)
+    key += [plan.policy, plan.optimizer, plan.gradient_norm, plan.strategy, assembly.devices, hardware]
+    key += [processors(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
+    key.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
+    return json.dumps(key)
 
 
 @contextmanager
-def _put_back(assembly: Assembly) -> Iterator[None]:
-    """Undo whatever steps do to the model and its optimizer."""
+def _restored_state(assembly: Assembly) -> Iterator[None]:
+    """Restore the model, the optimizer and the random state at the end of the ``with`` block."""
     variables = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.unseeded]
     with assembly.strategy.scope():
-        before = [variable.numpy() for variable in variables]  # a device may have no room for them twice
+        before = [variable.numpy() for variable in variables]  # on the host: the device may lack memory for a copy
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Serving a coordinator: what a worker or a parameter server does in place of training."""
+"""Runs a worker or a parameter server that serves a coordinator."""
 
 import time
 from concurrent.futures import Future
@@ -15,29 +15,29 @@ from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
 from accel_engine.plan import Plan
 from accel_engine.run.writer import RunWriter
 from accel_engine.training import device_visibility
-from accel_engine.training.allocated_memory import Allocator
+from accel_engine.training.allocated_memory import AllocatedMemory
 from accel_engine.training.command_mailbox import CommandMailbox
 from accel_engine.training.run_reporter import RunReporter
 from accel_engine.training.worker_data import WorkerDataSource
 
 
 class ClusterServer:
-    """Does what a coordinator asks, through TensorFlow's own server, until it is told to stop.
+    """Serves a coordinator through ``tf.distribute.Server`` until it is stopped.
 
     Args:
-        plan: What the coordinator trains.
-        cluster: All processes, and which of them this is.
-        run: Where everything is written.
-        mailbox: Where commands arrive.
+        plan: The coordinator's plan.
+        cluster: The cluster and this process's role in it.
+        run: Writes this process's run.
+        mailbox: Receives commands.
         inventory: The machine's devices.
-        began: When the engine took the run up, by ``time.monotonic()``.
+        began: When the engine started the run, by ``time.monotonic()``.
     """
 
-    allocator: Allocator | None = None
-    """What tells how much memory the devices have in use, once they are known."""
+    allocated_memory: AllocatedMemory | None = None
+    """Reads the allocated memory of the devices, once they are known."""
 
-    cut_off = False
-    """Never: whether the coordinator is there is for those to see who watch it."""
+    lost_connection = False
+    """Always ``False``: the peer monitor notices a lost coordinator."""
 
     def __init__(
         self,
@@ -52,51 +52,49 @@ class ClusterServer:
         self._cluster = cluster
         self._mailbox = mailbox
         self._inventory = inventory
-        self._progress = RunReporter(run, 0)
+        self._reporter = RunReporter(run, 0)
         self._began = began
         self._examples: Future[Dataset] = Future()
 
     def train(self) -> RunEnded:
-        """Serve, and return the event that ends the run: it has no work of its own that could be left undone.
+        """Serve until stopped, and return the event that ends the run.
 
         Raises:
-            PlanError: The plan's devices are not there.
+            PlanError: The plan's devices are not available.
             tf.errors.OpError: The server cannot be started.
         """
-        self._progress.enter(Phase.BUILDING)
+        self._reporter.enter_phase(Phase.BUILDING)
         names = device_visibility.configure(self._plan, self._inventory)
-        self._offer = WorkerDataSource(self._examples, self._cluster.name)
+        self._data_source = WorkerDataSource(self._examples, self._cluster.name)
         spec = {"chief": [self._cluster.coordinator], "worker": self._cluster.workers, "ps": self._cluster.servers}
         self._server = tf.distribute.Server(
             tf.train.ClusterSpec({role: list(addresses) for role, addresses in spec.items()}),
             job_name=self._cluster.role,
             task_index=self._cluster.index,
             protocol="grpc",
-            config=context.context().config,  # a server knows nothing of the devices that were just laid out
+            config=context.context().config,  # else the server ignores the devices configured above
         )
         if self._cluster.role == "worker":
-            devices = device_visibility.found(names, self._inventory)
-            self.allocator = Allocator(devices)
-            self._progress.say(DevicesFound, devices=devices, strategy="ParameterServerStrategy")
+            devices = device_visibility.describe_devices(names, self._inventory)
+            self.allocated_memory = AllocatedMemory(devices)
+            self._reporter.emit(DevicesFound, devices=devices, strategy="ParameterServerStrategy")
             self._read()
         while (command := self._mailbox.wait()).name not in ("stop", "stop_now"):
-            self._progress.answer(
-                command, obeyed=False, answer="only the coordinator is asked: its run has the training"
-            )
-        self._progress.answer(command, obeyed=True, answer="stopped")
+            self._reporter.answer_command(command, obeyed=False, answer="send commands to the coordinator's run")
+        self._reporter.answer_command(command, obeyed=True, answer="stopped")
         return self.ended(Outcome.FINISHED, command.origin)
 
     def _read(self) -> None:
-        """Read the plan's data for the steps that are handed to this worker; where that fails, they say why."""
+        """Load the plan's data for the steps of this worker; on failure, these steps raise the error."""
         try:
             dataset = data.load(self._plan.data, image_size=self._plan.image_size, seed=self._plan.seed)
             self._examples.set_result(dataset)
         except DataError as error:
             self._examples.set_exception(error)
-            self._progress.say(Warned, message=str(error))
+            self._reporter.emit(Warned, message=str(error))
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
-        """The event that ends the run."""
+        """The event that ends this process's run, which has no steps of its own."""
         return RunEnded(
             time=clock.now(),
             outcome=outcome,

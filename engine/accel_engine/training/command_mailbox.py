@@ -1,4 +1,4 @@
-"""What a trainer is asked to do, handed from the engine's main thread to its training thread."""
+"""Passes commands from the engine's main thread to its training thread."""
 
 import queue
 import signal
@@ -9,10 +9,10 @@ from accel_engine.run.commands import Command, current_user
 
 
 class StopRequested(Exception):  # noqa: N818 (a request, not an error)
-    """Raised in the training thread, between two chunks, when the run is to stop.
+    """Raised in the training thread, between two chunks, to stop the run.
 
     Attributes:
-        command: Who asked, and whether at once.
+        command: The ``stop`` or ``stop_now`` command.
     """
 
     def __init__(self, command: Command) -> None:
@@ -21,24 +21,24 @@ class StopRequested(Exception):  # noqa: N818 (a request, not an error)
 
     @property
     def now(self) -> bool:
-        """Whether to leave without a checkpoint."""
+        """Whether to stop without a checkpoint."""
         return self.command.name == "stop_now"
 
 
 class CommandSource(Protocol):
-    """Where a trainer finds what it is asked to do."""
+    """Source of a trainer's commands."""
 
     def take(self) -> Command | None:
-        """Take the next command, if there is one."""
+        """Remove and return the next command; ``None`` if there is none."""
 
     def wait(self) -> Command:
-        """Wait for a command and take it."""
+        """Block until there is a command, then remove and return it."""
 
 
 class CommandMailbox:
-    """Commands on their way to the training thread, which takes them between two chunks.
+    """A queue of commands for the training thread.
 
-    Ctrl-C may end a script's training anywhere: there is no lock here that would stay taken, as a condition's may.
+    Ctrl-C may interrupt a script's training anywhere, so nothing here holds a lock that could stay locked.
     """
 
     def __init__(self) -> None:
@@ -46,32 +46,32 @@ class CommandMailbox:
         self._next: Command | None = None
 
     def post(self, command: Command) -> None:
-        """Add a command; wakes the training thread if it waits."""
+        """Add a command; wakes a waiting training thread."""
         self._commands.put(command)
 
     def take(self) -> Command | None:
-        """Take the oldest command, if there is one."""
-        self.linger(0.0)
+        """Remove and return the oldest command; ``None`` if there is none."""
+        self.wait_for_next(0.0)
         command, self._next = self._next, None
         return command
 
     @property
-    def waits(self) -> bool:
-        """Whether there is a command that nobody has taken."""
+    def has_pending(self) -> bool:
+        """Whether a command is waiting to be taken."""
         return self._next is not None or not self._commands.empty()
 
-    def linger(self, seconds: float) -> None:
-        """Wait for a command for so long, without taking it."""
+    def wait_for_next(self, seconds: float) -> None:
+        """Block until there is a command, at most so many seconds, without taking it."""
         if self._next is None:
             with suppress(queue.Empty):
                 self._next = self._commands.get(timeout=seconds)
 
     def wait(self) -> Command:
-        """Wait for a command and take it; how a paused run spends its time."""
+        """Block until there is a command, then remove and return it."""
         return self.take() or self._commands.get()
 
 
 def from_signal(number: int, time: float, *, again: bool) -> Command:
-    """The command that a signal stands for: the first stops gracefully, the next at once."""
+    """The command for a signal: the first stops gracefully, ``again`` stops immediately."""
     name = "stop_now" if again else "stop"
     return Command(0, time, f"{signal.Signals(number).name} to {current_user()}", name)

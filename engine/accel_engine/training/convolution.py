@@ -1,8 +1,8 @@
-"""Convolutions whose biases get their gradients by a kernel of their own.
+"""Runs Keras' convolutions on CPUs with a separate kernel for the gradient of the bias.
 
-TensorFlow has oneDNN work them out within the gradient of the filters, which took up to three times as long as both
-apart, most of all where channels are 32 or more (benchmarks/README.md). It does so wherever both kernels are given the
-same tensor, so here the one is given another shape of it. The sums are the same.
+TensorFlow fuses it with oneDNN's gradient of the filters, which took up to three times as long as the two kernels
+apart, above all with 32 channels or more (benchmarks/README.md). It fuses them where both read the same tensor, so
+this reshapes the tensor for one of them. The results are the same.
 """
 
 from collections.abc import Callable
@@ -11,39 +11,39 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-LEAST = 2**17
-"""Elements of a batch's outputs from which on that was never slower."""
+MINIMUM_ELEMENTS = 2**17
+"""Output elements of a batch from which this was never slower."""
 
 
-def faster(layer: Any) -> Callable[[Any], Any] | None:
-    """Another call for a layer that this is for: exactly Keras' own, in float32.
+def fast_call(layer: Any) -> Callable[[Any], Any] | None:
+    """A ``call`` with a separate bias gradient, for Keras' own ``Conv2D`` in float32; else ``None``.
 
-    In bfloat16 the kernel by itself is no faster, and loses most digits of long sums.
+    In bfloat16 the separate kernel is no faster, and loses most digits of long sums.
     """
     if type(layer) is not keras.layers.Conv2D or not layer.use_bias or layer.compute_dtype != "float32":
         return None
     if layer.data_format != "channels_last" or layer.groups != 1 or layer.dilation_rate != (1, 1):
-        return None  # TensorFlow makes more than one operation of them, between which is what the kernels are given
-    keras_own = layer.call
+        return None  # TensorFlow splits these into several operations
+    keras_call = layer.call
 
     def call(inputs: Any) -> Any:
-        if not _pays(layer, inputs):
-            return keras_own(inputs)
+        if not _is_worthwhile(layer, inputs):
+            return keras_call(inputs)
         outputs = _add_bias(layer.convolution_op(inputs, layer.kernel), tf.convert_to_tensor(layer.bias))
         return outputs if layer.activation is None else layer.activation(outputs)
 
     return call
 
 
-def _pays(layer: Any, inputs: tf.Tensor) -> bool:
+def _is_worthwhile(layer: Any, inputs: tf.Tensor) -> bool:
     elements = tf.TensorShape(layer.compute_output_shape(inputs.shape)).num_elements()
-    return elements is not None and elements >= LEAST
+    return elements is not None and elements >= MINIMUM_ELEMENTS
 
 
 def _biased(
     outputs: tf.Tensor, bias: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-    """Outputs with their bias, and the gradients of both from that of the sum."""
+    """The outputs plus the bias, and the gradient function of both."""
 
     def gradients(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rows = tf.reshape(upstream, (-1, upstream.shape[-1]))

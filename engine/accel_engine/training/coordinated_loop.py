@@ -1,4 +1,4 @@
-"""A loop whose steps are taken by workers, each without waiting for the others."""
+"""The training loop of a coordinator, whose workers run steps asynchronously."""
 
 import time
 from collections import deque
@@ -12,84 +12,88 @@ import tensorflow as tf
 
 from accel_engine import clock
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.loop import ExecutionMode, Loop, Measured, graph_of
+from accel_engine.training.loop import ChunkResult, ExecutionMode, Loop, graph_of
 from accel_engine.training.worker_pool import WorkerPool
 
-AHEAD = 2
-"""Chunks that are handed out at a time, so that a worker has something to do while another is not done yet."""
+CHUNKS_AHEAD = 2
+"""Chunks scheduled at a time, so that no worker waits for a slower one."""
 
 
 @dataclass(frozen=True, slots=True)
-class _HandedOut:
-    """A chunk that workers are at.
+class _PendingChunk:
+    """A chunk scheduled on workers.
 
     Attributes:
-        count: Its steps.
-        at: When it was handed out, by ``time.perf_counter()``.
-        parts: What each of its dispatches will have measured.
+        count: Number of steps.
+        scheduled_at: When it was scheduled, by ``time.perf_counter()``.
+        results: The future result of each of its dispatches.
     """
 
     count: int
-    at: float
-    parts: tuple[Any, ...]
+    scheduled_at: float
+    results: tuple[Any, ...]
 
 
 class CoordinatedLoop(Loop):
-    """Hands steps out to workers ahead of time, and gives back what they measured in the order of the steps.
+    """Schedules chunks on workers ahead of time, and yields their results in the order of the steps.
 
-    A chunk is a dispatch of as many steps for each worker, which takes the next one as soon as it is done, be it of
-    the next chunk. Weights lie on parameter servers: for every step a worker reads them anew, and adds its
-    gradients to whatever they are by then. One worker takes the dispatches in their order, so that its steps are
-    those of one device. A dispatch that a worker died over is handed out again as a whole: those of its steps
-    that were taken by then are taken twice.
+    A chunk is one dispatch per worker, with equal numbers of steps. A worker that is done starts the next dispatch,
+    which may belong to the next chunk. For every step, a worker reads the weights from the parameter servers and
+    applies its gradients to their then current values. A single worker runs the dispatches in order, as one device
+    would. The dispatch of a lost worker is scheduled again as a whole, so its completed steps run twice.
 
     Args:
         assembly: Model, data and strategy.
-        is_wanted: Whether somebody waits for the workers to be at rest, so that nothing more is handed out.
+        has_commands: Whether commands are waiting, so that nothing more is scheduled until the workers are idle.
     """
 
-    def __init__(self, assembly: Assembly, is_wanted: Callable[[], bool]) -> None:
-        super().__init__(assembly, ExecutionMode(parts=assembly.plan.micro_batches or 1))
-        self._is_wanted = is_wanted
+    def __init__(self, assembly: Assembly, has_commands: Callable[[], bool]) -> None:
+        super().__init__(assembly, ExecutionMode(micro_batches=assembly.plan.micro_batches or 1))
+        self._has_commands = has_commands
         self._count = assembly.simultaneous_steps
         self._workers = WorkerPool(assembly.strategy)
-        self._under_way: deque[_HandedOut] = deque()
+        self._pending: deque[_PendingChunk] = deque()
         self._dispatch = graph_of(self._run_dispatch, assembly)
 
     @property
-    def at_rest(self) -> bool:
-        """Whether no worker has anything to do."""
-        return not self._under_way
+    def is_idle(self) -> bool:
+        """Whether no chunk is scheduled or running."""
+        return not self._pending
 
     def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
-        """Trace the graph of a dispatch, so that the first chunk does not have to, and give it."""
+        """Trace the graph of a dispatch ahead of the first chunk, and return it."""
         return self._traced(order).graph
 
-    def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[Measured]:
-        """Take the steps of an order, yielding between two chunks, while workers may be at later ones.
+    def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[ChunkResult]:
+        """Run the steps of an order; yields after each chunk, while workers may be running later ones.
 
         Args:
             order: Row numbers, int32 ``[steps, 1, batch]``.
-            first: The step to begin with.
+            first: The step to start with.
         """
-        given, last = first, 0.0
-        while given < len(order) or self._under_way:
-            while given < len(order) and len(self._under_way) < AHEAD and (self.at_rest or not self._is_wanted()):
-                chunk = order[given : given + self._size.steps]
-                self._hand_out(chunk)
-                given += len(chunk)
-            taken = self._under_way.popleft()
-            values = np.concatenate([self._workers.fetch(part) for part in taken.parts])
-            # It began when it was handed out, or later: when the one before it was done.
-            began, last = max(last, taken.at), time.perf_counter()
+        position, last = first, 0.0
+        while position < len(order) or self._pending:
+            while position < len(order) and self._may_schedule:
+                rows = order[position : position + self._size.steps]
+                self._dispatch_chunk(rows)
+                position += len(rows)
+            chunk = self._pending.popleft()
+            values = np.concatenate([self._workers.fetch(result) for result in chunk.results])
+            # It began when it was scheduled, or when the chunk before it ended.
+            began, last = max(last, chunk.scheduled_at), time.perf_counter()
             seconds = last - began
-            self._size.learn(taken.count, seconds)
-            yield Measured(taken.count, clock.now() - seconds, seconds, dict(zip(self._names, values.T, strict=True)))
+            self._size.update(chunk.count, seconds)
+            series = dict(zip(self._names, values.T, strict=True))
+            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, series)
 
-    def _hand_out(self, order: npt.NDArray[np.int32]) -> None:
-        function, shares = self._traced(order), np.array_split(order, min(self._count, len(order)))
-        parts = tuple(self._workers.hand_out(function, tf.constant(share)) for share in shares)
-        self._under_way.append(_HandedOut(len(order), time.perf_counter(), parts))
+    @property
+    def _may_schedule(self) -> bool:
+        return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._has_commands())
+
+    def _dispatch_chunk(self, order: npt.NDArray[np.int32]) -> None:
+        function, parts = self._traced(order), np.array_split(order, min(self._count, len(order)))
+        results = tuple(self._workers.schedule(function, tf.constant(part)) for part in parts)
+        self._pending.append(_PendingChunk(len(order), time.perf_counter(), results))
 
     def _traced(self, order: npt.NDArray[np.int32]) -> Any:
         with self._strategy.scope():

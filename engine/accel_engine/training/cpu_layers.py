@@ -1,4 +1,4 @@
-"""Keras' layers by the kernels that compute them fastest on CPUs, where that was measured to pay: of large batches."""
+"""Replaces Keras' layers with faster CPU kernels while a step is traced."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -8,25 +8,27 @@ import keras
 
 from accel_engine.training import batch_norm, convolution
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.layer_call_override import replaced
+from accel_engine.training.layer_call_override import override_calls
 from accel_engine.training.layer_table import walk
 
 
 @contextmanager
-def faster(assembly: Assembly, *, xla: bool) -> Iterator[None]:
-    """Compute layers so in the steps that are traced meanwhile.
+def use_fast_kernels(assembly: Assembly, *, xla: bool) -> Iterator[None]:
+    """Use the faster kernels in the steps that are traced inside the ``with`` block.
 
     Args:
-        assembly: Whose model's own ``train_step`` is left alone, as are steps of others than CPUs.
-        xla: Whether XLA compiles the step, which has its own kernels.
+        assembly: Unchanged if its model has a custom ``train_step``, or if it trains on accelerators.
+        xla: Whether XLA compiles the step; it has its own kernels.
     """
     layers = () if xla or assembly.own_train_step or not assembly.on_cpu else _layers(assembly.model)
-    calls = {layer: call for layer in layers for kind in (batch_norm, convolution) if (call := kind.faster(layer))}
-    with replaced(calls):
+    calls = {
+        layer: call for layer in layers for module in (batch_norm, convolution) if (call := module.fast_call(layer))
+    }
+    with override_calls(calls):
         yield
 
 
 def _layers(model: keras.Model) -> Iterable[Any]:
-    """All layers of a model; those within layers that are no models there is no public way to."""
+    """All layers of a model; nested layers of layers have no public API."""
     flatten = getattr(model, "_flatten_layers", None)
     return flatten() if flatten else (layer for layer, _ in walk(model))

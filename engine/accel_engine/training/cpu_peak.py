@@ -1,6 +1,6 @@
-"""The peak of a CPU, which no maker states: the fastest that TensorFlow multiplies float32 matrices on it.
+"""Measures a CPU's peak FLOPS: the fastest float32 matrix product of TensorFlow.
 
-Measured once on a machine, while nothing is trained, and kept.
+Vendors state no such figure. It is measured once per machine, between two chunks, and saved.
 """
 
 import json
@@ -10,42 +10,39 @@ import time
 import tensorflow as tf
 
 from accel_engine.devices.host_probe import processors
-from accel_engine.training.tuning_cache import keep, recall
+from accel_engine.training.tuning_cache import load, save
 
 SECONDS = 0.3
-"""How long measuring takes, about."""
+"""How long a measurement takes, about."""
 
 _FILE = "cpu_peak.json"
 _SIDES = (512, 1024, 2048, 4096)
-_LONG_ENOUGH = 0.02  # seconds of a product, beside which calling it and sharing it out among cores is nothing
-_UNDISTURBED = 0.8  # of the cores' time, at least for one product
+_MINIMUM_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
+_MINIMUM_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
 
 
-def remembered(name: str) -> float | None:
-    """The peak that was measured before.
+def cached_peak(name: str) -> float | None:
+    """Return the peak that was measured earlier, in FLOPS; ``None`` if there is none.
 
     Args:
-        name: What the processor's maker calls it.
-
-    Returns:
-        Floating-point operations a second.
+        name: The processor's product name.
     """
-    found = recall(_FILE, _key(name))
+    found = load(_FILE, _key(name))
     return float(found) if isinstance(found, (int, float)) and found > 0 else None
 
 
-def measure(name: str) -> tuple[float, bool]:
-    """Measure the peak with all cores, and keep it if nothing else used them meanwhile.
+def measure_peak(name: str) -> tuple[float, bool]:
+    """Measure the peak with all cores, and save it if no other program was using them.
 
-    Of all products, also of earlier measurements, the fastest counts: nothing can make one too fast.
+    The fastest product counts, earlier measurements included.
 
     Args:
-        name: What the processor's maker calls it.
+        name: The processor's product name.
 
     Returns:
-        Floating-point operations a second, and whether it was kept.
+        FLOPS, and whether they were saved.
     """
-    best, spent = remembered(name) or 0.0, 0.0
+    best, spent = cached_peak(name) or 0.0, 0.0
     share = 0.0
     sides = iter(_SIDES)
     matrix = _matrix(next(sides))
@@ -57,16 +54,16 @@ def measure(name: str) -> tuple[float, bool]:
         share = max(share, (time.process_time() - busy) / seconds / processors())
         best = max(best, 2 * matrix.shape[0] ** 3 / seconds)
         spent += seconds
-        if seconds < _LONG_ENOUGH and (side := next(sides, None)):
+        if seconds < _MINIMUM_SECONDS and (side := next(sides, None)):
             matrix = _matrix(side)
-    undisturbed = share >= _UNDISTURBED
-    if undisturbed:
-        keep(_FILE, _key(name), best)
-    return best, undisturbed
+    reliable = share >= _MINIMUM_CPU_SHARE
+    if reliable:
+        save(_FILE, _key(name), best)
+    return best, reliable
 
 
 def _matrix(side: int) -> tf.Tensor:
-    # Not random: that would take numbers from the generator of the run.
+    # Not random: that would advance the run's random generator.
     with tf.device("CPU:0"):
         return tf.fill((side, side), 0.5)
 

@@ -1,4 +1,4 @@
-"""A time by which native code must have come back, since nothing in its own thread can stop it."""
+"""Limits the time of a native call, which cannot be interrupted from its own thread."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,18 +6,18 @@ from contextlib import contextmanager
 
 
 class Deadline:
-    """Set in the thread that trains, and asked by the one that can end the process."""
+    """Set by the training thread, and checked by the main thread, which can end the process."""
 
     def __init__(self) -> None:
         self._set: tuple[float, Callable[[], str]] | None = None
 
     @contextmanager
     def within(self, seconds: float, explain: Callable[[], str]) -> Iterator[None]:
-        """Give what is done inside so many seconds.
+        """Limit the time of the ``with`` block.
 
         Args:
-            seconds: How long it may take.
-            explain: Says why the run failed if it takes longer; called in the thread that asks.
+            seconds: The limit.
+            explain: Returns why the run failed, if it takes longer; called in the main thread.
         """
         self._set = (time.monotonic() + seconds, explain)
         try:
@@ -27,6 +27,6 @@ class Deadline:
 
     @property
     def missed(self) -> str:
-        """Why the run failed, when the time is over; empty before."""
+        """Why the run failed, once the limit has passed; empty before."""
         limit = self._set
         return limit[1]() if limit is not None and time.monotonic() > limit[0] else ""

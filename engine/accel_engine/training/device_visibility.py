@@ -1,6 +1,6 @@
-"""Which devices TensorFlow may touch, decided before it first touches any.
+"""Restricts TensorFlow to a plan's devices and describes them.
 
-TensorFlow fixes its logical devices at its first operation, so :func:`configure` comes before it.
+TensorFlow fixes its logical devices at its first operation, so :func:`configure` must run before it.
 """
 
 import os
@@ -24,15 +24,15 @@ _NAME = re.compile(r"name: ([^,]+)")
 
 
 def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
-    """Show TensorFlow the devices of the plan and hide the others.
+    """Make the plan's devices visible to TensorFlow and hide the others.
 
-    GPU memory is taken as it is needed, unless the plan sets a limit, which is taken at once.
+    GPU memory grows on demand, unless the plan sets a limit, which is allocated at once.
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
 
     Raises:
-        PlanError: The plan's devices are not there, or not for TensorFlow.
+        PlanError: The plan's devices are not available, or TensorFlow does not see them.
     """
     physical = tf.config.list_physical_devices("GPU")
     visible = _visible(inventory)
@@ -62,10 +62,10 @@ def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
     return tuple(name.upper() for name in chosen)
 
 
-def found(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
-    """Say what TensorFlow's devices are, matched to the hardware by PCI bus id, cores of a TPU by their order."""
+def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
+    """Describe TensorFlow's devices, matched to the hardware by PCI bus id, a TPU's cores by their order."""
     if names[0].startswith("TPU"):
-        return _found_cores(names, inventory)
+        return _describe_cores(names, inventory)
     descriptions = {
         device.name.removeprefix("/device:"): device.physical_device_desc for device in device_lib.list_local_devices()
     }
@@ -80,11 +80,11 @@ def found(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str],
     return tuple(devices)
 
 
-def found_at_workers() -> tuple[dict[str, str], ...]:
-    """Say what the workers take steps on, as their coordinator sees it: GPUs where there are any, else CPUs."""
-    there = [tf.DeviceSpec.from_string(device.name) for device in tf.config.list_logical_devices()]
-    theirs = [device for device in there if device.job == "worker"]
-    kind = "GPU" if any(device.device_type == "GPU" for device in theirs) else "CPU"
+def describe_worker_devices() -> tuple[dict[str, str], ...]:
+    """Describe the devices of the workers, as their coordinator sees them: GPUs where there are any, else CPUs."""
+    every = [tf.DeviceSpec.from_string(device.name) for device in tf.config.list_logical_devices()]
+    remote = [device for device in every if device.job == "worker"]
+    kind = "GPU" if any(device.device_type == "GPU" for device in remote) else "CPU"
     return tuple(
         {
             "name": f"worker {device.task} {kind}:{device.device_index}",
@@ -92,44 +92,44 @@ def found_at_workers() -> tuple[dict[str, str], ...]:
             "description": device.to_string(),
             "device": "",
         }
-        for device in theirs
+        for device in remote
         if device.device_type == kind
     )
 
 
-def _found_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
-    """Say what the cores of a TPU are; only those of this machine are chips of the inventory."""
+def _describe_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
+    """Describe the cores of a TPU; only those of this machine have a chip in the inventory."""
     cores, chips = [core.name for core in tf.config.list_logical_devices("TPU")], inventory.of_kind("tpu")
-    each = runtime_devices(chips[0]) if chips else 1
-    here = len(cores) == len(chips) * each and not any("/job:worker" in core for core in cores)
+    per_chip = runtime_devices(chips[0]) if chips else 1
+    local = len(cores) == len(chips) * per_chip and not any("/job:worker" in core for core in cores)
     return tuple(
-        {"name": name, "kind": "tpu", "description": core, "device": chips[index // each].id if here else ""}
+        {"name": name, "kind": "tpu", "description": core, "device": chips[index // per_chip].id if local else ""}
         for index, (name, core) in enumerate(zip(names, cores, strict=True))
     )
 
 
-def hardware(devices: tuple[dict[str, str], ...], inventory: Inventory) -> tuple[str, ...]:
-    """What the makers call the devices that were found; nothing where neither the hardware nor TensorFlow says."""
+def hardware_names(devices: tuple[dict[str, str], ...], inventory: Inventory) -> tuple[str, ...]:
+    """The devices' product names; empty where neither the hardware nor TensorFlow reports one."""
     names = {device.id: device.name for device in inventory.devices}
-    told = [_NAME.search(device["description"]) for device in devices]
+    reported = [_NAME.search(device["description"]) for device in devices]
     return tuple(
-        names.get(device["device"]) or (name[1] if name else "") for device, name in zip(devices, told, strict=True)
+        names.get(device["device"]) or (name[1] if name else "") for device, name in zip(devices, reported, strict=True)
     )
 
 
-def hardware_of_workers(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
-    """What the makers call the devices of a worker that this process hands steps to; nothing for another machine's."""
+def worker_hardware_names(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
+    """The product names of a local worker's devices; empty for workers on other machines."""
     if not plan.local_workers:
         return ()
     names = {device.id: device.name for device in inventory.devices}
     return tuple(names.get(device, "") for device in resolve_placement(plan, _usable(inventory), {}).devices)
 
 
-def memory(names: tuple[str, ...], plan: Plan, inventory: Inventory) -> int | None:
-    """Bytes of memory that each of these devices has for the plan at least; ``None`` for the host's own.
+def device_memory(names: tuple[str, ...], plan: Plan, inventory: Inventory) -> int | None:
+    """The memory of the smallest of these devices in bytes; ``None`` for CPUs, which use host memory.
 
-    0 for a TPU, where examples do not stay: its compiler would choose how they lie in memory, at many times
-    their size where a side is short.
+    0 for a TPU, where datasets are not cached: its compiler would choose their memory layout, which takes many times
+    their size where a dimension is short.
     """
     if names[0].startswith("TPU"):
         return 0
@@ -149,6 +149,6 @@ def _usable(inventory: Inventory) -> list[Device]:
 
 
 def _visible(inventory: Inventory) -> tuple[str, ...]:
-    """Ids of the GPUs that TensorFlow sees, in its order; fewer than CUDA is told to show where it cannot use them."""
+    """Ids of the GPUs that TensorFlow sees, in its order."""
     shown = visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), inventory.of_kind("gpu"))
     return shown[: len(tf.config.list_physical_devices("GPU"))]

@@ -1,4 +1,4 @@
-"""What went wrong, in words, and what could be done about it."""
+"""Explains why a run failed, with a hint for the user."""
 
 import errno
 import os
@@ -14,9 +14,9 @@ from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
 
 _DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
-"""What the system and SQLite say; TensorFlow's type of it is that of a device out of memory."""
+"""Messages of the system and SQLite; TensorFlow raises the same type as for a device out of memory."""
 
-_NOT_THE_USERS = tuple(
+_LIBRARY_FOLDERS = tuple(
     str(folder)
     for folder in (Path(__file__).parents[1], *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 )
@@ -26,37 +26,37 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     """Explain why a run failed.
 
     Returns:
-        The reason, and a hint, which may be empty.
+        The reason and a hint, which may be empty.
     """
     if isinstance(error, AccelError):
         return str(error), ""
     if any(words in str(error) for words in _DISK_FULL):
-        return "the disk is full", "make room and resume the run: it goes on from its last checkpoint"
+        return "the disk is full", "free some space and continue the run from its last checkpoint"
     if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
-        advice = [f"a smaller batch (it is {plan.batch_size}; try {max(1, plan.batch_size // 2)})"]
+        advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
         parts = 2 * (plan.micro_batches or 1)
         if plan.batch_size % parts == 0:
-            advice.insert(0, f"--micro-batches {parts}, which takes the same batch in less memory")
+            advice.insert(0, f"--micro-batches {parts}, which takes less memory for the same batch")
         if plan.policy == "float32":
             advice.append("--precision mixed_bfloat16")
         advice.append("a smaller model")
         return "out of memory", f"try {', '.join(advice)}"
-    # What is raised while a graph is traced has its whole way through the code for a message.
+    # The message of an error raised while tracing contains the whole traceback.
     traced = getattr(error, "ag_error_metadata", None)
     text = traced.cause_message if traced else f"{type(error).__name__}: {error}"
-    return f"{one_line(text)}{_user_line(error)}", "log.txt in the run's directory has the whole traceback"
+    return f"{one_line(text)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
 
 
 def _user_line(error: BaseException) -> str:
-    """Where in the user's own file it happened, if it did."""
-    for name, line in _places(error):
-        if not name.startswith(_NOT_THE_USERS) and Path(name).is_file():
+    """The file and line in the user's own code, in parentheses; empty if it was raised elsewhere."""
+    for name, line in _frames(error):
+        if not name.startswith(_LIBRARY_FOLDERS) and Path(name).is_file():
             return f" ({name}, line {line})"
     return ""
 
 
-def _places(error: BaseException) -> Iterator[tuple[str, int | None]]:
-    """Files and lines that an exception came through, innermost first."""
+def _frames(error: BaseException) -> Iterator[tuple[str, int | None]]:
+    """Files and lines of an exception's traceback, innermost first."""
     if traced := getattr(error, "ag_error_metadata", None):
         for frame in traced.translated_stack:
             yield frame.filename, frame.lineno

@@ -1,4 +1,4 @@
-"""How large the gradients of a step are."""
+"""Computes the norm of a step's gradients."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,16 @@ import tensorflow as tf
 
 
 def global_norm(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None], scale: tf.Tensor) -> tf.Tensor:
-    """The L2 norm of all gradients together, as the optimizer sums them over replicas, before it clips them.
+    """The L2 norm of all gradients, summed over replicas as the optimizer does, before clipping.
 
     Args:
-        gradients: One replica's, in whose context this is called.
-        scale: What the loss was multiplied with, so that float16 can hold them.
+        gradients: Those of the replica in whose context this is called.
+        scale: The loss scale, which keeps float16 gradients from underflowing.
 
     Returns:
-        float32 scalar, the same on all replicas; not finite where float16 could not hold one.
+        float32 scalar, the same on all replicas; not finite where a float16 gradient overflowed.
     """
-    # Rows of an embedding that occur more than once in a batch have to be added up first.
+    # Rows of an embedding that occur more than once in a batch are summed first.
     dense = [tf.cast(tf.convert_to_tensor(gradient), tf.float32) for gradient in gradients if gradient is not None]
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync > 1:

@@ -1,4 +1,4 @@
-"""What the model of a run's last checkpoint says of images."""
+"""Predicts the classes of images with the model of a run's last checkpoint."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,78 +14,80 @@ from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.diagnostics import InputSpec, read
-from accel_engine.run.paths import latest_checkpoint
-from accel_engine.training.evaluation_report import in_words, intake_of
-from accel_engine.training.restored_model import RestoredModel, restored
+from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.training.evaluation_report import input_spec_of, not_images_reason
+from accel_engine.training.restored_model import RestoredModel, restore_model
 from accel_engine.training.run_scaling import scale_of_data
 
 
-def predict(directory: Path, images: list[Path], most: int) -> dict[str, Any]:
-    """Load the model and show it each image.
+def predict(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
+    """Load the model and predict the classes of each image.
 
     Args:
-        directory: A run's that has a checkpoint.
-        images: Files.
-        most: How many classes to tell of each.
+        directory: Directory of a run that has a checkpoint.
+        images: Image files.
+        top: How many of the most probable classes to return for each.
 
     Returns:
-        The fields of :class:`accel_engine.prediction.Predictions`, of plain values.
+        The fields of :class:`accel_engine.prediction.Predictions`, as plain values.
 
     Raises:
-        AccelError: The run has no model that images could be shown to.
+        AccelError: The run's model cannot be restored, is not a classifier, or does not take images.
     """
     step = latest_checkpoint(directory)
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().values)
-    intake = read(directory).input_spec or _intake_of_data(plan)
-    if not intake.is_image:
-        raise DataError(f"run {directory.name} cannot be shown images: its {in_words(intake.shape)}")
-    model = restored(plan, intake, directory, step)
-    return {"step": step, "images": list(_said(model, intake, images, most))}
+    input_spec = read(directory).input_spec or _input_spec_of_data(plan)
+    if not input_spec.is_image:
+        raise DataError(f"run {directory.name} does not take images: its {not_images_reason(input_spec.shape)}")
+    model = restore_model(plan, input_spec, directory, step)
+    return {"step": step, "images": list(_predict_images(model, input_spec, images, top))}
 
 
-def _intake_of_data(plan: Plan) -> InputSpec:
-    """What the model of a run takes that recorded nothing of it."""
+def _input_spec_of_data(plan: Plan) -> InputSpec:
+    """The input of a run's model, for a run that has not recorded it."""
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    return intake_of(dataset, scale_of_data(plan, dataset))
+    return input_spec_of(dataset, scale_of_data(plan, dataset))
 
 
-def _said(model: RestoredModel, intake: InputSpec, images: list[Path], most: int) -> Iterator[dict[str, Any]]:
+def _predict_images(
+    model: RestoredModel, input_spec: InputSpec, images: list[Path], top: int
+) -> Iterator[dict[str, Any]]:
     for path in images:
         try:
-            x, notes = example_of(path, intake)
+            x, notes = example_of(path, input_spec)
         except AccelError as error:
             yield {"choices": [], "notes": [], "problem": str(error)}
             continue
-        given = model.probabilities(x[np.newaxis])[0]
-        best = np.argsort(-given, kind="stable")[:most]
-        names = [intake.names[place] if place < len(intake.names) else str(place) for place in best.tolist()]
-        choices = [[name, float(given[place])] for name, place in zip(names, best, strict=True)]
+        probabilities = model.probabilities(x[np.newaxis])[0]
+        best = np.argsort(-probabilities, kind="stable")[:top]
+        names = [input_spec.names[place] if place < len(input_spec.names) else str(place) for place in best.tolist()]
+        choices = [[name, float(probabilities[place])] for name, place in zip(names, best, strict=True)]
         yield {"choices": choices, "notes": notes, "problem": ""}
 
 
-def example_of(path: Path, intake: InputSpec) -> tuple[npt.NDArray[Any], list[str]]:
-    """The image of a file as the run's data has its examples, and what was done to it for that.
+def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], list[str]]:
+    """Convert an image file to an example of the run's data; returns it with notes on the conversion.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: The file cannot be read.
     """
     notes = []
-    height, width, channels = intake.shape
+    height, width, channels = input_spec.shape
     pixels = decode(path)
     if channels == 1:
         if not (pixels == pixels[:, :, :1]).all():
             shades: npt.NDArray[np.float32] = np.asarray(pixels @ np.array([0.299, 0.587, 0.114]))  # ITU-R BT.601
             pixels = np.rint(shades).astype(np.uint8)[:, :, np.newaxis]
-            notes.append("its colours were made shades of grey")
+            notes.append("converted to grayscale")
         pixels = pixels[:, :, :1]
     if pixels.shape[:2] != (height, width):
-        notes.append(f"{pixels.shape[0]}x{pixels.shape[1]} pixels were brought to {height}x{width}")
+        notes.append(f"resized from {pixels.shape[0]}x{pixels.shape[1]} to {height}x{width}")
         pixels = resized(pixels, height, width)
     if channels == 4:
         pixels = np.concatenate([pixels, np.full((height, width, 1), 255, np.uint8)], axis=2)
-    if (intake.low, intake.high) == (0.0, 255.0):
-        return pixels if intake.integers else pixels.astype(np.float32), notes
-    x = intake.low + pixels.astype(np.float32) / 255 * (intake.high - intake.low)
-    notes.append(f"black was made {intake.low:g} and white {intake.high:g}, as in the run's data")
-    return np.rint(x) if intake.integers else x, notes
+    if (input_spec.low, input_spec.high) == (0.0, 255.0):
+        return pixels if input_spec.integers else pixels.astype(np.float32), notes
+    x = input_spec.low + pixels.astype(np.float32) / 255 * (input_spec.high - input_spec.low)
+    notes.append(f"pixels scaled to [{input_spec.low:g}, {input_spec.high:g}], as in the run's data")
+    return np.rint(x) if input_spec.integers else x, notes

@@ -1,4 +1,4 @@
-"""What a model's loss wants its labels to be, and how right its outputs are."""
+"""Encodes labels as a model's loss expects them, and evaluates its outputs against them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ BINARY = "binary"
 
 @dataclass(frozen=True, slots=True)
 class LabelEncoding:
-    """The form of labels that a model learns from.
+    """The form of labels that a model's loss expects.
 
     Attributes:
         form: ``sparse`` (int32 ``[batch]``), ``one-hot`` (float32 ``[batch, classes]``) or ``binary``
             (float32 ``[batch, 1]``).
         classes: Number of classes.
-        threshold: Output above which a binary model says 1: 0.5 for a probability, 0 for a logit.
-        logits: Whether the loss takes outputs for logits.
+        threshold: Output above which a binary model predicts class 1: 0.5 for a probability, 0 for a logit.
+        logits: Whether the outputs are logits.
     """
 
     form: str
@@ -30,7 +30,7 @@ class LabelEncoding:
     logits: bool = False
 
     def encode(self, labels: tf.Tensor) -> tf.Tensor:
-        """Bring sparse labels, int32 ``[batch]``, to this form."""
+        """Encode sparse labels, int32 ``[batch]``."""
         if self.form == ONE_HOT:
             return tf.one_hot(labels, self.classes)
         if self.form == BINARY:
@@ -38,27 +38,27 @@ class LabelEncoding:
         return labels
 
     def correct(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        """Tell for each example whether the model is right.
+        """1 for each correct prediction, else 0.
 
         Args:
             labels: Sparse labels, int32 ``[batch]``.
-            outputs: The model's, ``[batch, units]``.
+            outputs: The model's outputs, ``[batch, units]``.
 
         Returns:
-            float32 ``[batch]`` of ones and zeros.
+            float32 ``[batch]``.
         """
-        return tf.cast(tf.equal(tf.cast(self.said(outputs), labels.dtype), labels), tf.float32)
+        return tf.cast(tf.equal(tf.cast(self.predicted_classes(outputs), labels.dtype), labels), tf.float32)
 
-    def said(self, outputs: tf.Tensor) -> tf.Tensor:
-        """The class that the model takes each example for, int32 ``[batch]``."""
+    def predicted_classes(self, outputs: tf.Tensor) -> tf.Tensor:
+        """The predicted class of each example, int32 ``[batch]``."""
         if self.form == BINARY:
             return tf.cast(outputs[:, 0] > self.threshold, tf.int32)
         return tf.argmax(outputs, axis=-1, output_type=tf.int32)
 
     def probabilities(self, outputs: tf.Tensor) -> tf.Tensor:
-        """What the model gives to each class, float32 ``[batch, classes]``.
+        """The predicted probability of each class, float32 ``[batch, classes]``.
 
-        Outputs that are no probabilities, as of a loss of the user's own, are taken for logits.
+        Outputs outside of [0, 1], as with a custom loss, are treated as logits.
         """
         outputs = tf.cast(outputs, tf.float32)
         if self.form == BINARY:
@@ -70,27 +70,25 @@ class LabelEncoding:
         fits = tf.reduce_all((outputs >= 0) & (outputs <= 1), axis=-1, keepdims=True)
         return tf.where(fits, outputs, scaled)
 
-    def judged(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        """What there is to note of each example, float32 ``[batch, 3]``.
-
-        The class that it is taken for, the probability of that one, and of its own.
+    def predictions(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """The predicted class, its probability and that of the true class, float32 ``[batch, 3]``.
 
         Args:
             labels: Sparse labels, int32 ``[batch]``.
             outputs: The model's, ``[batch, units]``.
         """
-        said, probabilities = self.said(outputs), self.probabilities(outputs)
-        chosen = [tf.gather(probabilities, classes, axis=1, batch_dims=1) for classes in (said, labels)]
-        return tf.stack([tf.cast(said, tf.float32), *chosen], axis=1)
+        predicted, probabilities = self.predicted_classes(outputs), self.probabilities(outputs)
+        chosen = [tf.gather(probabilities, classes, axis=1, batch_dims=1) for classes in (predicted, labels)]
+        return tf.stack([tf.cast(predicted, tf.float32), *chosen], axis=1)
 
 
 def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
-    """The loss for an uncompiled classifier.
+    """Choose the loss for an uncompiled classifier.
 
     Args:
-        units: Numbers in its output for an example.
-        classes: Classes in the data.
-        logits: Whether the output is logits, not probabilities.
+        units: Output units.
+        classes: Number of classes.
+        logits: Whether the outputs are logits rather than probabilities.
     """
     if units == 1 and classes == 2:
         return keras.losses.BinaryCrossentropy(from_logits=logits)
@@ -98,20 +96,20 @@ def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
 
 
 Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | dict[str, "Loss"] | None
-"""A loss as it may be given to ``compile``, for one output; ``None`` for a model that brings its own."""
+"""A loss as it may be given to ``compile``, for one output; ``None`` for a model that computes its own."""
 
 
-def labels_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
-    """Tell from a loss which form of labels it wants.
+def encoding_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
+    """The form of labels that a loss expects.
 
-    A loss of the user's own gets sparse labels, as data mostly has them, unless the output is one number.
+    A custom loss gets sparse labels, unless the model has a single output unit.
 
     Args:
-        loss: The model's.
-        units: Numbers in the model's output for an example.
-        classes: Classes in the data.
+        loss: The model's loss.
+        units: Output units.
+        classes: Number of classes.
     """
-    loss = only(loss)
+    loss = single_loss(loss)
     logits = bool(getattr(loss, "from_logits", False)) or bool(
         getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
     )
@@ -125,8 +123,8 @@ def labels_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
 
 
 def loss_name(loss: Loss) -> str:
-    """A loss's name in Keras' snake case."""
-    loss = only(loss)
+    """The name of a loss, in Keras' snake case."""
+    loss = single_loss(loss)
     if loss is None:
         return "the model's own"
     if isinstance(loss, str):
@@ -134,13 +132,13 @@ def loss_name(loss: Loss) -> str:
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
 
 
-def only(loss: Loss) -> Loss:
-    """The loss of the only output, which may be given in a list, or in a mapping by its name."""
+def single_loss(loss: Loss) -> Loss:
+    """The loss of a single output, which may be in a list or a dictionary."""
     if isinstance(loss, dict):
         loss = list(loss.values())
-    return only(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
+    return single_loss(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
 
 
 def _is_keras_own(loss: Loss) -> bool:
-    function = getattr(loss, "fn", loss)  # a user's function may be wrapped in Keras' class
+    function = getattr(loss, "fn", loss)  # a user's function may be wrapped in a Keras class
     return isinstance(loss, str) or str(getattr(function, "__module__", "")).startswith("keras.")

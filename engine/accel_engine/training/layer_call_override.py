@@ -1,4 +1,4 @@
-"""Other calls for a model's layers while a graph is traced."""
+"""Overrides the ``call`` of layers while a graph is traced."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,16 +6,16 @@ from typing import Any
 
 
 @contextmanager
-def replaced(calls: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
-    """Have layers called by others' functions than their own ``call``, and leave them as they were."""
-    own = {layer: vars(layer).get("call") for layer in calls}
-    # Not as attributes are set: Keras looks into whatever its layers are given.
+def override_calls(calls: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
+    """Replace the ``call`` of layers inside the ``with`` block."""
+    before = {layer: vars(layer).get("call") for layer in calls}
+    # Not with setattr: Keras tracks what is assigned to its layers.
     for layer, call in calls.items():
         vars(layer)["call"] = call
     try:
         yield
     finally:
-        for layer, call in own.items():
+        for layer, call in before.items():
             if call is None:
                 del vars(layer)["call"]
             else:

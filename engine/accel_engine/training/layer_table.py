@@ -1,8 +1,8 @@
-"""The table of a model's layers, with what each computes in a training step.
+"""Builds the table of a model's layers, with each layer's floating-point operations in a training step.
 
-A graph does not tell which layer an operation belongs to: Keras names it after its layer, but whatever is
-called twice in a graph gets a number, as layers do. While a loop's step is traced, each layer therefore marks
-what it adds to the graph, and so its gradients too, with a number of its own.
+A graph does not say which layer an operation belongs to: Keras names operations after layers, but TensorFlow numbers
+repeated names. So while a step is traced, each layer adds its operations, and thereby their gradients, under a name
+scope with its index.
 """
 
 import math
@@ -16,42 +16,42 @@ import keras
 import tensorflow as tf
 
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_engine.training.flops import Count
-from accel_engine.training.layer_call_override import replaced
+from accel_engine.training.flops import FlopCount
+from accel_engine.training.layer_call_override import override_calls
 
 _AGAIN = ", as above"
-"""Beside the class of a layer that stands in the table already."""
+"""Added to the class of a layer that is already in the table."""
 
 _MARK = re.compile(r"layer\.(\d+)\.")
 
 
 @contextmanager
-def marked(model: keras.Model) -> Iterator[None]:
-    """Mark what the model's layers add to the graph that is traced meanwhile."""
+def mark_layers(model: keras.Model) -> Iterator[None]:
+    """Add the operations of the model's layers under name scopes, in graphs traced inside the ``with`` block."""
     numbers = _numbered(model)
-    with replaced({layer: _marking(layer.call, f"layer.{number}.") for layer, number in numbers.items()}):
+    with override_calls({layer: _marking(layer.call, f"layer.{number}.") for layer, number in numbers.items()}):
         yield
 
 
-def tabulate(model: keras.Model, work: Count) -> LayerTable:
-    """The layers of a model, those of models within it too.
+def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
+    """List the layers of a model and of its nested models.
 
     Args:
-        model: Was marked while the graph was traced, as by :class:`~accel_engine.training.loop.Loop`.
-        work: Counted in that graph, of a step on all replicas.
+        model: The model, traced inside :func:`mark_layers`.
+        work: The operations of that graph, of a step on all replicas.
     """
     numbers = _numbered(model)
     flops = dict.fromkeys(numbers.values(), 0.0)
     rest = 0.0
     for name, operations in work.parts.items():
         if marks := _MARK.findall(name):
-            flops[int(marks[-1])] += operations  # the last mark is the innermost layer's
+            flops[int(marks[-1])] += operations  # the last one is the innermost layer's
         else:
             rest += operations
     rows: list[Layer] = []
     seen: set[Any] = set()
     for layer, depth in walk(model):
-        # What stands twice, in two models within this one, is there once.
+        # A layer of two nested models counts once.
         fresh = {layer, *(each for each, _ in _inner(layer))} - seen
         counted = layer in fresh
         seen.add(layer)
@@ -73,15 +73,15 @@ def tabulate(model: keras.Model, work: Count) -> LayerTable:
 
 
 def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
-    """Say where a model's layers are of other classes than when its run was trained; nothing where they are not."""
+    """Describe the first layer whose class differs from when the run was trained; empty if there is none."""
     before = [layer.kind.removesuffix(_AGAIN) for layer in trained.layers] if trained else []
     now = [type(layer).__name__ for layer, _ in walk(model)]
-    pairs = zip_longest(before, now, fillvalue="nothing")
+    pairs = zip_longest(before, now, fillvalue="missing")
     return next((f"layer {was} is now {has}" for was, has in pairs if was != has), "") if before else ""
 
 
 def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
-    """The layers of a model and how many models they are within; a model within before its layers."""
+    """Yield the layers of a model with their depth of nesting; a nested model before its layers."""
     for layer in model.layers:
         if not isinstance(layer, keras.layers.InputLayer):
             yield layer, depth
@@ -105,6 +105,6 @@ def _marking(call: Callable[..., Any], mark: str) -> Callable[..., Any]:
 
 
 def _shape(layer: Any) -> tuple[int | None, ...] | None:
-    """Of its output for one example, where it has one and that is known without running it."""
+    """The output shape of a layer for one example; ``None`` where it is unknown before a call."""
     output = getattr(layer, "output", None)
     return tuple(output.shape[1:]) if isinstance(output, keras.KerasTensor) else None

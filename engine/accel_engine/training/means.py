@@ -1,4 +1,4 @@
-"""Means over the steps of an epoch, gathered chunk by chunk."""
+"""Computes the means of an epoch's series, chunk by chunk."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ from accel_engine.run.schema import LEARNING_RATE
 
 
 class Means:
-    """Means of every series over the steps of an epoch, but for the learning rate, which is no measurement.
+    """Means of every series over the steps of an epoch, without the learning rate.
 
     Attributes:
-        seconds: How long the steps took.
+        seconds: Duration of the steps.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Means:
         self.seconds = 0.0
 
     def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float) -> None:
-        """Take in a chunk's steps."""
+        """Add a chunk's series, each ``[count]``, and its duration."""
         for name, values in series.items():
             if name == LEARNING_RATE:
                 continue
@@ -31,5 +31,5 @@ class Means:
 
     @property
     def value(self) -> dict[str, float]:
-        """The means so far."""
+        """The means by series."""
         return {name: total / self._counts[name] for name, total in self._sums.items()}

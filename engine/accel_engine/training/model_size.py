@@ -1,7 +1,7 @@
-"""How large a plan's model is, found without claiming a device.
+"""Computes the size of a plan's model without initializing TensorFlow's devices.
 
-The model is built in a graph of its own, where its variables are only declared: TensorFlow's
-devices stay untouched, so that the process can still be given another layout of them.
+The model is built in a separate graph, where variables are declared but not created, so the process can still
+configure its devices.
 """
 
 import math
@@ -19,7 +19,7 @@ from accel_engine.plan import Plan
 
 
 def describe(plan: Plan) -> dict[str, Any]:
-    """Build the plan's model and count.
+    """Build the plan's model and return its size.
 
     Returns:
         The fields of :class:`accel_engine.launch.Description`.
@@ -30,7 +30,7 @@ def describe(plan: Plan) -> dict[str, Any]:
     entry = data.survey(data.find(plan.data), plan.image_size)
     shape, classes = entry.shape, entry.classes
     if shape is None or classes is None:
-        raise DataError(f"nothing is known of the data {plan.data}")
+        raise DataError(f"the shape of the data {plan.data} is unknown")
     try:
         with tf.Graph().as_default():
             model = build(plan.model, shape, classes)
@@ -47,13 +47,13 @@ def describe(plan: Plan) -> dict[str, Any]:
         keras.backend.clear_session(free_memory=False)
 
 
-def is_untouched() -> bool:
-    """Whether TensorFlow can still be given a layout of devices in this process."""
-    return not context.context()._initialized  # noqa: SLF001 (there is no public way to ask)
+def devices_are_configurable() -> bool:
+    """Whether TensorFlow's devices can still be configured in this process."""
+    return not context.context()._initialized  # noqa: SLF001 (there is no public API)
 
 
 def _activations(model: keras.Model) -> int:
-    """Numbers in all layers' outputs for one example; 0 for a model whose order is in its code."""
+    """Values in all layers' outputs for one example; 0 for a subclassed model."""
     return sum(
         math.prod(side or 1 for side in tensor.shape[1:])
         for operation in getattr(model, "operations", model.layers)

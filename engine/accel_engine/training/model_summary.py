@@ -1,4 +1,4 @@
-"""What a plan came to, told in numbers."""
+"""Creates the events that describe an assembled run."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from accel_engine.training.optimizer_rate import schedule_name
 
 
 def summarize(assembly: Assembly) -> ModelBuilt:
-    """The event that says what stands: model, data and how they become steps."""
-    plan, model, dataset, schedule = assembly.plan, assembly.model, assembly.dataset, assembly.schedule
+    """The event with the size of the model, of the data and of an epoch."""
+    plan, model, dataset, step_counts = assembly.plan, assembly.model, assembly.dataset, assembly.step_counts
     return ModelBuilt(
         time=clock.now(),
         parameters=model.count_params(),
@@ -23,11 +23,11 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         examples=len(dataset.train),
         validation_examples=len(dataset.validation) if dataset.validation else 0,
         epochs=plan.epochs,
-        steps_per_epoch=schedule.steps_per_epoch,
-        global_batch=schedule.global_batch,
-        per_replica_batch=schedule.per_replica_batch,
-        dropped_examples=schedule.dropped_examples,
-        replicas=schedule.replicas,
+        steps_per_epoch=step_counts.steps_per_epoch,
+        global_batch=step_counts.global_batch,
+        per_replica_batch=step_counts.per_replica_batch,
+        dropped_examples=step_counts.dropped_examples,
+        replicas=step_counts.replicas,
         optimizer=optimizer_name(model),
         loss=loss_name(model.loss),
         series=_series(assembly),
@@ -39,7 +39,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
 
 
 def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | None:
-    """The event that says which learning rate a step begins with; ``None`` where that is not known."""
+    """The event with the learning rate that a step starts with; ``None`` where it is unknown."""
     optimizer, rate = assembly.optimizer, assembly.learning_rate
     if optimizer is None or rate is None:
         return None
@@ -47,8 +47,8 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
 
 
 def _series(assembly: Assembly) -> tuple[str, ...]:
-    """Names of what is recorded at every step; a model's own ``train_step`` may give more."""
-    accuracy = ("accuracy",) if assembly.classifies and not assembly.own_train_step else ()
+    """Names of the series recorded at every step; a custom ``train_step`` may add more."""
+    accuracy = ("accuracy",) if assembly.is_classifier and not assembly.own_train_step else ()
     norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
     rate = () if assembly.optimizer is None else (LEARNING_RATE,)
     return ("loss", *accuracy, *norm, *rate)

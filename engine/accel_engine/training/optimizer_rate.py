@@ -1,4 +1,4 @@
-"""The learning rate that a step's update uses."""
+"""Reads an optimizer's learning rate."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,15 +7,15 @@ import tensorflow as tf
 
 
 def optimizer_of_steps(model: keras.Model, *, own_train_step: bool) -> keras.Optimizer | None:
-    """The optimizer that takes the steps of a compiled model.
+    """The optimizer that updates a compiled model.
 
     Args:
         model: The model.
-        own_train_step: Whether it has a ``train_step`` of its own.
+        own_train_step: Whether it has a custom ``train_step``.
 
     Returns:
-        ``None`` where it is not known: a GAN's ``train_step`` uses optimizers that the model has beside
-        ``model.optimizer``, which Keras makes even where nothing uses it.
+        ``None`` where it is ambiguous: a GAN's ``train_step`` uses optimizers other than ``model.optimizer``, which
+        Keras creates even if it is unused.
     """
     compiled = model.optimizer
     others = (each for each in _optimizers(vars(model)) if each is not compiled)
@@ -23,7 +23,7 @@ def optimizer_of_steps(model: keras.Model, *, own_train_step: bool) -> keras.Opt
 
 
 def _optimizers(value: object) -> Iterator[keras.Optimizer]:
-    """The optimizers among a model's attributes, those in lists and dictionaries too."""
+    """The optimizers among a model's attributes, including those in lists and dictionaries."""
     if isinstance(value, keras.Optimizer):
         yield value
     elif isinstance(value, Mapping | list | tuple):
@@ -32,17 +32,17 @@ def _optimizers(value: object) -> Iterator[keras.Optimizer]:
 
 
 def read(optimizer: keras.Optimizer) -> tf.Tensor:
-    """The rate of the next update, a float32 scalar; in a graph, that of the update which follows."""
+    """The learning rate of the next update, a float32 scalar."""
     return tf.cast(tf.convert_to_tensor(optimizer.learning_rate), tf.float32)
 
 
 def is_constant(optimizer: keras.Optimizer) -> bool:
-    """Whether the rate stays as it is until somebody sets another."""
+    """Whether the learning rate is a variable rather than a schedule."""
     return isinstance(optimizer.learning_rate, keras.Variable)
 
 
 def schedule_name(optimizer: keras.Optimizer) -> str:
-    """The class of the schedule that the rate follows; empty where it follows none."""
+    """The class name of the learning-rate schedule; empty where there is none."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     schedule = getattr(inner, "_learning_rate", None)
     return type(schedule).__name__ if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule) else ""

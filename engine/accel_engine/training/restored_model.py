@@ -1,4 +1,4 @@
-"""The model of a run's checkpoint, to be asked outside of training."""
+"""Restores the model of a run's checkpoint for inference."""
 
 from pathlib import Path
 from typing import Any
@@ -15,70 +15,70 @@ from accel_engine.models.build import build
 from accel_engine.models.traits import output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import InputSpec, read
-from accel_engine.run.paths import CHECKPOINTS
-from accel_engine.training.label_encoding import choose_loss, labels_for
+from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.training.label_encoding import choose_loss, encoding_for
 from accel_engine.training.layer_table import changed_layer
 from accel_engine.training.loop import scaled
 from accel_engine.training.run_scaling import recorded_scale
 
 
 class RestoredModel:
-    """A model with what is needed to show it raw examples.
+    """A restored classifier that takes raw examples.
 
     Args:
-        model: Built.
-        intake: What it takes.
-        scale: What raw examples are multiplied with.
+        model: The built model.
+        input_spec: Its input.
+        scale: The factor that raw examples are multiplied by.
 
     Raises:
-        ModelError: It is no classifier.
+        ModelError: It is not a classifier.
     """
 
-    def __init__(self, model: keras.Model, intake: InputSpec, scale: float) -> None:
-        classes = len(intake.names)
-        units = output_units(model, intake.shape)
+    def __init__(self, model: keras.Model, input_spec: InputSpec, scale: float) -> None:
+        classes = len(input_spec.names)
+        units = output_units(model, input_spec.shape)
         if not (units >= classes or (units == 1 and classes == 2)):
-            raise ModelError("the run's model is no classifier: it has no output for each class")
+            raise ModelError("the run's model is not a classifier: it does not have an output for each class")
         loss = model.loss if model.compiled else choose_loss(units, classes, logits=returns_logits(model))
         self.model = model
-        self.labels = labels_for(loss, units, classes)
+        self.label_encoding = encoding_for(loss, units, classes)
         self._scale = scale
 
     def outputs(self, x: npt.NDArray[Any] | tf.Tensor) -> tf.Tensor:
-        """What it answers, ``[batch, units]``, to raw examples."""
+        """The model's outputs for raw examples, ``[batch, units]``."""
         return self.model(scaled(tf.convert_to_tensor(x), self._scale), training=False)
 
     def probabilities(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """What it gives to each class, ``[batch, classes]``, of raw examples."""
-        given: npt.NDArray[np.float32] = self.labels.probabilities(self.outputs(x)).numpy()
-        return given
+        """The probability of each class for raw examples, ``[batch, classes]``."""
+        probabilities: npt.NDArray[np.float32] = self.label_encoding.probabilities(self.outputs(x)).numpy()
+        return probabilities
 
 
-def restored(plan: Plan, intake: InputSpec, directory: Path, step: int) -> RestoredModel:
-    """Build the model of a plan as a checkpoint has it.
+def restore_model(plan: Plan, input_spec: InputSpec, directory: Path, step: int) -> RestoredModel:
+    """Build a plan's model and load a checkpoint's weights.
 
     Args:
-        plan: The run's.
-        intake: What the model takes, as it was trained.
-        directory: The run's.
-        step: The checkpoint's.
+        plan: The run's plan.
+        input_spec: The input that the model was trained with.
+        directory: The run's directory.
+        step: The checkpoint's step.
 
     Raises:
-        ModelError: It cannot be built, or is no classifier.
-        RunError: The checkpoint is damaged, or is of another model.
+        ModelError: The model cannot be built, or is not a classifier.
+        RunError: The checkpoint is damaged, or belongs to another model.
     """
     keras.config.set_dtype_policy(plan.policy)
     layers = read(directory).layers
-    model = build(plan.model, intake.shape, len(intake.names), lambda model: not changed_layer(model, layers))
+    model = build(plan.model, input_spec.shape, len(input_spec.names), lambda model: not changed_layer(model, layers))
     change = changed_layer(model, layers)
     if change and isinstance(models.find(plan.model), ModelEntry):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
-    ready = RestoredModel(model, intake, recorded_scale(plan, intake, model))
+    restored = RestoredModel(model, input_spec, recorded_scale(plan, input_spec, model))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
         found = tf.train.Checkpoint(model=model).restore(str(checkpoint))
         found.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
-        why = str(error).splitlines()[0]
-        raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {why}") from error
-    return ready
+        reason = str(error).splitlines()[0]
+        raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {reason}") from error
+    return restored

@@ -1,4 +1,4 @@
-"""How far a run has come, and telling the run of it."""
+"""Tracks a run's step and phase, and writes its events."""
 
 from accel_engine import clock
 from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged
@@ -7,17 +7,17 @@ from accel_engine.run.writer import RunWriter
 
 
 class RunReporter:
-    """Where a training run stands.
+    """Step, epoch and phase of a training run; writes its events.
 
     Args:
-        run: Where everything is written.
-        step: The step of the checkpoint that training goes on from; 0 for none.
+        run: Writes the run.
+        step: The checkpoint's step that training continues from; 0 for none.
 
     Attributes:
-        run: As given.
-        step: Steps taken.
-        epochs: Epochs ended.
-        phase: What goes on.
+        run: Writes the run.
+        step: Completed steps.
+        epochs: Completed epochs.
+        phase: Current phase.
     """
 
     def __init__(self, run: RunWriter, step: int) -> None:
@@ -26,16 +26,16 @@ class RunReporter:
         self.epochs = 0
         self.phase = Phase.STARTING
 
-    def enter(self, phase: Phase, detail: str = "") -> None:
-        """Begin a phase."""
+    def enter_phase(self, phase: Phase, detail: str = "") -> None:
+        """Set the phase and emit ``PhaseChanged``."""
         self.phase = phase
-        self.say(PhaseChanged, phase=phase, detail=detail)
+        self.emit(PhaseChanged, phase=phase, detail=detail)
 
-    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        """Answer a command."""
+    def answer_command(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        """Write the answer to a command and emit ``CommandAnswered``."""
         self.run.answer(command, obeyed=obeyed, answer=answer)
-        self.say(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
+        self.emit(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
 
-    def say(self, kind: type[Event], **values: object) -> None:
-        """Write an event of now."""
+    def emit(self, kind: type[Event], **values: object) -> None:
+        """Write an event with these fields and the current time."""
         self.run.event(kind.parse({"time": clock.now(), **values}))

@@ -1,4 +1,4 @@
-"""How a run scales its examples: as the plan, the data and the model have it, and as the run did before."""
+"""Decides how a run scales its examples."""
 
 import keras
 
@@ -10,16 +10,16 @@ from accel_engine.run.diagnostics import InputSpec
 
 
 def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: InputSpec | None = None) -> Scaling:
-    """Decide what raw examples are multiplied with.
+    """Decide the factor that raw examples are multiplied by.
 
     Args:
         plan: The plan.
         dataset: The data.
-        model: Built.
-        trained: What a run that goes on from a checkpoint was trained with so far; that stays.
+        model: The built model.
+        trained: The recorded input of a run that continues from a checkpoint, whose scaling is kept.
 
     Raises:
-        PlanError: The plan asks for what the data does not allow.
+        PlanError: The plan's scaling does not fit the data.
     """
     chosen = choose_scaling(
         plan.scale, dataset.value_range, preprocessing(model, declared=dataset.value_range.declared)
@@ -28,19 +28,19 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
         return chosen
     same = scaling_by(before, dataset.value_range.noun)
     return Scaling(
-        before, same.text, f"{same.text}, as the run was trained before; in a new run they would be {chosen.text}"
+        before, same.text, f"{same.text}, as before the checkpoint; in a new run they would be {chosen.text}"
     )
 
 
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:
-    """What examples are multiplied with for a model without a preprocessing of its own."""
+    """The factor for examples of a model without preprocessing layers."""
     return choose_scaling(plan.scale, dataset.value_range).factor
 
 
 def recorded_scale(plan: Plan, trained: InputSpec, model: keras.Model) -> float:
-    """What raw examples were multiplied with when a run was trained.
+    """The factor that a run was trained with.
 
-    Runs of programs without ``scale`` in their plans recorded the scale of the data even for models with a
-    preprocessing of their own, which took raw examples.
+    Runs of versions without ``scale`` in their plans recorded the scale of the data even for models with preprocessing
+    layers, which took raw examples.
     """
     return trained.scale if plan.scale == "0-1" or not preprocessing(model) else 1.0

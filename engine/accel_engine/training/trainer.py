@@ -1,4 +1,4 @@
-"""A run from its plan to its result."""
+"""Trains a run from its plan to its end."""
 
 import time
 import traceback
@@ -26,7 +26,7 @@ from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.builders import reduction_over_workers
 from accel_engine.strategies.tpu_errors import explain
 from accel_engine.training import device_visibility, layer_table
-from accel_engine.training.allocated_memory import Allocator
+from accel_engine.training.allocated_memory import AllocatedMemory
 from accel_engine.training.assembly import Assembly, assemble
 from accel_engine.training.autotune import AutoTuner
 from accel_engine.training.command_handler import CommandHandler
@@ -34,55 +34,55 @@ from accel_engine.training.command_mailbox import CommandMailbox, CommandSource,
 from accel_engine.training.coordinated_loop import CoordinatedLoop
 from accel_engine.training.deadline import Deadline
 from accel_engine.training.error_explanation import explain_error
-from accel_engine.training.evaluation_report import intake_of
-from accel_engine.training.feed import epoch_order, epoch_part
-from accel_engine.training.loop import Loop, Measured
+from accel_engine.training.evaluation_report import input_spec_of
+from accel_engine.training.feed import epoch_order, epoch_segment
+from accel_engine.training.loop import ChunkResult, Loop
 from accel_engine.training.means import Means
 from accel_engine.training.model_summary import learning_rate_of, summarize
 from accel_engine.training.run_reporter import RunReporter
-from accel_engine.training.saving import Saving
-from accel_engine.training.utilization import Utilization
+from accel_engine.training.saving import RunSaver
+from accel_engine.training.utilization import UtilizationMeter
 from accel_engine.training.validation import Validation
-from accel_engine.training.worker_introduction import introduce
+from accel_engine.training.worker_introduction import link_worker_runs
 from accel_engine.training.worker_sync import SharedCommands, WorkerSync
 
-CUT_OFF = (
+CONNECTION_ERRORS = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
     tf.errors.CancelledError,
     tf.errors.InternalError,
     tf.errors.DeadlineExceededError,
 )
-"""What TensorFlow raises in the workers that are left when one is gone."""
+"""Errors that TensorFlow raises in the remaining workers when one is lost."""
 
 
 class Trainer:
-    """Trains one plan, tells the run all about it, and obeys commands between two chunks.
+    """Trains one plan, writes its events and series, and handles commands between two chunks.
 
     Args:
-        plan: What to train.
-        run: Where everything is written.
-        mailbox: Where commands arrive.
+        plan: The plan.
+        run: Writes the run.
+        mailbox: Receives commands.
         inventory: The machine's devices.
-        first_step: The step of the checkpoint that training goes on from; 0 for none.
-        began: When the engine took the run up, by ``time.monotonic()``; now, unless it is given.
-        deadline: Asked by the thread that can end the process while this one is in native code.
+        first_step: The checkpoint's step that training continues from; 0 for none.
+        began: When the engine started the run, by ``time.monotonic()``; now by default.
+        deadline: Checked by the main thread, which can end the process while this thread is in native code.
     """
 
     _assembly: Assembly
-    _saving: Saving
-    _obeying: CommandHandler
+    _saver: RunSaver
+    _command_handler: CommandHandler
     _loop: Loop
-    _choice: AutoTuner
+    _autotuner: AutoTuner
     _validation: Validation | None
-    _utilization: Utilization | None = None
-    _council: WorkerSync | None = None
+    _meter: UtilizationMeter | None = None
+    _sync: WorkerSync | None = None
 
-    allocator: Allocator | None = None
-    """What tells how much memory the devices of the run have in use, once they are known."""
+    allocated_memory: AllocatedMemory | None = None
+    """Reads the allocated memory of the run's devices, once they are known."""
 
-    cut_off = False
-    """Whether training failed because other workers could not be reached."""
+    lost_connection = False
+    """Whether training failed because other workers were unreachable."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Trainer:
         self._run = run
         self._mailbox = mailbox
         self._inventory = inventory
-        self._progress = RunReporter(run, first_step)
+        self._reporter = RunReporter(run, first_step)
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
         self._means = Means()
@@ -108,216 +108,217 @@ class Trainer:
         self._diverged = False
 
     def train(self) -> RunEnded:
-        """Train to the end, whichever it is, and return the event that ends the run."""
+        """Train until the run finishes, stops or fails, and return the event that ends it."""
         try:
             self._prepare()
             self._train_epochs()
-            self._saving.model()
-            self._part()
+            self._saver.save_model()
+            self._wait_for_workers()
         except StopRequested as stop:
             if not stop.now:
-                self._part()
+                self._wait_for_workers()
             return self.ended(Outcome.STOPPED, str(stop))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a user's model raises is the run's failure)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             traceback.print_exc()
-            self.cut_off = strategies.find(self._plan.strategy).processes and isinstance(error, CUT_OFF)
+            distributed = strategies.find(self._plan.strategy).processes
+            self.lost_connection = distributed and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
-        """The event that ends the run as things stand now."""
-        reached, share = self._utilization.reached(self._rate) if self._utilization else (None, None)
+        """The event that ends the run, with its current metrics."""
+        achieved, mfu = self._meter.achieved(self._rate) if self._meter else (None, None)
         return RunEnded(
             time=clock.now(),
             outcome=outcome,
-            steps=self._progress.step,
-            epochs=self._progress.epochs,
+            steps=self._reporter.step,
+            epochs=self._reporter.epochs,
             seconds=time.monotonic() - self._began,
             steps_per_second=self._rate,
             metrics=self._metrics,
             reason=reason,
             hint=hint,
-            flops_per_second=reached,
-            mfu=share,
+            flops_per_second=achieved,
+            mfu=mfu,
         )
 
     def _prepare(self) -> None:
-        names = self._place()
-        memory = device_visibility.memory(names, self._plan, self._inventory)
-        trained = diagnostics.read(self._run.directory) if self._progress.step else None
+        names = self._configure_devices()
+        memory = device_visibility.device_memory(names, self._plan, self._inventory)
+        trained = diagnostics.read(self._run.directory) if self._reporter.step else None
         self._assembly = assembly = assemble(self._plan, names, memory, trained)
-        self._meet()
-        self._saving = Saving(assembly, self._progress)
-        self._obeying = CommandHandler(self._commands(), assembly, self._progress, self._saving, self._validate)
-        self._tell_assembly(names)
+        self._sync_start_step()
+        self._saver = RunSaver(assembly, self._reporter)
+        self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
+        self._report_assembly(names)
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
             self._validation = Validation(assembly, memory)
-        self._obeying.obey()
+        self._command_handler.handle()
         self._choose_loop()
 
-    def _place(self) -> tuple[str, ...]:
-        """Take the devices of the plan; connecting to a TPU may not take for ever."""
-        way = tpu_builder.endpoint_of(self._plan)
-        if way is None:
-            self._progress.enter(Phase.BUILDING)
+    def _configure_devices(self) -> tuple[str, ...]:
+        """Configure the plan's devices, with a time limit for connecting to a TPU."""
+        endpoint = tpu_builder.endpoint_of(self._plan)
+        if endpoint is None:
+            self._reporter.enter_phase(Phase.BUILDING)
             return device_visibility.configure(self._plan, self._inventory)
-        self._progress.enter(Phase.BUILDING, f"connecting to the TPU: {way.target}")
+        self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
         limit = tpu_builder.CONNECT_SECONDS
-        with self._deadline.within(limit, partial(explain, way, f"no answer within {limit:g} s")):
-            return tpu_builder.connect(way)
+        with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
+            return tpu_builder.connect(endpoint)
 
-    def _meet(self) -> None:
-        """Agree with the other workers, where there are any, on the step to go on from."""
+    def _sync_start_step(self) -> None:
+        """Synchronize the start step with the other workers, if there are any."""
         assembly, cluster = self._assembly, self._assembly.cluster
-        if cluster is None or cluster.coordinated:  # who takes steps for a coordinator has no say
+        if cluster is None or cluster.coordinated:  # a coordinator decides alone
             return
-        self._council = WorkerSync(assembly.strategy, cluster)
-        self._progress.step = self._council.least(self._progress.step)
-        self._run.truncate(self._progress.step)
+        self._sync = WorkerSync(assembly.strategy, cluster)
+        self._reporter.step = self._sync.minimum(self._reporter.step)
+        self._run.truncate(self._reporter.step)
         reduction = reduction_over_workers(assembly.devices, self._plan)
-        self._run.event(introduce(self._council, cluster, self._run.directory, reduction))
+        self._run.event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 
-    def _agree(self, number: int) -> int:
-        """The number that all workers go by: the chief's, where there are several."""
-        return self._council.follow(number) if self._council else number
+    def _broadcast(self, number: int) -> int:
+        """The chief's number, for all workers to use."""
+        return self._sync.broadcast(number) if self._sync else number
 
     def _commands(self) -> CommandSource:
-        return SharedCommands(self._mailbox, self._council) if self._council else self._mailbox
+        return SharedCommands(self._mailbox, self._sync) if self._sync else self._mailbox
 
-    def _part(self) -> None:
-        """Wait for the other workers, so that nobody misses one who only had less to save."""
-        if self._council:
-            self._council.hear(0.0)
+    def _wait_for_workers(self) -> None:
+        """Wait for the other workers, so that none takes an earlier end for a lost connection."""
+        if self._sync:
+            self._sync.all_gather(0.0)
 
     def _train_epochs(self) -> None:
-        progress = self._progress
-        progress.epochs, done = divmod(progress.step, self._assembly.schedule.steps_per_epoch)
-        self._means.add(*self._run.read_steps(progress.step - done, progress.step))
-        if progress.epochs >= self._plan.epochs:  # its engine died between the last checkpoint and the end
+        reporter = self._reporter
+        reporter.epochs, done = divmod(reporter.step, self._assembly.step_counts.steps_per_epoch)
+        self._means.add(*self._run.read_steps(reporter.step - done, reporter.step))
+        if reporter.epochs >= self._plan.epochs:  # its engine exited between the last checkpoint and the end
             self._validate()
-        while progress.epochs < self._plan.epochs:
-            progress.enter(Phase.TRAINING)
-            self._obeying.obey()
+        while reporter.epochs < self._plan.epochs:
+            reporter.enter_phase(Phase.TRAINING)
+            self._command_handler.handle()
             self._train_epoch(done)
             self._end_epoch()
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        part, steps = range(0), self._assembly.schedule.steps_per_epoch
+        segment, steps = range(0), self._assembly.step_counts.steps_per_epoch
         while done < steps:
-            if done not in part:
-                part = self._steps_with(done)
-                order = self._order(self._progress.epochs, part)
-            for measured in self._loop.run(order, done - part.start):
-                self._record(measured)
-                done += measured.count
-                # At the end of an epoch, that is to be said before anything is obeyed.
-                if done < steps and self._loop.at_rest:
-                    self._obeying.obey()
-                if self._utilization:
-                    self._utilization.look(self._timed_seconds, self._rate)
-                if self._choice.is_due(self._timed_seconds, self._rate):
-                    self._loop = self._choice.tried(self._loop, order)
-                    break  # the loop that goes on may be another
+            if done not in segment:
+                segment = self._segment_around(done)
+                order = self._order(self._reporter.epochs, segment)
+            for chunk in self._loop.run(order, done - segment.start):
+                self._record(chunk)
+                done += chunk.count
+                # At the end of an epoch, EpochEnded comes before any command.
+                if done < steps and self._loop.is_idle:
+                    self._command_handler.handle()
+                if self._meter:
+                    self._meter.update_peak(self._timed_seconds, self._rate)
+                if self._autotuner.is_due(self._timed_seconds, self._rate):
+                    self._loop = self._autotuner.run_trial(self._loop, order)
+                    break  # continue with the loop chosen
 
     def _choose_loop(self) -> None:
-        """Take the way that the plan asks for, or that an earlier run of the kind found the faster."""
+        """Create the loop in the plan's execution mode, or in the faster one of an earlier run."""
         assembly = self._assembly
-        self._choice = AutoTuner(assembly, self._progress, self._hardware)
-        way = self._choice.way
-        self._progress.enter(Phase.TRACING, "compiling with XLA" if way.xla else "")
+        self._autotuner = AutoTuner(assembly, self._reporter, self._hardware)
+        mode = self._autotuner.mode
+        self._reporter.enter_phase(Phase.TRACING, "compiling with XLA" if mode.xla else "")
         if assembly.coordinated:
-            self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.waits)
+            self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending)
         else:
-            self._loop = Loop(assembly, way, agree=self._agree)
-        graph = self._loop.trace(self._order(0, self._steps_with(0)))
-        self._tell_names()
-        self._utilization = Utilization(assembly, self._progress, self._hardware)
-        self._run.write_diagnostics(
-            layer_table.tabulate(assembly.model, self._utilization.count(graph)), self._progress.step
-        )
-        self._choice.tell_remembered()
+            self._loop = Loop(assembly, mode, sync_count=self._broadcast)
+        graph = self._loop.trace(self._order(0, self._segment_around(0)))
+        self._report_name_remarks()
+        self._meter = UtilizationMeter(assembly, self._reporter, self._hardware)
+        flops = self._meter.count_flops(graph)
+        self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
+        self._autotuner.report_cached()
 
     @property
     def _rate(self) -> float:
-        """Steps a second while training, after the first chunk; 0 before there was another."""
+        """Steps per second of training, without the first chunk; 0 until the second."""
         return self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0
 
     def _end_epoch(self) -> None:
-        progress, means = self._progress, self._means
-        progress.epochs += 1
+        reporter, means = self._reporter, self._means
+        reporter.epochs += 1
         self._metrics |= means.value
-        progress.say(EpochEnded, epoch=progress.epochs, step=progress.step, metrics=means.value, seconds=means.seconds)
+        reporter.emit(EpochEnded, epoch=reporter.epochs, step=reporter.step, metrics=means.value, seconds=means.seconds)
         self._means = Means()
-        self._obeying.obey()
-        last = progress.epochs == self._plan.epochs
+        self._command_handler.handle()
+        last = reporter.epochs == self._plan.epochs
         if last or self._plan.validation == "epoch":
             self._validate()
-        if last or self._agree(self._saving.is_due):
-            self._saving.checkpoint()
+        if last or self._broadcast(self._saver.is_due):
+            self._saver.save_checkpoint()
 
     def _validate(self) -> bool:
-        """Try the model on the validation data, and tell whether there is any."""
+        """Validate the model; returns whether there is validation data."""
         if self._validation is None:
             return False
-        progress = self._progress
-        progress.enter(Phase.VALIDATING)
+        reporter = self._reporter
+        reporter.enter_phase(Phase.VALIDATING)
         began = time.perf_counter()
-        metrics = self._validation.run(self._obeying.obey)
+        metrics = self._validation.run(self._command_handler.handle)
         self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
         seconds = time.perf_counter() - began
-        self._run.write_diagnostics(self._validation.examination.result(), progress.step)
-        progress.say(Validated, epoch=progress.epochs, step=progress.step, metrics=metrics, seconds=seconds)
-        self._tell_names()
+        self._run.write_diagnostics(self._validation.report_builder.build(), reporter.step)
+        reporter.emit(Validated, epoch=reporter.epochs, step=reporter.step, metrics=metrics, seconds=seconds)
+        self._report_name_remarks()
         return True
 
-    def _tell_names(self) -> None:
+    def _report_name_remarks(self) -> None:
         for remark in self._assembly.names.take_notes():
-            self._progress.say(Warned, message=remark)
+            self._reporter.emit(Warned, message=remark)
 
-    def _record(self, measured: Measured) -> None:
-        first = self._progress.step
-        self._progress.step += measured.count
-        self._run.chunk(first, measured.started, measured.started + measured.seconds, measured.series)
-        self._means.add(measured.series, measured.seconds)
+    def _record(self, chunk: ChunkResult) -> None:
+        first = self._reporter.step
+        self._reporter.step += chunk.count
+        self._run.chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
+        self._means.add(chunk.series, chunk.seconds)
         if self._warm:
-            self._timed_steps += measured.count
-            self._timed_seconds += measured.seconds
+            self._timed_steps += chunk.count
+            self._timed_seconds += chunk.seconds
         self._warm = True
-        wrong = ~np.isfinite(measured.series["loss"])
-        if wrong.any() and not self._diverged:
+        diverged = ~np.isfinite(chunk.series["loss"])
+        if diverged.any() and not self._diverged:
             self._diverged = True
-            step = first + int(np.argmax(wrong))
-            self._progress.say(Warned, message=f"the loss of step {step} is not a number: try a lower learning rate")
+            step = first + int(np.argmax(diverged))
+            message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
+            self._reporter.emit(Warned, message=message)
 
-    def _steps_with(self, step: int) -> range:
-        schedule = self._assembly.schedule
-        return epoch_part(step, len(self._assembly.dataset.train), schedule.steps_per_epoch, schedule.global_batch)
+    def _segment_around(self, step: int) -> range:
+        counts = self._assembly.step_counts
+        return epoch_segment(step, len(self._assembly.dataset.train), counts.steps_per_epoch, counts.global_batch)
 
-    def _order(self, epoch: int, part: range) -> npt.NDArray[np.int32]:
+    def _order(self, epoch: int, steps: range) -> npt.NDArray[np.int32]:
         assembly = self._assembly
-        examples, batch = len(assembly.dataset.train), assembly.schedule.per_replica_batch
-        return epoch_order(self._plan.seed, epoch, examples, len(part), assembly.replicas, batch, part.start)
+        examples, batch = len(assembly.dataset.train), assembly.step_counts.per_replica_batch
+        return epoch_order(self._plan.seed, epoch, examples, len(steps), assembly.replicas, batch, steps.start)
 
-    def _tell_assembly(self, names: tuple[str, ...]) -> None:
+    def _report_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly
         if assembly.coordinated:
-            devices = device_visibility.found_at_workers()
-            self._hardware = device_visibility.hardware_of_workers(self._plan, self._inventory)
+            devices = device_visibility.describe_worker_devices()
+            self._hardware = device_visibility.worker_hardware_names(self._plan, self._inventory)
         else:
-            devices = device_visibility.found(names, self._inventory)
-            self._hardware = device_visibility.hardware(devices, self._inventory)
-        self.allocator = Allocator(devices)
-        self._progress.say(
+            devices = device_visibility.describe_devices(names, self._inventory)
+            self._hardware = device_visibility.hardware_names(devices, self._inventory)
+        self.allocated_memory = AllocatedMemory(devices)
+        self._reporter.emit(
             DevicesFound,
             devices=devices,
             strategy=type(assembly.strategy).__name__,
             address=tpu_builder.address_of(self._plan),
         )
         self._run.event(summarize(assembly))
-        self._run.write_diagnostics(intake_of(assembly.dataset, assembly.scale), self._progress.step)
-        if (rate := learning_rate_of(assembly, self._progress.step)) is not None:
+        self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
+        if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
             self._run.event(rate)
         for note in assembly.notes:
-            self._progress.say(Warned, message=note)
+            self._reporter.emit(Warned, message=note)

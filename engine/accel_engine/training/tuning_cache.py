@@ -1,4 +1,4 @@
-"""What was measured on this machine and is kept for later runs: small JSON files in the program's directory."""
+"""Caches this machine's measurements for later runs, in JSON files in the program's directory."""
 
 import json
 import os
@@ -6,15 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 from accel_engine.errors import RunError
-from accel_engine.run.paths import home, make_private
+from accel_engine.run.run_paths import home, make_private
 
 
-def recall(name: str, key: str) -> Any:
-    """What was kept.
+def load(name: str, key: str) -> Any:
+    """Load a saved value.
 
     Args:
-        name: Of the file.
-        key: All that the value depends on.
+        name: Name of the file.
+        key: Everything that the value depends on.
 
     Returns:
         The value, or ``None`` where there is none.
@@ -22,14 +22,14 @@ def recall(name: str, key: str) -> Any:
     return _read(name).get(key)
 
 
-def keep(name: str, key: str, value: Any) -> None:
-    """Keep a value for later runs; one that cannot be written is measured again."""
+def save(name: str, key: str, value: Any) -> None:
+    """Save a value for later runs; write errors are ignored, as the value can be measured again."""
     with suppress(OSError, RunError):
         make_private(home())
         path = home() / name
-        written = path.with_suffix(f".{os.getpid()}")
-        written.write_text(json.dumps(_read(name) | {key: value}, indent=1))
-        written.replace(path)  # a run that reads meanwhile finds the old file or the new one
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(_read(name) | {key: value}, indent=1))
+        temporary.replace(path)  # atomic: a concurrent reader finds the old file or the new one
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""What training makes of its devices: the operations of a step, and the share of the peak that is reached.
+"""Measures model FLOPs utilization (MFU).
 
-That share is the model FLOPs utilization (MFU): the operations that the model needs in a second, over those
-that the devices could do.
+MFU is the floating-point operations of the model per second over the devices' peak FLOPS.
 """
 
 import tensorflow as tf
@@ -10,75 +9,75 @@ from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak
 from accel_engine.events import WorkCounted
 from accel_engine.training import cpu_peak
 from accel_engine.training.assembly import Assembly
-from accel_engine.training.flops import Count, count
+from accel_engine.training.flops import FlopCount, count_flops
 from accel_engine.training.run_reporter import RunReporter
 
 SETTLED_SECONDS = 3.0
-"""Training before a CPU is measured, beside which that takes little time."""
+"""Seconds of training before a CPU's peak is measured, which takes little time in comparison."""
 
-MEASURED = "measured on this machine, float32"
-"""Where the peak of a CPU is from."""
+MEASURED_SOURCE = "measured on this machine, float32"
+"""The source of a CPU's peak."""
 
 
-class Utilization:
-    """Counts and measures for one run, and tells the run.
+class UtilizationMeter:
+    """Measures the MFU of one run and emits ``WorkCounted``.
 
     Args:
-        assembly: What is trained.
-        progress: Where the run stands.
-        hardware: What the makers of the devices call them, in the order of the assembly's.
+        assembly: Model, data and strategy.
+        reporter: Writes the run's events.
+        hardware: The devices' product names, in the assembly's order.
     """
 
-    def __init__(self, assembly: Assembly, progress: RunReporter, hardware: tuple[str, ...]) -> None:
+    def __init__(self, assembly: Assembly, reporter: RunReporter, hardware: tuple[str, ...]) -> None:
         self._assembly = assembly
-        self._progress = progress
+        self._reporter = reporter
         self._hardware = hardware
         self._arithmetic = _arithmetic(assembly)
-        self._work = Count(None, "no graph was traced")
+        self._work = FlopCount(None, "no graph has been traced")
         self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
-        self._may_measure = assembly.on_cpu and assembly.alone and self._arithmetic == FLOAT32
+        self._may_measure = assembly.on_cpu and assembly.single_process and self._arithmetic == FLOAT32
 
-    def count(self, graph: tf.Graph) -> Count:
-        """Count the graph of a chunk of steps.
+    def count_flops(self, graph: tf.Graph) -> FlopCount:
+        """Count the operations of a step, from the graph of a chunk.
 
-        A strategy for TPUs traces a step once for all of its replicas, others once for each of this worker's.
+        TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's.
         """
         assembly = self._assembly
         traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
-        work = count(graph, chunk=True)
+        work = count_flops(graph, chunk=True)
         factor = assembly.replicas / traced
         if work.flops is not None:
-            work = Count(work.flops * factor, parts={name: part * factor for name, part in work.parts.items()})
+            work = FlopCount(work.flops * factor, parts={name: part * factor for name, part in work.parts.items()})
         self._work = work
-        self._tell()
+        self._report()
         return work
 
-    def look(self, seconds: float, rate: float) -> None:
-        """Measure the CPU if its peak is not known, or was measured when it had more to do than to train.
+    def update_peak(self, seconds: float, rate: float) -> None:
+        """Measure the CPU's peak if it is unknown, or lower than the rate that training achieves.
 
         Args:
-            seconds: How long training has taken.
-            rate: Steps a second.
+            seconds: Seconds of training so far.
+            rate: Steps per second.
         """
         if not self._may_measure or not rate or seconds < SETTLED_SECONDS:
             return
         self._may_measure = False
-        reached, share = self.reached(rate)
-        if reached is None or (share is not None and share <= 1):
+        achieved, mfu = self.achieved(rate)
+        if achieved is None or (mfu is not None and mfu <= 1):
             return
-        measured, kept = cpu_peak.measure(self._hardware[0])
-        self._peak = Peak(measured, MEASURED if kept else f"{MEASURED}, while it was busy")
-        self._tell()
+        measured, saved = cpu_peak.measure_peak(self._hardware[0])
+        self._peak = Peak(measured, MEASURED_SOURCE if saved else f"{MEASURED_SOURCE} while other programs used it")
+        self._report()
 
-    def reached(self, rate: float) -> tuple[float | None, float | None]:
-        """Operations a second, and their share of the peak, at a rate of steps a second; ``None`` where unknown."""
+    def achieved(self, rate: float) -> tuple[float | None, float | None]:
+        """The achieved FLOPS and the MFU, 0 to 1, at a rate in steps per second; ``None`` where unknown."""
         if not rate or self._work.flops is None:
             return None, None
-        reached = rate * self._work.flops
-        return reached, reached / self._peak.flops if self._peak.flops else None
+        achieved = rate * self._work.flops
+        return achieved, achieved / self._peak.flops if self._peak.flops else None
 
-    def _tell(self) -> None:
-        self._progress.say(
+    def _report(self) -> None:
+        self._reporter.emit(
             WorkCounted,
             flops=self._work.flops,
             peak=self._peak.flops,
@@ -87,9 +86,9 @@ class Utilization:
         )
 
     def _sum_of_peaks(self) -> Peak:
-        """The peak of all workers' devices, which are taken to be like this one's."""
+        """The peak of all workers' devices, assuming that they are like this one's."""
         if not any(self._hardware):
-            return Peak(None, reason="nobody here knows what devices these are")
+            return Peak(None, reason="the devices are unknown")
         peaks = [peak(name, self._arithmetic) for name in self._hardware]
         total = 0.0
         for each in peaks:
@@ -100,19 +99,19 @@ class Utilization:
         return Peak(total * shares / len(peaks), f"{peaks[0].source}, {self._arithmetic}")
 
     def _cpu_peak(self) -> Peak:
-        """The peak of this machine's CPU, whatever number of logical devices it is split into."""
-        if not self._assembly.alone:
-            return Peak(None, reason="it is not known how many CPUs the workers have together")
+        """The peak of this machine's CPU, whatever the number of its logical devices."""
+        if not self._assembly.single_process:
+            return Peak(None, reason="the number of CPUs of all workers is unknown")
         if self._arithmetic != FLOAT32:
-            return Peak(None, reason=f"a CPU's peak is measured for float32 only, not for {self._arithmetic}")
-        known = cpu_peak.remembered(self._hardware[0])
+            return Peak(None, reason=f"a CPU's peak is measured in float32 only, not in {self._arithmetic}")
+        known = cpu_peak.cached_peak(self._hardware[0])
         if known is None:
             return Peak(None, reason=f"a CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
-        return Peak(known, MEASURED)
+        return Peak(known, MEASURED_SOURCE)
 
 
 def _arithmetic(assembly: Assembly) -> str:
-    """What the model's matrices are multiplied in; on a GPU, float32 is TF32 unless that was switched off."""
+    """The type of the model's matrix products; on a GPU, float32 is TF32 unless disabled."""
     dtype = str(assembly.model.compute_dtype)
     may_reduce = assembly.devices[0].startswith("GPU") and tf.config.experimental.tensor_float_32_execution_enabled()
     return TF32 if dtype == FLOAT32 and may_reduce else dtype

@@ -1,7 +1,7 @@
-"""Examples that every worker of a coordinator reads by itself, so that only row numbers travel.
+"""Feeds the workers of a coordinator: each reads the examples itself, so that only row numbers are sent.
 
-A worker offers the plan's data under a name to all graphs that run on its TensorFlow server; the
-coordinator's graphs ask for rows by that name, wherever they run.
+A worker registers a function that reads the plan's data for graphs that run on its TensorFlow server; the
+coordinator's graphs call it by name.
 """
 
 import re
@@ -22,19 +22,19 @@ from accel_engine.training.feed import PREFETCH
 _NAME = "accel_tui_training_examples"
 
 
-class WorkerDataMissing(Exception):  # noqa: N818 (a refusal)
-    """This process cannot give the examples; why."""
+class WorkerDataMissing(Exception):  # noqa: N818 (its name is searched for in TensorFlow's messages)
+    """This worker does not have the examples; why."""
 
 
 class WorkerDataSource:
-    """Gives the batches of an order to graphs that run in this process, as long as it lives.
+    """Reads batches for graphs that run in this process.
 
     Args:
-        dataset: The examples, once they are read, for which a graph waits; or why they cannot be.
-        who: This process, for when there is something to say.
+        dataset: The examples, which graphs wait for, or the error that occurred while reading them.
+        worker: This process's name, for error messages.
     """
 
-    def __init__(self, dataset: Future[Dataset], who: str) -> None:
+    def __init__(self, dataset: Future[Dataset], worker: str) -> None:
         ahead = ThreadPoolExecutor(PREFETCH, "read-ahead")
         begun: dict[tuple[int, bytes], Future[npt.NDArray[Any]]] = {}
 
@@ -49,9 +49,9 @@ class WorkerDataSource:
             try:
                 split = splits().get(wanted)
             except DataError as error:
-                raise WorkerDataMissing(f"{who}: {error}") from error
+                raise WorkerDataMissing(f"{worker}: {error}") from error
             if split is None:
-                raise WorkerDataMissing(f"{who} has other data than the coordinator: all need the same")
+                raise WorkerDataMissing(f"{worker} has different data from the coordinator")
             x, y, rows = split.x, split.y, order[step]
             if isinstance(x, np.ndarray):
                 return x[rows], y[rows]
@@ -60,16 +60,16 @@ class WorkerDataSource:
                     begun[key] = ahead.submit(x.take, later)
             return begun.pop((wanted, rows.tobytes())).result(), y[rows]
 
-        # TensorFlow numbers such functions, in each process by itself, and holds none of them.
+        # The public API would choose a name, different in each process. TensorFlow holds weak references only.
         self._batch = script_ops._py_funcs._funcs[_NAME] = batch  # noqa: SLF001
 
 
 class WorkerDataFeed:
-    """Workers read the examples, and are sent their row numbers.
+    """Sends row numbers to the workers, which read the examples.
 
     Args:
-        split: The examples as the coordinator has them, which have to be those of the workers.
-        use: What they are for: ``training`` or ``validation``.
+        split: The coordinator's examples, which must equal the workers'.
+        use: ``training`` or ``validation``.
     """
 
     def __init__(self, split: Split, use: str) -> None:
@@ -78,11 +78,11 @@ class WorkerDataFeed:
         self._fingerprint = _fingerprint(split, use)
 
     def open(self, order: Any, first: int = 0) -> tf.Tensor:
-        """Nothing to begin here: a worker is given the order itself, int32 ``[steps, batch]``."""
+        """Return the order itself, int32 ``[steps, batch]``, to send to a worker."""
         return tf.convert_to_tensor(order)[first:, 0]
 
     def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
-        """The batch of a step, which its worker reads, and begins to read those after it."""
+        """The batch of a step, read by its worker, which prefetches the next ones."""
         with tf.device("/device:CPU:0"):
             wanted = [source, step, tf.constant(self._fingerprint, tf.int64)]
             x, y = tf.raw_ops.PyFunc(input=wanted, token=_NAME, Tout=self._types)
@@ -90,22 +90,22 @@ class WorkerDataFeed:
         return tf.ensure_shape(x, (rows, *self._shape)), tf.ensure_shape(y, (rows,))
 
     def examples(self, x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The batch as it came."""
+        """Return the batch unchanged."""
         return x, y
 
 
 def reads_examples(operation: tf.Operation) -> bool:
-    """Whether an operation of a graph is one that asks a worker for examples."""
+    """Whether an operation of a graph reads examples on a worker."""
     kind: str = operation.type
     return kind == "PyFunc" and bool(operation.get_attr("token") == _NAME.encode())
 
 
-def refusal(error: tf.errors.OpError) -> DataError | None:
-    """What a worker said that could not give examples, among TensorFlow's own words; ``None`` if that is not why."""
-    said = re.search(rf"{WorkerDataMissing.__name__}: (.*)", str(error))
-    return DataError(said[1]) if said else None
+def data_error(error: tf.errors.OpError) -> DataError | None:
+    """The message of a worker without the examples, from TensorFlow's error; ``None`` for any other error."""
+    message = re.search(rf"{WorkerDataMissing.__name__}: (.*)", str(error))
+    return DataError(message[1]) if message else None
 
 
 def _fingerprint(split: Split, use: str) -> int:
-    """What tells two readings of data apart that differ in their use, number, shape or labels."""
+    """A checksum of a split's use, shape, type and labels."""
     return zlib.crc32(split.y.tobytes(), zlib.crc32(f"{use} {split.x.shape} {split.x.dtype}".encode()))

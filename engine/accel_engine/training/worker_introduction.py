@@ -1,4 +1,4 @@
-"""Workers that have come together tell each other who and where they are."""
+"""Exchanges the workers' hosts and run directories once they have connected."""
 
 import json
 import socket
@@ -11,21 +11,23 @@ from accel_engine.run.worker_runs import link, path_of
 from accel_engine.training.worker_sync import WorkerSync
 
 
-def introduce(council: WorkerSync, cluster: ClusterSpec, directory: Path, reduction: str) -> WorkersMet:
-    """Hear from all workers where their runs are, and let the chief's run lead to this worker's.
+def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, reduction: str) -> WorkersMet:
+    """Gather the run directories of all workers, and link this worker's run from the chief's.
 
     Args:
-        council: All workers, each of whom does this now.
-        cluster: Who they are.
-        directory: The run that this one writes.
+        sync: Synchronizes the workers, all of which call this now.
+        cluster: Their addresses.
+        directory: This worker's run.
         reduction: How gradients are summed.
     """
-    heard = [json.loads(text) for text in council.share(json.dumps([socket.gethostname(), path_of(directory)]))]
+    gathered = [
+        json.loads(text) for text in sync.all_gather_text(json.dumps([socket.gethostname(), path_of(directory)]))
+    ]
     if not cluster.chief:
-        host, run = heard[0]
+        host, run = gathered[0]
         link(directory, run, host, cluster.index)
     workers = tuple(
         {"name": f"worker {index}", "address": address, "host": host, "run": run}
-        for index, (address, (host, run)) in enumerate(zip(cluster.workers, heard, strict=True))
+        for index, (address, (host, run)) in enumerate(zip(cluster.workers, gathered, strict=True))
     )
     return WorkersMet(time=clock.now(), workers=workers, reduction=reduction)

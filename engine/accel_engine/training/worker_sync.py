@@ -1,7 +1,6 @@
-"""What the workers of a cluster agree on, so that all of them take the same steps and obey the same commands.
+"""Synchronizes the workers of a cluster, so that all run the same steps and handle the same commands.
 
-Every worker says something and hears what every other says, through a collective operation of the
-strategy's own. Whatever the training thread does next follows from what all of them have heard.
+Workers exchange values through a collective operation of the strategy.
 """
 
 from typing import Any
@@ -16,88 +15,88 @@ from accel_engine.run.commands import COMMANDS, Command
 from accel_engine.training.command_mailbox import CommandMailbox
 
 PAUSE_SECONDS = 0.25
-"""How often workers ask each other, while they are paused, whether to go on."""
+"""How often paused workers exchange commands."""
 
 _CODES = tuple(COMMANDS)
 
 
 class WorkerSync:
-    """The workers of a cluster, all of whom call the same methods in the same order.
+    """Collective operations of a cluster's workers, all of which must call the same methods in the same order.
 
     Args:
-        strategy: Theirs.
-        cluster: Who they are.
+        strategy: The workers' strategy.
+        cluster: The workers' addresses.
 
     Attributes:
-        index: Which of them this is.
+        index: The index of this worker.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy, cluster: ClusterSpec) -> None:
         self._workers = len(cluster.workers)
         self.index = cluster.index
-        here = strategy.num_replicas_in_sync // self._workers
+        local_replicas = strategy.num_replicas_in_sync // self._workers
 
-        def mine(table: tf.Tensor) -> tf.Tensor:
-            first = tf.distribute.get_replica_context().replica_id_in_sync_group % here == 0
-            return tf.where(first, table, tf.zeros_like(table))  # of a worker's replicas only one speaks
+        def own(table: tf.Tensor) -> tf.Tensor:
+            first = tf.distribute.get_replica_context().replica_id_in_sync_group % local_replicas == 0
+            return tf.where(first, table, tf.zeros_like(table))  # one replica per worker contributes
 
         def exchange(table: tf.Tensor) -> tf.Tensor:
-            return strategy.reduce("SUM", strategy.run(mine, args=(table,)), axis=None)
+            return strategy.reduce("SUM", strategy.run(own, args=(table,)), axis=None)
 
         self._exchange = tf.function(exchange, reduce_retracing=True)
 
-    def hear(self, *words: float) -> npt.NDArray[np.float64]:
-        """Say some numbers and hear everybody's, float64 ``[workers, numbers]``."""
-        table = np.zeros((self._workers, len(words)))
-        table[self.index] = words
-        heard: npt.NDArray[np.float64] = self._exchange(tf.constant(table)).numpy()
-        return heard
+    def all_gather(self, *values: float) -> npt.NDArray[np.float64]:
+        """Gather the values of all workers, float64 ``[workers, values]``."""
+        table = np.zeros((self._workers, len(values)))
+        table[self.index] = values
+        gathered: npt.NDArray[np.float64] = self._exchange(tf.constant(table)).numpy()
+        return gathered
 
-    def share(self, text: str) -> tuple[str, ...]:
-        """Say something in words and hear what everybody says, the chief first."""
-        said = text.encode()
-        room = int(self.hear(len(said)).max())
-        heard = self.hear(*said.ljust(room, b"\0")).astype(np.uint8)
-        return tuple(line.tobytes().rstrip(b"\0").decode() for line in heard)
+    def all_gather_text(self, text: str) -> tuple[str, ...]:
+        """Gather a string from each worker, the chief's first."""
+        encoded = text.encode()
+        length = int(self.all_gather(len(encoded)).max())
+        gathered = self.all_gather(*encoded.ljust(length, b"\0")).astype(np.uint8)
+        return tuple(row.tobytes().rstrip(b"\0").decode() for row in gathered)
 
-    def follow(self, count: int) -> int:
-        """The chief's number."""
-        return int(self.hear(count)[0, 0])
+    def broadcast(self, count: int) -> int:
+        """The chief's count, on every worker."""
+        return int(self.all_gather(count)[0, 0])
 
-    def least(self, count: int) -> int:
-        """The smallest of everybody's numbers."""
-        return int(self.hear(count).min())
+    def minimum(self, count: int) -> int:
+        """The smallest of all workers' counts."""
+        return int(self.all_gather(count).min())
 
 
 class SharedCommands:
-    """Commands that, whichever worker they reach, reach all workers between the same two chunks.
+    """Delivers a command that any worker receives to all workers between the same two chunks.
 
     Args:
-        mine: Where this worker's commands arrive.
-        council: All workers.
+        mailbox: This worker's commands.
+        sync: Synchronizes the workers.
     """
 
-    def __init__(self, mine: CommandMailbox, council: WorkerSync) -> None:
-        self._mine = mine
-        self._council = council
+    def __init__(self, mailbox: CommandMailbox, sync: WorkerSync) -> None:
+        self._mailbox = mailbox
+        self._sync = sync
         self._next: Command | None = None
 
     def take(self) -> Command | None:
-        """Take the command of the first worker that has one."""
-        self._next = self._next or self._mine.take()
-        heard = self._council.hear(*_encode(self._next))
-        (speakers,) = np.nonzero(heard[:, 0])
-        if not len(speakers):
+        """Return the command of the first worker that has one; ``None`` if no worker has."""
+        self._next = self._next or self._mailbox.take()
+        gathered = self._sync.all_gather(*_encode(self._next))
+        (senders,) = np.nonzero(gathered[:, 0])
+        if not len(senders):
             return None
-        command = _decode(heard[speakers[0]], f"worker {speakers[0]}")
-        if self._next is not None and self._council.index == speakers[0]:
+        command = _decode(gathered[senders[0]], f"worker {senders[0]}")
+        if self._next is not None and self._sync.index == senders[0]:
             command, self._next = self._next, None
         return command
 
     def wait(self) -> Command:
-        """Wait until any worker has a command."""
+        """Wait until any worker has a command, then return it."""
         while (command := self.take()) is None:
-            self._mine.linger(PAUSE_SECONDS)
+            self._mailbox.wait_for_next(PAUSE_SECONDS)
         return command
 
 
@@ -108,6 +107,6 @@ def _encode(command: Command | None) -> tuple[float, float, float]:
     return _CODES.index(command.name) + 1, argument is not None, 0.0 if argument is None else argument
 
 
-def _decode(words: Any, who: str) -> Command:
-    code, has_argument, argument = words
+def _decode(values: Any, who: str) -> Command:
+    code, has_argument, argument = values
     return Command(0, clock.now(), who, _CODES[int(code) - 1], float(argument) if has_argument else None)

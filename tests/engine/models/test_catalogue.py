@@ -1,4 +1,5 @@
 import math
+import re
 
 import keras
 import numpy as np
@@ -16,7 +17,7 @@ def trainable(model: keras.Model) -> int:
 
 
 def batch_normalised(kernel: int, inputs: int, outputs: int) -> int:
-    """Weights of a convolution without bias and of the gamma and beta after it."""
+    """Number of weights of a convolution without bias and of its batch normalization."""
     return kernel * kernel * inputs * outputs + 2 * outputs
 
 
@@ -46,12 +47,12 @@ def test_resnet20_has_twenty_layers_and_0_27_million_weights() -> None:
     assert sum(isinstance(layer, keras.layers.Conv2D | keras.layers.Dense) for layer in model.layers) == 20
 
 
-def test_resnet20_halves_odd_sides_alike_on_both_paths() -> None:
+def test_resnet20_halves_odd_sizes_alike_on_both_paths() -> None:
     assert build("resnet20", (29, 31, 1), 4).output_shape == (None, 4)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn", "fashion-cnn", "resnet20", "MobileNetV2", "EfficientNetB0"])
-def test_what_the_catalogue_says_is_so(name: str) -> None:
+def test_catalogue_entries_match_their_models(name: str) -> None:
     entry = models.CATALOGUE[name]
     shape = (entry.minimum_size or 5, entry.minimum_size or 7, 3)
     with tf.Graph().as_default():  # declares weights and makes none, as for describing a plan
@@ -99,12 +100,12 @@ def test_outputs_are_probabilities(name: str) -> None:
         (
             "cnn",
             (784,),
-            "model cnn takes images of at least 8x8; data has 784, not images with height, width and channels",
+            "model cnn takes images of at least 8x8; the data has 784, not images (height, width, channels)",
         ),
-        ("cnn", (4, 4, 1), "model cnn takes images of at least 8x8; data has 4x4x1"),
-        ("MobileNetV2", (8, 8, 1), "model MobileNetV2 takes images of at least 32x32; data has 8x8x1"),
+        ("cnn", (4, 4, 1), "model cnn takes images of at least 8x8; the data has 4x4x1"),
+        ("MobileNetV2", (8, 8, 1), "model MobileNetV2 takes images of at least 32x32; the data has 8x8x1"),
     ],
 )
 def test_data_that_does_not_fit_is_explained(name: str, shape: tuple[int, ...], words: str) -> None:
-    with pytest.raises(ModelError, match=f"^{words}$"):
+    with pytest.raises(ModelError, match=f"^{re.escape(words)}$"):
         build(name, shape, 10)

@@ -50,7 +50,7 @@ def arithmetic() -> keras.Model:
         (lambda: built(Subclassed()), ""),
     ],
 )
-def test_own_preprocessing_is_seen(model, expected: str) -> None:
+def test_preprocessing_layers_are_detected(model, expected: str) -> None:
     assert preprocessing(model()) == expected
 
 
@@ -76,18 +76,18 @@ def functional(end) -> keras.Model:
         (lambda: built(Subclassed()), True),
     ],
 )
-def test_logits_are_told_from_probabilities(model, expected: bool) -> None:
+def test_logits_are_distinguished_from_probabilities(model, expected: bool) -> None:
     assert returns_logits(model()) is expected
 
 
-def test_units_of_the_output_are_counted() -> None:
+def test_output_units_are_counted() -> None:
     assert output_units(built(Subclassed()), SHAPE) == 3
     assert output_units(sequential(layers.Conv2D(3, 1)), SHAPE) == 0
     inputs = keras.Input(SHAPE)
     assert output_units(keras.Model(inputs, [layers.Flatten()(inputs), inputs]), SHAPE) == 0
 
 
-def test_own_train_step_is_seen() -> None:
+def test_a_custom_train_step_is_detected() -> None:
     class Own(keras.Sequential):
         def train_step(self, data: object) -> dict[str, float]:
             return {}

@@ -39,14 +39,14 @@ def test_function_in_a_file(write) -> None:
     assert not model.compiled
 
 
-def test_function_is_given_only_what_it_names(write) -> None:
+def test_function_gets_only_its_parameters(write) -> None:
     layers = "[keras.layers.Flatten(), keras.layers.Dense(3 if num_classes is None else num_classes)]"
     assert build(write(f"import keras\ndef build(*, num_classes=None): return keras.Sequential({layers})"), SHAPE, 5)
     fixed = "import keras\ndef build(): return keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(3)])"
     assert build(write(fixed, "fixed.py"), SHAPE, 3).built
 
 
-def test_class_of_a_model_is_built_for_the_data(write) -> None:
+def test_a_model_class_is_built_for_the_data(write) -> None:
     spec = write(
         """
 import keras
@@ -67,7 +67,7 @@ class build(keras.Model):
         assert build(spec, SHAPE, 3).count_params() == 16 * 3 + 3
 
 
-def test_files_beside_it_can_be_imported_and_a_changed_one_is_read_anew(write) -> None:
+def test_neighbouring_files_can_be_imported_and_are_reloaded(write) -> None:
     write("UNITS = 5", "mysizes.py")
     spec = write(
         GOOD.replace("Dense(classes)", "Dense(UNITS)").replace(
@@ -115,13 +115,13 @@ def test_saved_model(tmp_path: Path) -> None:
     assert float(loaded.optimizer.learning_rate) == 0.5
     with tf.Graph().as_default():
         assert build(str(tmp_path / "saved.keras"), SHAPE, 3).count_params() == model.count_params()
-    assert message(str(tmp_path / "saved.keras"), (5, 5, 1)) == "model saved takes 4x4x1; data has 5x5x1"
+    assert message(str(tmp_path / "saved.keras"), (5, 5, 1)) == "model saved takes 4x4x1; the data has 5x5x1"
 
 
-def test_model_without_the_axis_of_channels_takes_images_with_one_channel(write) -> None:
+def test_model_without_a_channel_axis_takes_grayscale_images(write) -> None:
     text = GOOD.replace("keras.Input(input_shape)", "keras.Input((4, 4))")
     assert build(write(text), SHAPE, 3).input_shape == (None, 4, 4)
-    assert "takes 4x4; data has 4x4x3" in message(write(text), (4, 4, 3))
+    assert "takes 4x4; the data has 4x4x3" in message(write(text), (4, 4, 3))
 
 
 def test_broken_saved_file(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_saved_model_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:
     assert "unsafe" in message(str(path))
 
 
-def test_there_is_no_such_file(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no such file"):
         build(f"{tmp_path}/nothing.py:build", SHAPE, 3)
 
@@ -151,9 +151,9 @@ def test_there_is_no_such_file(tmp_path: Path) -> None:
         ("x = 1\ndef build(:\n    pass", "in mymodel.py, line 2: SyntaxError"),
         ("import sys\nsys.exit('usage: train FILE')", "line 2: SystemExit: usage: train FILE"),
         ("def biuld(): pass", "has no function build; did you mean biuld?"),
-        ("x = 1", "has no function build; it has none"),
-        ("build = 3", "build of {path} is no function but int"),
-        ("def build(width): pass", "needs width; it can be given input_shape or classes or num_classes by name"),
+        ("x = 1", "has no function build; it has no functions"),
+        ("build = 3", "build in {path} is not a function but int"),
+        ("def build(width): pass", "requires width; available arguments: input_shape, classes, num_classes"),
         ("def build(): pass", "mymodel:build returned nothing, not a keras.Model"),
         ("def build(): return [1]", "mymodel:build returned an object of type list, not a keras.Model"),
     ],
@@ -165,19 +165,19 @@ def test_bad_file_is_explained(write, text: str, words: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
-        ("keras.Input((5, 5, 1)), keras.layers.Flatten(), keras.layers.Dense(3)", "takes 5x5x1; data has 4x4x1"),
-        ("keras.Input((None, 9)), keras.layers.Flatten()", "takes ?x9; data has 4x4x1"),
-        ("keras.layers.Conv2D(3, 7)", "cannot take examples of 4x4x1: "),
-        ("keras.layers.Flatten(), keras.layers.Dense(2)", "gives 2 numbers for an example; data has 3 classes"),
-        ("keras.layers.Flatten(), keras.layers.Dense(1)", "gives 1 number for an example; data has 3 classes"),
-        ("keras.layers.Conv2D(3, 1)", "gives something other than a row of numbers for an example"),
+        ("keras.Input((5, 5, 1)), keras.layers.Flatten(), keras.layers.Dense(3)", "takes 5x5x1; the data has 4x4x1"),
+        ("keras.Input((None, 9)), keras.layers.Flatten()", "takes ?x9; the data has 4x4x1"),
+        ("keras.layers.Conv2D(3, 7)", "does not accept examples of 4x4x1: "),
+        ("keras.layers.Flatten(), keras.layers.Dense(2)", "outputs 2 values per example; the data has 3 classes"),
+        ("keras.layers.Flatten(), keras.layers.Dense(1)", "outputs 1 value per example; the data has 3 classes"),
+        ("keras.layers.Conv2D(3, 1)", "outputs something other than a vector per example"),
     ],
 )
 def test_model_that_does_not_fit_the_data_is_explained(write, layers: str, words: str) -> None:
     assert words in message(write(f"import keras\ndef build(): return keras.Sequential([{layers}])"))
 
 
-def test_model_of_several_inputs_is_refused(write) -> None:
+def test_model_with_several_inputs_is_rejected(write) -> None:
     text = """
 import keras
 
@@ -185,7 +185,7 @@ def build(input_shape):
     a, b = keras.Input(input_shape), keras.Input(input_shape)
     return keras.Model([a, b], keras.layers.Add()([a, b]))
 """
-    assert "takes 2 inputs; data has one" in message(write(text))
+    assert "takes 2 inputs; the data has one" in message(write(text))
 
 
 def test_one_unit_is_enough_for_two_classes(write) -> None:
@@ -193,7 +193,7 @@ def test_one_unit_is_enough_for_two_classes(write) -> None:
     assert build(write(text), SHAPE, 2).output_shape == (None, 1)
 
 
-def test_own_train_step_may_put_out_anything(write) -> None:
+def test_custom_train_step_may_have_any_output(write) -> None:
     text = """
 import keras
 

@@ -1,4 +1,4 @@
-"""What tests of engine processes share."""
+"""Fixtures of the tests of engine processes."""
 
 import subprocess
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ import pytest
 
 @pytest.fixture
 def address(silent_port: int) -> str:
-    """An address of this machine that nobody listens on."""
+    """A local address that refuses connections."""
     return f"127.0.0.1:{silent_port}"
 
 
 @pytest.fixture
 def engines() -> Iterator[list["subprocess.Popen[str]"]]:
-    """Engine processes that do not outlive their test, nor do the processes that they have started."""
+    """A list of engine processes, killed with their children at the end of the test."""
     started: list[subprocess.Popen[str]] = []
     yield started
     for process in started:

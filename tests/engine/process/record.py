@@ -1,4 +1,4 @@
-"""What a run holds, as tests of engine processes look at it."""
+"""Reads runs in the tests of engine processes."""
 
 from contextlib import closing
 from pathlib import Path
@@ -10,14 +10,14 @@ from accel_engine.events import Event, RunEnded
 
 
 def read(directory: Path, series: str = "loss") -> tuple[tuple[Event, ...], np.ndarray]:
-    """The events of a run, and the loss of each of its steps, or what else was recorded."""
+    """The events of a run and one series, by default the loss."""
     with closing(run.RunReader(directory)) as reader:
         update = reader.poll()
     return update.events, np.concatenate([chunk.series[series] for chunk in update.chunks] or [[]])
 
 
 def last(directory: Path) -> RunEnded:
-    """How a run ended."""
+    """The event that ended a run."""
     event = read(directory)[0][-1]
     assert isinstance(event, RunEnded), event
     return event

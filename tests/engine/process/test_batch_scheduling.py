@@ -1,4 +1,4 @@
-"""The engine does not push aside what somebody waits for."""
+"""The scheduling policy of engine processes."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ print(*policies, os.nice(0))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells such programs apart")
-def test_all_threads_set_batch_scheduling_at_their_full_share() -> None:
+def test_all_threads_use_batch_scheduling_with_equal_priority() -> None:
     words = subprocess.run(
         [sys.executable, "-c", SET_BATCH_SCHEDULING], check=True, capture_output=True, text=True
     ).stdout

@@ -1,4 +1,4 @@
-"""Real engine processes, from outside: what a dashboard or a command sees of them."""
+"""Real engine processes, as a dashboard or a command sees them."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from accel_engine.run import Status
 from accel_engine.run.commands import read_answer
 
 LONG = Plan(model="mlp", epochs=100_000, validation="off")
-"""A plan that goes on until it is stopped."""
+"""A plan that trains until it is stopped."""
 
 Wait = Callable[..., None]
 
@@ -45,7 +45,9 @@ def last(directory: Path) -> RunEnded:
     return event
 
 
-def test_it_trains_answers_commands_dies_and_resumes(engines: list[subprocess.Popen[str]], wait_until: Wait) -> None:
+def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
+    engines: list[subprocess.Popen[str]], wait_until: Wait
+) -> None:
     directory = run.create(LONG)
     assert status(directory) is Status.STARTING
     engines.append(start(directory))
@@ -97,7 +99,7 @@ def test_stop_now_does_not_wait_for_tensorflow(engines: list[subprocess.Popen[st
     assert [event.obeyed for event in events(directory) if isinstance(event, CommandAnswered)] == [True]
 
 
-def test_a_failed_run_exits_with_1_and_says_why(engines: list[subprocess.Popen[str]], tmp_path: Path) -> None:
+def test_a_failed_run_exits_with_1_and_the_reason(engines: list[subprocess.Popen[str]], tmp_path: Path) -> None:
     model = tmp_path / "gone.py"
     model.write_text("")
     directory = run.create(Plan(model=f"{model}:build"))
@@ -132,7 +134,7 @@ def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
         engine.close()
 
 
-def test_a_warm_engine_that_ran_the_users_code_makes_way_for_a_fresh_one(tmp_path: Path, wait_until: Wait) -> None:
+def test_a_warm_engine_that_ran_user_code_is_replaced(tmp_path: Path, wait_until: Wait) -> None:
     model = tmp_path / "own.py"
     model.write_text(
         "import keras\n"
@@ -151,7 +153,7 @@ def test_a_warm_engine_that_ran_the_users_code_makes_way_for_a_fresh_one(tmp_pat
         engine.close()
 
 
-def test_a_run_need_not_wait_for_a_description_that_hangs(tmp_path: Path, wait_until: Wait) -> None:
+def test_a_hanging_description_does_not_delay_a_run(tmp_path: Path, wait_until: Wait) -> None:
     model = tmp_path / "slow.py"
     model.write_text(
         "import sys, threading\n"
@@ -175,7 +177,7 @@ def test_a_run_need_not_wait_for_a_description_that_hangs(tmp_path: Path, wait_u
         engine.close()
 
 
-def test_what_a_model_prints_is_in_the_log_at_once(
+def test_output_of_a_model_is_logged_at_once(
     engines: list[subprocess.Popen[str]], tmp_path: Path, wait_until: Wait
 ) -> None:
     model = tmp_path / "chatty.py"
@@ -187,7 +189,7 @@ def test_what_a_model_prints_is_in_the_log_at_once(
     wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting", timeout=120)
 
 
-def test_a_warm_engine_ends_with_its_dashboard(wait_until: Wait) -> None:
+def test_a_warm_engine_exits_with_its_dashboard(wait_until: Wait) -> None:
     program = "from accel_engine.launch import WarmEngine; print(WarmEngine().pid, flush=True); input()"
     dashboard = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -7,22 +7,20 @@ from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.process import environment
 
 
-def test_the_user_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_user_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"TF_ENABLE_ONEDNN_OPTS": "0"})
     environment.prepare()
     assert os.environ["TF_ENABLE_ONEDNN_OPTS"] == "0"
     assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
-def test_keras_runs_on_tensorflow_whatever_the_user_prefers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keras_backend_is_always_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"KERAS_BACKEND": "jax"})
     environment.prepare()
     assert os.environ["KERAS_BACKEND"] == "tensorflow"
 
 
-def test_google_cloud_is_asked_about_chips_only_where_there_are_some(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_google_cloud_is_queried_only_with_tpu_chips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {})
     environment.prepare(tmp_path)
     assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"

@@ -1,4 +1,4 @@
-"""The learning rate of each step where several processes take the steps."""
+"""The recorded learning rate of each step with several processes."""
 
 import subprocess
 from pathlib import Path
@@ -26,7 +26,7 @@ def build(input_shape, classes):
 
 
 @pytest.mark.parametrize("strategy", ["multi-worker", "parameter-server"])
-def test_each_step_has_the_rate_of_the_schedule(
+def test_each_step_records_the_rate_of_the_schedule(
     engines: list["subprocess.Popen[str]"], home: Path, tmp_path: Path, strategy: str
 ) -> None:
     (tmp_path / "scheduled.py").write_text(MODEL)

@@ -1,4 +1,4 @@
-"""Real coordinators, workers and parameter servers on this machine: processes that train one model."""
+"""Real coordinators, workers and parameter servers on this machine."""
 
 import subprocess
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.worker_runs import worker_runs_of
 from engine.process.record import last, read
 
@@ -45,7 +45,7 @@ def kill(directory: Path, name: str) -> None:
         psutil.Process(reader.info().pid).kill()
 
 
-def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+def test_one_worker_trains_like_one_process(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     alone, served = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, SERVED))
     for directory in (alone, served):
         engines.append(start(directory))
@@ -69,7 +69,7 @@ def test_one_worker_trains_what_one_process_does(engines: list["subprocess.Popen
             assert reader.poll().samples
 
 
-def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_without_its_weights(
+def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
     plan = SERVED.replace(local_workers=2, epochs=100_000, validation="off")
@@ -86,15 +86,15 @@ def test_only_the_coordinator_is_asked_and_it_goes_on_without_a_worker_but_not_w
     assert said(directory, LearningRateChanged)[-1].learning_rate == pytest.approx(0.01)
 
     kill(directory, "worker 0")
-    wait_until(lambda: [event for event in said(directory, Warned) if "is gone" in event.message], "a warning")
-    assert said(directory, Warned)[-1].message.endswith("training goes on with worker 1")
+    wait_until(lambda: [event for event in said(directory, Warned) if "was lost" in event.message], "a warning")
+    assert said(directory, Warned)[-1].message.endswith("training continues with worker 1")
     reached = run.list_runs()[0].steps
     wait_until(lambda: run.list_runs()[0].steps > reached + 50, "the other worker to go on")
 
     kill(directory, "parameter server 0")
     assert engines[0].wait(120) == 1
     assert last(directory).reason.startswith("parameter server 0 (127.0.0.1:")
-    assert "is gone" in last(directory).reason
+    assert "was lost" in last(directory).reason
     saved = latest_checkpoint(directory)
     assert saved
 

@@ -1,4 +1,4 @@
-"""Being there before TensorFlow is."""
+"""The listener that answers peers before TensorFlow's server starts."""
 
 import socket
 
@@ -6,19 +6,19 @@ import pytest
 
 from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import AccelError
-from accel_engine.process.peers import PeerWatch
+from accel_engine.process.peers import PeerMonitor
 from accel_engine.process.readiness import ReadinessListener
 
 
-def test_who_is_at_the_door_has_come(address: str) -> None:
-    watch = PeerWatch(ClusterSpec(("127.0.0.1:1", address)), lambda _: None)
+def test_a_listening_worker_counts_as_started(address: str) -> None:
+    watch = PeerMonitor(ClusterSpec(("127.0.0.1:1", address)), lambda _: None)
     with ReadinessListener(address):
         watch.wait_for_all()
     watch.stop()
     assert watch.problem == ""
 
 
-def test_its_port_is_free_afterwards(address: str) -> None:
+def test_the_port_is_free_after_closing(address: str) -> None:
     host, _, port = address.partition(":")
     with ReadinessListener(address), socket.create_connection((host, int(port))) as visitor:
         assert visitor.recv(1) == b"\0"
@@ -26,7 +26,7 @@ def test_its_port_is_free_afterwards(address: str) -> None:
         pass
 
 
-def test_a_port_that_is_taken_is_said() -> None:
+def test_a_port_in_use_raises() -> None:
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(AccelError, match=f"cannot listen on port {port}, .*in use"):

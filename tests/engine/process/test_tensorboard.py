@@ -1,4 +1,4 @@
-"""A real engine that writes TensorBoard's events beside its run."""
+"""A real engine that writes TensorBoard event files."""
 
 import subprocess
 from collections.abc import Callable
@@ -24,7 +24,9 @@ def recorded(directory: Path) -> list[tuple[int, float]]:
     ]
 
 
-def test_events_go_on_after_a_death(engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]) -> None:
+def test_tensorboard_events_continue_after_a_crash(
+    engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]
+) -> None:
     plan = Plan(model="mlp", epochs=2000, tensorboard="on")
     directory = run.create(plan)
     train = directory / "tensorboard" / "train"

@@ -1,4 +1,4 @@
-"""Engine processes with TensorFlow's own ways to a TPU, where there is none."""
+"""Engine processes that try to connect to a missing TPU."""
 
 import socket
 import subprocess
@@ -20,11 +20,11 @@ from accel_engine.strategies import tpu_builder
 tpu_builder.CONNECT_SECONDS = float(sys.argv.pop(1))
 sys.exit(main())
 """
-"""An engine of less patience."""
+"""An engine with a shorter time limit."""
 
 
 def train(plan: Plan, patience: float) -> tuple[int, RunEnded, list[str]]:
-    """Train a plan; return the exit status, how the run ended, and what it said that it was building."""
+    """Train a plan; returns the exit status, the event that ended the run, and the details of its building phase."""
     directory: Path = run.create(plan)
     engine = subprocess.Popen([sys.executable, "-c", ENGINE, str(patience), "--run", str(directory)])
     assign_process(directory, engine.pid)
@@ -40,17 +40,17 @@ def train(plan: Plan, patience: float) -> tuple[int, RunEnded, list[str]]:
     )
 
 
-def test_an_address_that_takes_connections_and_never_answers_is_given_up() -> None:
+def test_a_tpu_address_that_never_answers_times_out() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         address = f"grpc://127.0.0.1:{server.getsockname()[1]}"
         status, ended, building = train(Plan(strategy="tpu", tpu=address), 2.0)
     assert status == 1
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason == f"not connected to a TPU (at {address}, named by --tpu): no answer within 2 s"
+    assert ended.reason == f"cannot connect to the TPU (at {address}, from --tpu): no answer within 2 s"
     assert building == [f"connecting to the TPU: {address}"]
 
 
-def test_a_tensorflow_without_tpus_says_that_it_is_one() -> None:
+def test_a_tensorflow_without_tpu_support_is_explained() -> None:
     status, ended, _ = train(Plan(strategy="tpu", tpu="local"), 120.0)
     assert status == 1
     assert ended.outcome is Outcome.FAILED

@@ -1,4 +1,4 @@
-"""Real workers on this machine: processes that train one model together."""
+"""Real workers on this machine that train together."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from accel_engine.launch import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from engine.process.record import last, read
 
 ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")
@@ -37,7 +37,7 @@ def ask(directory: Path, wait_until: Wait, *command: object) -> None:
     assert read_answer(directory, number)[0]
 
 
-def test_two_workers_train_what_one_process_does(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+def test_two_workers_train_like_one_process(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     alone, together = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, TOGETHER))
     engines.append(start(alone))
     assert engines[-1].wait(120) == 0
@@ -57,7 +57,7 @@ def test_two_workers_train_what_one_process_does(engines: list["subprocess.Popen
     assert not (worker / "model.keras").exists()
 
 
-def test_commands_reach_all_workers_at_the_same_step_and_the_run_goes_on(
+def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
     directory = run.create(TOGETHER.replace(epochs=100_000))
@@ -93,7 +93,7 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_goes_on(
     assert len(read(directory)[1]) == last(directory).steps == 50 * (steps // 50 + 1)
 
 
-def test_a_worker_that_dies_is_named_and_the_run_ends(
+def test_a_lost_worker_is_named_and_the_run_fails(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
     directory = run.create(TOGETHER.replace(epochs=100_000))
@@ -105,8 +105,8 @@ def test_a_worker_that_dies_is_named_and_the_run_ends(
     ended = last(directory)
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.startswith("worker 1 (127.0.0.1:")
-    assert "is gone" in ended.reason
-    assert "resume" in ended.hint
+    assert "was lost" in ended.reason
+    assert "continue" in ended.hint
     assert latest_checkpoint(directory)
 
 
@@ -124,7 +124,7 @@ def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Pope
     assert [worker["run"] for worker in met.workers] == [directory.name for directory in directories]
 
 
-def test_a_worker_that_never_comes_is_named(
+def test_a_worker_that_never_starts_is_named(
     engines: list["subprocess.Popen[str]"], home: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACCEL_TUI_JOIN_SECONDS", "3")
@@ -132,7 +132,7 @@ def test_a_worker_that_never_comes_is_named(
     config = '{"cluster": {"worker": ["%s", "127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}'
     engines.append(start(directory, {"TF_CONFIG": config % address}))
     assert engines[0].wait(120) == 1
-    assert last(directory).reason == "worker 1 (127.0.0.1:1) did not come within 3 s"
+    assert last(directory).reason == "worker 1 (127.0.0.1:1) did not start within 3 s"
     waited = [event.detail for event in read(directory)[0] if isinstance(event, PhaseChanged)]
     assert "waiting for worker 1 (127.0.0.1:1)" in waited
     assert Phase.TRAINING not in [event.phase for event in read(directory)[0] if isinstance(event, PhaseChanged)]

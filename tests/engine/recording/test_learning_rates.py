@@ -375,7 +375,7 @@ def test_a_rate_that_a_command_set_is_that_of_the_next_step(
                 self.asked = True
                 assert recorder.directory
                 request(recorder.directory, "learning_rate", 0.5)
-                wait_until(lambda: recorder._fit._commands._mailbox.waits, "the command")  # type: ignore[union-attr]
+                wait_until(lambda: recorder._fit._commands._mailbox.has_pending, "the command")  # type: ignore[union-attr]
 
     fit(tiny(), recorder, Ask(), note)
 

@@ -12,7 +12,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.run import lock
 from accel_engine.run.lock import WriterLock, is_held
-from accel_engine.run.paths import LOCK
+from accel_engine.run.run_paths import LOCK
 
 HOLDER = """
 import os, signal, subprocess, sys

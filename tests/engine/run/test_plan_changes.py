@@ -6,8 +6,8 @@ import pytest
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
-from accel_engine.run.paths import CHECKPOINTS
 from accel_engine.run.plan_changes import CHANGEABLE, check_changes
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.schema import connect
 
 PLAN = Plan(model="mlp")
@@ -88,7 +88,7 @@ def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step:
             "INSERT INTO event (time, kind, body) VALUES (1, 'model_built', '{\"steps_per_epoch\": 100}')"
         )
         connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
-    with pytest.raises(PlanError, match=f"already trained: the checkpoint is in epoch {epoch}; choose more"):
+    with pytest.raises(PlanError, match=f"already trained: the checkpoint is of epoch {epoch}; increase --epochs"):
         reopen(directory, Plan(epochs=epochs))
 
     reopen(directory, Plan(epochs=epoch))  # be it only for the last validation

@@ -1,4 +1,4 @@
-"""Real training in this process, on four logical CPUs that are set up once for all tests."""
+"""Fixtures that train in this process, on four logical CPUs configured once for all tests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.commands import Command
 from accel_engine.run.creation import reopen
-from accel_engine.run.paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.training import device_visibility, loop
 from accel_engine.training.command_mailbox import CommandMailbox
 from accel_engine.training.trainer import Trainer
@@ -35,7 +35,7 @@ def unseeded(input_shape, classes):
     return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32), Noise(),
                              layers.Dense(classes, activation="softmax")])
 """
-"""A small model of a user's whose batch normalisation and dropout have states beside the weights."""
+"""A small custom model whose batch normalization and dropout have state other than weights."""
 
 MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, 2),))
 
@@ -47,7 +47,7 @@ def laid_out(two_cpus: None) -> None:
 
 @pytest.fixture(autouse=True)
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the logical CPUs as they are: TensorFlow lets a process lay them out only once."""
+    """Keep the logical CPUs: TensorFlow lets a process configure them only once."""
     monkeypatch.setattr(
         device_visibility, "configure", lambda plan, _: tuple(f"CPU:{index}" for index in range(plan.virtual_cpus))
     )
@@ -55,7 +55,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Trained:
-    """A run that was trained, and all that it said."""
+    """A trained run and its events."""
 
     directory: Path
     ended: RunEnded
@@ -64,7 +64,7 @@ class Trained:
     series: dict[str, np.ndarray]
 
     def only(self, kind: type[Event]) -> Any:
-        """The one event of a kind."""
+        """The only event of a kind."""
         (event,) = self.all(kind)
         return event
 
@@ -74,7 +74,7 @@ class Trained:
 
 
 class Gym:
-    """Trains plans, asking things of the trainer once a number of steps is reached.
+    """Trains plans, and sends commands to the trainer at given steps.
 
     Attributes:
         steps: Steps of a chunk, so that commands are taken where tests want them.
@@ -87,7 +87,7 @@ class Gym:
         self.steps = 2
 
     def train_once(self, plan: Plan) -> Trained:
-        """Train a plan, two steps at a time, unless a test before did so."""
+        """Train a plan in chunks of two steps; cached between tests."""
         if plan not in self.whole:
             self.whole[plan] = self.train(plan)
         return self.whole[plan]
@@ -100,7 +100,7 @@ class Gym:
         when: dict[Phase, list[tuple[Any, ...]]] | None = None,
         run: Any = None,
     ) -> Trained:
-        """Train a plan, or go on with a run.
+        """Train a plan, or continue a run.
 
         Args:
             plan: What to train.
@@ -159,7 +159,7 @@ class Gym:
 
 @pytest.fixture(scope="session")
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """How a plan names :data:`RANDOM`."""
+    """The ``model`` of a plan for :data:`RANDOM`."""
     path = tmp_path_factory.mktemp("models") / "random_model.py"
     path.write_text(RANDOM)
     return f"{path}:build"
@@ -167,7 +167,7 @@ def random_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def gym(monkeypatch: pytest.MonkeyPatch) -> Gym:
-    """Trains plans, with chunks of two steps unless a test wants others, however long a step takes."""
+    """Trains plans in chunks of a fixed number of steps, two by default."""
     made = Gym()
     monkeypatch.setattr(loop.ChunkSize, "steps", property(lambda _: made.steps, lambda *_: None), raising=False)
     return made

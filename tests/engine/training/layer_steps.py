@@ -1,4 +1,4 @@
-"""What a layer makes of a graph and of a step, by the kernels that are fastest on CPUs or as Keras has it."""
+"""Runs a layer's training step with the fast CPU kernels or with Keras' own, and inspects its graph."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,23 +7,23 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.training.cpu_layers import faster
+from accel_engine.training.cpu_layers import use_fast_kernels
 
 
 def model_of(layer: keras.Layer) -> Any:
-    """What stands for an assembly whose model is one layer."""
+    """A substitute for an assembly whose model is one layer."""
     return SimpleNamespace(model=layer, on_cpu=True, own_train_step=False)
 
 
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:
-    """A step of a layer, by another kernel if there is one for it; as Keras has it where XLA is said to compile it."""
+    """A layer's step with the fast kernel, if there is one; with ``xla``, with Keras' own."""
     step = tf.function(lambda x: _learn(layer, x, 1.0, **options))
-    with faster(model_of(layer), xla=xla):
+    with use_fast_kernels(model_of(layer), xla=xla):
         return step.get_concrete_function(tf.TensorSpec(shape, layer.compute_dtype)).graph
 
 
 def step_of(layer: keras.Layer, x: np.ndarray, weights: np.ndarray) -> tuple[Any, list[np.ndarray]]:
-    """The graph of a step, and the outputs, gradients and other variables that come of it."""
+    """The graph of a step, and the outputs, gradients and variables that it computes."""
     step = tf.function(lambda x: _learn(layer, x, weights, training=True))
     function = step.get_concrete_function(tf.TensorSpec(x.shape, layer.compute_dtype))
     values = function(tf.cast(x, layer.compute_dtype))
@@ -31,7 +31,7 @@ def step_of(layer: keras.Layer, x: np.ndarray, weights: np.ndarray) -> tuple[Any
 
 
 def _learn(layer: keras.Layer, x: tf.Tensor, weights: np.ndarray | float, **options: Any) -> list[tf.Tensor]:
-    """Outputs, and gradients of what goes in and of the variables."""
+    """Outputs, and gradients of the input and the variables."""
     with tf.GradientTape() as tape:
         tape.watch(x)
         outputs = layer(x, **options)
@@ -41,19 +41,19 @@ def _learn(layer: keras.Layer, x: tf.Tensor, weights: np.ndarray | float, **opti
 
 
 def operations(graph: Any) -> list[Any]:
-    """All operations of a graph, and of the functions that it calls."""
+    """All operations of a graph and of its functions."""
     definition = graph.as_graph_def()
     bodies = [definition.node, *(function.node_def for function in definition.library.function)]
     return [node for body in bodies for node in body]
 
 
 def kinds(graph: Any) -> set[str]:
-    """The types of all operations of a graph, and of the functions that it calls."""
+    """The types of all operations of a graph and of its functions."""
     return {node.op for node in operations(graph)}
 
 
 def apart(graph: Any) -> bool:
-    """Whether convolutions' filters and biases get their gradients from tensors of their own."""
+    """Whether the gradients of a convolution's filters and bias are computed from different tensors."""
     nodes = operations(graph)
     filters = {node.input[2] for node in nodes if node.op == "Conv2DBackpropFilter"}
     return bool(filters) and filters.isdisjoint(node.input[0] for node in nodes if node.op == "BiasAddGrad")

@@ -15,7 +15,7 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try XLA at the first chance, and not for long."""
+    """Run the trial as early and as briefly as possible."""
     monkeypatch.setattr(autotune, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_STEPS", 0)
@@ -23,20 +23,20 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
-    """Let the trial take its steps, and then find these rates."""
-    measure = Loop.rate
+    """Replace the rates that a trial measures."""
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         measure(self, order, seconds)
-        return compiled if self.way.xla else 100.0
+        return compiled if self.mode.xla else 100.0
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
 
 
 @pytest.mark.parametrize(
     ("model", "precision"), [("build", "float32"), ("unseeded", "float32"), ("mlp", "mixed_float16")]
 )
-def test_a_trial_leaves_no_trace_in_the_run(
+def test_a_trial_does_not_change_the_run(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, model: str, precision: str
 ) -> None:
     found(monkeypatch, compiled=50.0)
@@ -51,7 +51,7 @@ def test_a_trial_leaves_no_trace_in_the_run(
     np.testing.assert_array_equal(tried.series["loss"], gym.train_once(plan.replace(xla="off")).series["loss"])
 
 
-def test_the_faster_way_is_gone_on_with_and_remembered(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_faster_mode_is_used_and_cached(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, compiled=200.0)
 
     first, second = gym.train(PLAN), gym.train(PLAN)
@@ -65,20 +65,20 @@ def test_the_faster_way_is_gone_on_with_and_remembered(gym: Gym, monkeypatch: py
     assert plain.all(XlaTried) == []
 
 
-def test_another_batch_processor_or_version_is_another_trial(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_processor_and_version_are_part_of_the_cache_key(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, compiled=200.0)
     gym.train(PLAN)
 
     assert not gym.train(PLAN.replace(batch_size=128)).only(XlaTried).remembered
     monkeypatch.setattr(autotune, "processors", lambda: 1000)
     assert not gym.train(PLAN).only(XlaTried).remembered
-    monkeypatch.setattr(device_visibility, "hardware", lambda *_: ("another processor",))
+    monkeypatch.setattr(device_visibility, "hardware_names", lambda *_: ("another processor",))
     assert not gym.train(PLAN).only(XlaTried).remembered
     monkeypatch.setattr(autotune, "__version__", "another version")
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
-def test_real_rates_are_measured(gym: Gym) -> None:
+def test_a_trial_measures_real_rates(gym: Gym) -> None:
     event = gym.train(PLAN).only(XlaTried)
 
     assert event.plain > 0
@@ -86,8 +86,8 @@ def test_real_rates_are_measured(gym: Gym) -> None:
     assert event.xla == (event.compiled > event.plain)
 
 
-def test_what_xla_cannot_compile_stays_as_it_is(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(autotune, "another", lambda *_: ExecutionMode(xla=True))
+def test_steps_that_xla_cannot_compile_stay_uncompiled(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(autotune, "alternative_mode", lambda *_: ExecutionMode(xla=True))
 
     trained = gym.train(PLAN.replace(strategy="mirrored", virtual_cpus=2))
 
@@ -95,16 +95,18 @@ def test_what_xla_cannot_compile_stays_as_it_is(gym: Gym, monkeypatch: pytest.Mo
     assert trained.ended.steps == 10
 
 
-def test_a_model_whose_file_is_gone_by_then_is_tried(gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_trial_works_after_the_model_file_is_deleted(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "model.py"
     path.write_text(RANDOM)
-    measure = Loop.rate
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         path.unlink(missing_ok=True)
         return measure(self, order, seconds)
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
 
     assert gym.train(PLAN.replace(model=f"{path}:build")).only(XlaTried).step
 
@@ -112,7 +114,7 @@ def test_a_model_whose_file_is_gone_by_then_is_tried(gym: Gym, monkeypatch: pyte
 @pytest.mark.parametrize(
     "changes", [{"model": "cnn", "epochs": 1}, {"strategy": "mirrored", "virtual_cpus": 2}, {"xla": "off"}]
 )
-def test_no_trial_where_it_cannot_pay(gym: Gym, changes: dict[str, object]) -> None:
+def test_no_trial_where_it_is_not_worthwhile(gym: Gym, changes: dict[str, object]) -> None:
     assert gym.train(PLAN.replace(**changes)).all(XlaTried) == []
 
 

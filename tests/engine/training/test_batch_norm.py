@@ -1,4 +1,4 @@
-"""Batch normalization by the fused kernel is Keras' own, wherever the kernel is taken."""
+"""Batch normalization with the fused kernel gives the same results as Keras."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ import pytest
 import tensorflow as tf
 from keras.layers import BatchNormalization
 
-from accel_engine.training.cpu_layers import faster
+from accel_engine.training.cpu_layers import use_fast_kernels
 from engine.training.layer_steps import graph_of, kinds, model_of, step_of
 
 KERNEL = "FusedBatchNormV3"
 
 
 class Derived(BatchNormalization):
-    """A user's own."""
+    """A custom subclass."""
 
 
 def layer_of(shape: tuple[int | None, ...], **options: Any) -> BatchNormalization:
@@ -42,7 +42,7 @@ def layer_of(shape: tuple[int | None, ...], **options: Any) -> BatchNormalizatio
 @pytest.mark.parametrize(
     ("precision", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 2**-7), ("mixed_float16", 2**-10)]
 )
-def test_a_step_is_that_of_keras(
+def test_a_step_equals_that_of_keras(
     shape: tuple[int, ...], options: dict[str, Any], precision: str, tolerance: float
 ) -> None:
     random = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def test_a_step_is_that_of_keras(
     without, expected = step_of(layer_of(shape, dtype=precision, **options), x, weights)
     layer = layer_of(shape, dtype=precision, **options)
 
-    with faster(model_of(layer), xla=False):
+    with use_fast_kernels(model_of(layer), xla=False):
         within, values = step_of(layer, x, weights)
 
     assert KERNEL in kinds(within) - kinds(without)
@@ -75,7 +75,7 @@ def test_a_step_is_that_of_keras(
         ((8, 32, 32, 16), {}, {"mask": True}),
     ],
 )
-def test_what_the_kernel_does_not_do_or_does_slowly_is_left_to_keras(
+def test_unsupported_or_slow_cases_use_keras(
     shape: tuple[int | None, ...], options: dict[str, Any], call: dict[str, Any]
 ) -> None:
     if "mask" in call:
@@ -84,7 +84,7 @@ def test_what_the_kernel_does_not_do_or_does_slowly_is_left_to_keras(
     assert KERNEL not in kinds(graph_of(layer_of(shape, **options), shape, **{"training": True} | call))
 
 
-def test_what_is_derived_from_keras_layer_is_left_alone() -> None:
+def test_subclasses_use_keras() -> None:
     shape = (8, 32, 32, 16)
 
     assert KERNEL not in kinds(graph_of(Derived(), shape, training=True))

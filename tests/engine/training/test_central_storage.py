@@ -1,4 +1,4 @@
-"""What central storage does with variables that a step writes, beside the weights."""
+"""Variables other than weights that a step updates under central storage."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .conftest import Gym
 PLAN = Plan(strategy="central-storage", virtual_cpus=2, batch_size=128)
 
 
-def test_batch_normalization_and_dropout_train_and_go_on_from_a_checkpoint(gym: Gym) -> None:
+def test_batch_normalization_and_dropout_train_and_continue_from_a_checkpoint(gym: Gym) -> None:
     whole = gym.train(PLAN.replace(model="cnn", epochs=2))
     half = gym.train(PLAN.replace(model="cnn", epochs=1))
     resumed = gym.train(PLAN.replace(model="cnn", epochs=2), run=half.directory)
@@ -19,8 +19,8 @@ def test_batch_normalization_and_dropout_train_and_go_on_from_a_checkpoint(gym: 
     np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-4)
 
 
-def test_scaled_losses_are_refused(gym: Gym) -> None:
+def test_loss_scaling_is_rejected(gym: Gym) -> None:
     ended = gym.train(PLAN.replace(model="mlp", precision="mixed_float16")).ended
 
     assert ended.outcome is Outcome.FAILED
-    assert "central storage cannot scale losses; use mixed_bfloat16, or mirrored" in ended.reason
+    assert "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy" in ended.reason

@@ -1,4 +1,4 @@
-"""A checkpoint fits models of other layers that have the same weights: a run does not go on with one unnoticed."""
+"""Continuing a run whose model has changed: other layers may have the same weights."""
 
 import json
 from contextlib import closing
@@ -29,7 +29,7 @@ def build(input_shape, classes):
 """
 
 
-def test_a_run_of_another_version_of_a_model_is_refused(gym: Gym, tmp_path: Path) -> None:
+def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train(PLAN).directory
     with closing(connect(directory)) as connection:
         (head,) = connection.execute("SELECT head FROM inside WHERE name = 'layers'").fetchone()
@@ -46,7 +46,7 @@ def test_a_run_of_another_version_of_a_model_is_refused(gym: Gym, tmp_path: Path
             ask()
 
 
-def test_a_run_of_an_earlier_version_of_a_model_keeps_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_an_earlier_model_version_keeps_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     newest = CATALOGUE["cnn"]
     with monkeypatch.context() as then:
         then.setitem(CATALOGUE, "cnn", replace(newest, builder=newest.earlier[0], earlier=()))
@@ -62,7 +62,7 @@ def test_a_run_of_an_earlier_version_of_a_model_keeps_it(gym: Gym, monkeypatch: 
     assert "GlobalMaxPooling2D" in [layer.kind for layer in fresh.layers]
 
 
-def test_a_user_who_changed_the_model_is_warned(gym: Gym, tmp_path: Path) -> None:
+def test_a_changed_custom_model_causes_a_warning(gym: Gym, tmp_path: Path) -> None:
     source = tmp_path / "mine.py"
     source.write_text(SOURCE.format(pooling="GlobalAveragePooling2D"))
     plan = PLAN.replace(model=f"{source}:build")

@@ -1,4 +1,4 @@
-"""What commands do to a run, and what they do not."""
+"""Effects of commands on a run."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""
 
 
-def test_a_paused_run_is_the_same_run(gym: Gym, random_model: str) -> None:
+def test_pausing_does_not_change_the_run(gym: Gym, random_model: str) -> None:
     plan = PLAN.replace(model=random_model)  # whose dropout goes on in the middle of its random numbers
     whole = gym.train_once(plan)
     paused = gym.train(plan, at={3: [("pause",), ("pause",), ("checkpoint",), ("resume",)]})
@@ -39,14 +39,14 @@ def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
     assert len(trained.all(CheckpointSaved)) == 1
 
 
-def test_resuming_what_is_not_paused_is_refused(gym: Gym) -> None:
+def test_resuming_a_run_that_is_not_paused_is_rejected(gym: Gym) -> None:
     (answer,) = gym.train(PLAN, at={2: [("resume",)]}).all(CommandAnswered)
 
     assert not answer.obeyed
     assert "not paused" in answer.answer
 
 
-def test_stopping_now_leaves_no_checkpoint(gym: Gym) -> None:
+def test_stop_now_writes_no_checkpoint(gym: Gym) -> None:
     trained = gym.train(PLAN, at={2: [("stop_now",)]})
 
     assert trained.ended.outcome is Outcome.STOPPED
@@ -54,17 +54,17 @@ def test_stopping_now_leaves_no_checkpoint(gym: Gym) -> None:
     assert not (trained.directory / "model.keras").exists()
 
 
-def test_a_checkpoint_before_the_first_step_is_refused(gym: Gym) -> None:
+def test_a_checkpoint_before_the_first_step_is_rejected(gym: Gym) -> None:
     trained = gym.train(PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("dance",)]})
 
     assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
-        (False, "no step has been taken yet"),
-        (False, "a learning rate must be a number above 0"),
-        (False, "this engine knows no command dance"),
+        (False, "no step has completed yet"),
+        (False, "the learning rate must be greater than 0"),
+        (False, "unknown command dance"),
     ]
 
 
-def test_a_learning_rate_takes_effect_at_the_step_it_names(gym: Gym) -> None:
+def test_a_learning_rate_takes_effect_at_the_reported_step(gym: Gym) -> None:
     plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
     whole = gym.train_once(plan)
     changed = gym.train(plan, at={4: [("learning_rate", 0.4)]})
@@ -78,7 +78,7 @@ def test_a_learning_rate_takes_effect_at_the_step_it_names(gym: Gym) -> None:
 
 
 @pytest.mark.parametrize("command", ["pause", "stop"])
-def test_commands_are_obeyed_while_validating(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+def test_commands_are_handled_during_validation(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("accel_engine.training.validation.LARGEST_BATCH", 64)
     plan = PLAN.replace(batch_size=64, steps_per_epoch=4, epochs=1)
 
@@ -94,7 +94,7 @@ def test_commands_are_obeyed_while_validating(gym: Gym, monkeypatch: pytest.Monk
         assert trained.all(Validated) == []
 
 
-def test_a_validation_is_made_when_it_is_asked_for_and_not_within_another(gym: Gym) -> None:
+def test_validation_runs_on_request_but_not_during_another(gym: Gym) -> None:
     trained = gym.train(PLAN, at={1: [("validate",)], 3: [("pause",), ("validate",), ("resume",)]})
 
     assert [event.step for event in trained.all(Validated)] == [2, 4, 5, 10]
@@ -104,12 +104,12 @@ def test_a_validation_is_made_when_it_is_asked_for_and_not_within_another(gym: G
 
     within = gym.train(PLAN, when={Phase.VALIDATING: [("validate",), ("pause",), ("validate",), ("resume",)]})
     refused = [event.answer for event in within.all(CommandAnswered) if event.command == "validate"]
-    assert refused == ["the run is being validated already"] * 2
+    assert refused == ["a validation is already running"] * 2
     assert [event.step for event in within.all(Validated)] == [5, 10]
 
 
-def test_what_cannot_be_validated_is_refused(gym: Gym) -> None:
+def test_validation_without_steps_or_data_is_rejected(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(validation="off"), when={Phase.BUILDING: [("validate",)]}, at={2: [("validate",)]})
 
     answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)]
-    assert answers == [(False, "no step has been taken yet"), (False, "there is nothing to validate on")]
+    assert answers == [(False, "no step has completed yet"), (False, "there is no validation data")]

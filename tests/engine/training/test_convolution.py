@@ -1,4 +1,4 @@
-"""Convolutions whose biases get their gradients apart are Keras' own."""
+"""Convolutions with a separate bias gradient give the same results as Keras."""
 
 from collections import Counter
 from typing import Any
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from keras.layers import Conv2D
 
-from accel_engine.training.cpu_layers import faster
+from accel_engine.training.cpu_layers import use_fast_kernels
 from engine.training.layer_steps import apart, graph_of, model_of, operations, step_of
 
 
 class Derived(Conv2D):
-    """A user's own."""
+    """A custom subclass."""
 
 
 def layer_of(shape: tuple[int | None, ...], kind: type[Conv2D] = Conv2D, **options: Any) -> Conv2D:
@@ -32,14 +32,14 @@ def layer_of(shape: tuple[int | None, ...], kind: type[Conv2D] = Conv2D, **optio
         ((8, 28, 28, 2), {"bias_regularizer": "l2", "kernel_constraint": "max_norm"}),
     ],
 )
-def test_a_step_is_that_of_keras(shape: tuple[int, ...], options: dict[str, Any]) -> None:
+def test_a_step_equals_that_of_keras(shape: tuple[int, ...], options: dict[str, Any]) -> None:
     random = np.random.default_rng(0)
     x = random.normal(size=shape).astype(np.float32)
     layer = layer_of(shape, **options)
     weights = random.normal(size=layer.compute_output_shape(shape)).astype(np.float32)
     without, expected = step_of(layer, x, weights)
 
-    with faster(model_of(layer), xla=False):
+    with use_fast_kernels(model_of(layer), xla=False):
         within, values = step_of(layer, x, weights)
 
     assert (apart(within), apart(without)) == (True, False)
@@ -61,9 +61,7 @@ def test_a_step_is_that_of_keras(shape: tuple[int, ...], options: dict[str, Any]
         ((8, 28, 28, 1), {"kind": Derived}),
     ],
 )
-def test_what_is_small_or_not_exactly_that_layer_is_left_to_keras(
-    shape: tuple[int | None, ...], options: dict[str, Any]
-) -> None:
+def test_small_batches_and_other_layers_use_keras(shape: tuple[int | None, ...], options: dict[str, Any]) -> None:
     layer = layer_of(shape, **options)
 
     left, keras_own = (

@@ -1,4 +1,4 @@
-"""What a coordinator finds out before it hands out a step, with nobody there to take one."""
+"""Checks of a coordinator before its first step, without a real cluster."""
 
 import json
 from pathlib import Path
@@ -17,24 +17,24 @@ PLAN = Plan(model="mlp", strategy="parameter-server", rate_scaling="linear", lea
 
 @pytest.fixture(autouse=True)
 def coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of two workers that is not there."""
+    """The description of a cluster of two workers."""
     cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
     monkeypatch.setattr(builders, "parameter_server", lambda *_: tf.distribute.get_strategy())
 
 
-def test_each_worker_takes_the_whole_batch_and_the_learning_rate_stays() -> None:
+def test_each_worker_uses_the_whole_batch_and_the_unscaled_rate() -> None:
     assembly = assemble(PLAN, ("CPU:0",), None)
 
-    assert (assembly.replicas, assembly.schedule.global_batch) == (1, PLAN.batch_size)
+    assert (assembly.replicas, assembly.step_counts.global_batch) == (1, PLAN.batch_size)
     assert assembly.simultaneous_steps == 2
     assert assembly.learning_rate == pytest.approx(0.01)
-    assert any("2 workers take steps at the same time, each of 64 examples" in note for note in assembly.notes)
+    assert any("2 workers run steps of 64 examples asynchronously" in note for note in assembly.notes)
 
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
-def test_what_takes_the_steps_is_what_the_workers_have(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(device_visibility, "found_at_workers", lambda: ({"kind": kind}, {"kind": kind}))
+def test_devices_are_those_of_the_workers(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(device_visibility, "describe_worker_devices", lambda: ({"kind": kind}, {"kind": kind}))
 
     assembly = assemble(PLAN, ("CPU:0",), None)
 
@@ -43,7 +43,7 @@ def test_what_takes_the_steps_is_what_the_workers_have(monkeypatch: pytest.Monke
     assert assembly.feed.kind == "resident"
 
 
-def test_a_train_step_of_the_model_s_own_is_refused(tmp_path: Path) -> None:
+def test_a_custom_train_step_is_rejected(tmp_path: Path) -> None:
     model = tmp_path / "own.py"
     model.write_text(
         "import keras\n"
@@ -53,5 +53,5 @@ def test_a_train_step_of_the_model_s_own_is_refused(tmp_path: Path) -> None:
         "def build(input_shape, classes):\n"
         "    return Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])\n"
     )
-    with pytest.raises(ModelError, match=r"train_step of its own.*choose another strategy than parameter-server"):
+    with pytest.raises(ModelError, match=r"custom train_step.*choose another strategy than parameter-server"):
         assemble(PLAN.replace(model=f"{model}:build"), ("CPU:0",), None)

@@ -1,4 +1,4 @@
-"""Which layers of a model are computed by other kernels, and that it learns the same."""
+"""Which layers use the fast kernels, and that training gives the same results."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from accel_engine.plan import Plan
 from accel_engine.training import batch_norm, convolution
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import epoch_order
-from accel_engine.training.flops import count
+from accel_engine.training.flops import count_flops
 from accel_engine.training.layer_table import tabulate
 from accel_engine.training.loop import ExecutionMode, Loop
 from engine.training.layer_steps import apart, kinds, operations
@@ -51,13 +51,13 @@ def models(tmp_path: Path) -> str:
 
 
 def changed(graph: Any) -> bool:
-    """Whether a graph has the other kernels: for both kinds of layers, or for neither."""
+    """Whether a graph has the fast kernels, for both kinds of layers or for neither."""
     fused = "FusedBatchNormV3" in kinds(graph)
     assert apart(graph) is fused
     return fused
 
 
-def test_marks_of_layers_stay_and_calls_are_put_back(models: str) -> None:
+def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
     assembly = assemble(Plan(model=f"{models}:convolved", batch_size=64, validation="off"), ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
@@ -69,20 +69,20 @@ def test_marks_of_layers_stay_and_calls_are_put_back(models: str) -> None:
     assert not any("call" in vars(layer) for layer in assembly.model._flatten_layers())
 
 
-def test_the_work_of_a_layer_is_its_own_whichever_kernel_does_it() -> None:
+def test_flops_belong_to_the_layer_with_either_kernel() -> None:
     plan = Plan(model="fashion-cnn", data="synthetic:28x28x1:10:128", batch_size=64, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
 
     assert apart(graph)
-    table = tabulate(assembly.model, count(graph, chunk=True))
+    table = tabulate(assembly.model, count_flops(graph, chunk=True))
     assert table.layers[0].flops == 2 * 2 * 64 * 26 * 26 * 9 * 64  # forward, and the filters' gradient
     assert table.rest == 0
 
 
 @pytest.mark.parametrize(("model", "xla"), [("convolved", True), ("own", False)])
-def test_steps_that_xla_compiles_or_a_model_brings_are_left_alone(models: str, model: str, xla: bool) -> None:
+def test_xla_and_custom_train_steps_use_keras(models: str, model: str, xla: bool) -> None:
     assembly = assemble(Plan(model=f"{models}:{model}", batch_size=64, validation="off"), ("CPU:0",), None)
 
     assert not changed(
@@ -91,9 +91,7 @@ def test_steps_that_xla_compiles_or_a_model_brings_are_left_alone(models: str, m
 
 
 @pytest.mark.parametrize("strategy", ["default", "mirrored", "central-storage"])
-def test_what_is_learnt_is_the_same_under_strategies(
-    models: str, strategy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_are_the_same_under_strategies(models: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     replicas = 1 if strategy == "default" else 2
     batch = 64 * replicas
     plan = Plan(model=f"{models}:convolved", strategy=strategy, batch_size=batch, optimizer="sgd", validation="off")
@@ -107,7 +105,7 @@ def test_what_is_learnt_is_the_same_under_strategies(
 
     faster, values = learnt()
     for kind in (batch_norm, convolution):
-        monkeypatch.setattr(kind, "LEAST", 2**40)
+        monkeypatch.setattr(kind, "MINIMUM_ELEMENTS", 2**40)
     without, expected = learnt()
 
     assert (faster, without) == (True, False)

@@ -3,7 +3,7 @@ import pytest
 from accel_engine.training.deadline import Deadline
 
 
-def test_a_deadline_is_missed_once_its_time_is_over() -> None:
+def test_a_deadline_is_missed_after_its_limit() -> None:
     deadline = Deadline()
     assert deadline.missed == ""
     with deadline.within(1000.0, lambda: "too late"):
@@ -13,7 +13,7 @@ def test_a_deadline_is_missed_once_its_time_is_over() -> None:
     assert deadline.missed == ""
 
 
-def test_what_fails_in_time_is_no_longer_waited_for() -> None:
+def test_a_deadline_ends_with_an_error_in_time() -> None:
     deadline = Deadline()
     with pytest.raises(RuntimeError), deadline.within(-1.0, lambda: "too late"):
         raise RuntimeError

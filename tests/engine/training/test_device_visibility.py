@@ -1,4 +1,4 @@
-"""What TensorFlow is told of GPUs before its first use, with a stand-in for what it says of them."""
+"""Configuring GPUs before TensorFlow's first use, with a substitute for its functions."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.training import device_visibility
-from accel_engine.training.allocated_memory import Allocator
+from accel_engine.training.allocated_memory import AllocatedMemory
 
 configure = device_visibility.configure  # as it is: other tests here take devices as they are
 
@@ -27,7 +27,7 @@ INVENTORY = Inventory(
 
 
 class Told:
-    """Notes what TensorFlow is told of its devices."""
+    """Records how TensorFlow's devices are configured."""
 
     def __init__(self, gpus: int) -> None:
         self.physical = [f"physical GPU {index}" for index in range(gpus)]
@@ -52,7 +52,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     return told
 
 
-def test_gpus_of_the_plan_are_shown_and_grow(told: Told) -> None:
+def test_the_plans_gpus_are_visible_with_memory_growth(told: Told) -> None:
     names = configure(Plan(strategy="mirrored", devices=("gpu:1", "gpu:2")), INVENTORY)
     assert names == ("GPU:0", "GPU:1")
     assert told.visible == ["physical GPU 1", "physical GPU 2"]
@@ -60,30 +60,28 @@ def test_gpus_of_the_plan_are_shown_and_grow(told: Told) -> None:
     assert not told.limits
 
 
-def test_a_limit_is_set_in_place_of_growth(told: Told) -> None:
+def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:
     configure(Plan(devices=("gpu:1",), memory_limit=4), INVENTORY)
     assert told.limits == {"physical GPU 1": [4096]}
     assert not told.growth
 
 
 @pytest.mark.parametrize("shown", ["2,1", "GPU-cccc,GPU-bbbb"])
-def test_gpus_are_found_in_cuda_s_order_under_cuda_visible_devices(
-    told: Told, monkeypatch: pytest.MonkeyPatch, shown: str
-) -> None:
+def test_gpus_are_matched_under_cuda_visible_devices(told: Told, monkeypatch: pytest.MonkeyPatch, shown: str) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
     told.physical = ["the first that is shown", "the second"]
     configure(Plan(devices=("gpu:1",)), INVENTORY)
     assert told.visible == ["the second"]
 
 
-def test_a_hidden_gpu_is_refused_by_name(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hidden_gpu_is_rejected_by_name(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-cccc")
     told.physical = told.physical[:1]
     with pytest.raises(PlanError, match="TensorFlow does not see gpu:0"):
         configure(Plan(devices=("gpu:0",)), INVENTORY)
 
 
-def test_local_workers_take_a_share_of_the_gpus_each(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_workers_divide_the_gpus(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = ClusterSpec(("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"), index=1)
     monkeypatch.setenv("TF_CONFIG", cluster.to_tf_config())
     monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "1")
@@ -100,7 +98,7 @@ def test_local_workers_take_a_share_of_the_gpus_each(told: Told, monkeypatch: py
         ("worker", 2, ("GPU:0",), ["physical GPU 2"]),
     ],
 )
-def test_only_the_workers_of_a_coordinator_are_given_gpus(
+def test_only_a_coordinators_workers_get_gpus(
     told: Told, monkeypatch: pytest.MonkeyPatch, role: str, index: int, names: tuple[str, ...], visible: list[str]
 ) -> None:
     workers = tuple(f"127.0.0.1:{port}" for port in (1, 2, 3))
@@ -111,15 +109,15 @@ def test_only_the_workers_of_a_coordinator_are_given_gpus(
 
     assert configure(plan, INVENTORY) == names
     assert told.visible == visible
-    assert device_visibility.hardware_of_workers(plan, INVENTORY) == ("A small card",)
-    assert device_visibility.hardware_of_workers(plan.replace(local_workers=0), INVENTORY) == ()
+    assert device_visibility.worker_hardware_names(plan, INVENTORY) == ("A small card",)
+    assert device_visibility.worker_hardware_names(plan.replace(local_workers=0), INVENTORY) == ()
 
 
 @pytest.mark.parametrize(
     ("kinds", "names"),
     [(("CPU",), ["worker 0 CPU:0", "worker 1 CPU:0"]), (("CPU", "GPU"), ["worker 0 GPU:0", "worker 1 GPU:0"])],
 )
-def test_a_coordinator_says_what_its_workers_have(
+def test_a_coordinator_describes_its_workers_devices(
     monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...], names: list[str]
 ) -> None:
     places = ["/job:chief/replica:0/task:0", "/job:ps/replica:0/task:0"]
@@ -127,8 +125,8 @@ def test_a_coordinator_says_what_its_workers_have(
     there += [f"/job:worker/replica:0/task:{task}/device:{kind}:0" for task in (0, 1) for kind in kinds]
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda: [SimpleNamespace(name=name) for name in there])
 
-    assert [device["name"] for device in device_visibility.found_at_workers()] == names
-    assert {device["kind"] for device in device_visibility.found_at_workers()} == {kinds[-1].lower()}
+    assert [device["name"] for device in device_visibility.describe_worker_devices()] == names
+    assert {device["kind"] for device in device_visibility.describe_worker_devices()} == {kinds[-1].lower()}
 
 
 @pytest.mark.parametrize(
@@ -139,18 +137,18 @@ def test_a_coordinator_says_what_its_workers_have(
         (Plan(devices=("gpu:1",), memory_limit=6), 6 * GIB),
     ],
 )
-def test_memory_is_that_of_the_smallest_device_of_the_plan(told: Told, plan: Plan, memory: int) -> None:
-    assert device_visibility.memory(("GPU:0",), plan, INVENTORY) == memory
+def test_memory_is_that_of_the_smallest_device(told: Told, plan: Plan, memory: int) -> None:
+    assert device_visibility.device_memory(("GPU:0",), plan, INVENTORY) == memory
 
 
-def test_the_host_s_own_memory_is_no_limit(told: Told) -> None:
-    assert device_visibility.memory(("CPU:0",), Plan(), INVENTORY) is None
+def test_cpus_have_no_device_memory(told: Told) -> None:
+    assert device_visibility.device_memory(("CPU:0",), Plan(), INVENTORY) is None
 
 
-def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocated_memory_is_added_to_the_driver_s_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"TPU:0": {"current": 100, "peak": 300}, "TPU:1": {"current": 20, "peak": 50}}
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", known.__getitem__)
-    allocator = Allocator(
+    allocated_memory = AllocatedMemory(
         [
             {"name": "TPU:0", "kind": "tpu", "device": "tpu:0"},
             {"name": "TPU:1", "kind": "tpu", "device": "tpu:0"},
@@ -159,17 +157,17 @@ def test_what_is_allocated_is_told_beside_what_the_driver_says(monkeypatch: pyte
     )
     driver = {"memory_used": Reading(1000.0, "B")}
     host = Sample(1.0, "cpu:0", {"load": Reading(0.5)})
-    chip, same = allocator.add((Sample(1.0, "tpu:0", driver), host))
+    chip, same = allocated_memory.add_to((Sample(1.0, "tpu:0", driver), host))
     assert chip.readings == {**driver, "allocated": Reading(120.0, "B"), "allocated_peak": Reading(350.0, "B")}
     assert same is host
 
 
-def test_an_allocator_that_does_not_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_allocator_reading_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str) -> Any:
         raise ValueError(f"Allocator stats not available for device '{name}'\nmore")
 
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
-    (sample,) = Allocator([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add((Sample(1.0, "gpu:0"),))
+    (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add_to((Sample(1.0, "gpu:0"),))
     assert sample.readings["allocated"] == Reading.missing(
-        "TensorFlow does not tell: Allocator stats not available for device 'GPU:0'", "B"
+        "TensorFlow does not report it: Allocator stats not available for device 'GPU:0'", "B"
     )

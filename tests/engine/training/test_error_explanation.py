@@ -19,34 +19,34 @@ from accel_engine.training.error_explanation import explain_error
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_full_disk_is_not_taken_for_full_memory(error: Exception) -> None:
+def test_a_full_disk_is_distinguished_from_full_memory(error: Exception) -> None:
     reason, hint = explain_error(error, Plan())
 
     assert reason == "the disk is full"
-    assert "resume" in hint
+    assert "continue" in hint
 
 
-def test_full_memory_comes_with_what_to_try() -> None:
+def test_out_of_memory_comes_with_suggestions() -> None:
     reason, hint = explain_error(
         tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), Plan(batch_size=64)
     )
 
     assert reason == "out of memory"
     assert "--micro-batches 2" in hint
-    assert "try 32" in hint
+    assert "(32 instead of 64)" in hint
     assert "mixed_bfloat16" in hint
 
 
-def test_no_more_micro_batches_are_advised_than_divide_the_batch() -> None:
+def test_suggested_micro_batches_divide_the_batch() -> None:
     error = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
 
     assert "--micro-batches 8" in explain_error(error, Plan(batch_size=1000, micro_batches=4))[1]
     assert "micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4))[1]
 
 
-def test_what_is_meant_for_the_user_is_left_as_it_is() -> None:
+def test_errors_for_the_user_are_unchanged() -> None:
     assert explain_error(ModelError("it takes images"), Plan()) == ("it takes images", "")
 
 
-def test_anything_else_is_told_on_one_line() -> None:
+def test_other_errors_are_shortened_to_one_line() -> None:
     assert explain_error(ValueError("so\n  and so"), Plan())[0] == "ValueError: so and so"

@@ -1,4 +1,4 @@
-"""What a validation says of each example, against what NumPy finds in the predictions of the model that was saved."""
+"""Evaluation reports, compared with NumPy's results on the predictions of the saved model."""
 
 import textwrap
 from pathlib import Path
@@ -34,7 +34,7 @@ def examined(trained: Trained) -> EvaluationReport:
         {"data": "synthetic:6x6x1:2:170"},
     ],
 )
-def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, object]) -> None:
+def test_the_report_matches_the_saved_model(gym: Gym, more: dict[str, object]) -> None:
     trained = gym.train(PLAN.replace(**more))
     found = examined(trained)
     plan = PLAN.replace(**more)
@@ -51,7 +51,7 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
 
     chance = said[np.arange(len(y)), y]
     order = sorted(range(len(y)), key=lambda row: (said[row].argmax() == y[row], chance[row]))[
-        : evaluation_report.WORST
+        : evaluation_report.SAVED_SAMPLES
     ]
     assert {judged.row for judged in found.worst} == set(order)
     ranks = [(judged.correct, judged.true_class_probability) for judged in found.worst]
@@ -63,30 +63,30 @@ def test_what_is_kept_is_what_the_saved_model_says(gym: Gym, more: dict[str, obj
     np.testing.assert_array_equal(found.pictures, x[[judged.row for judged in found.worst]])
 
 
-def test_each_validation_takes_the_place_of_the_one_before(gym: Gym) -> None:
+def test_each_validation_replaces_the_previous_report(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(epochs=1))
     assert read(trained.directory).steps == {"input_spec": 0, "layers": 0, "evaluation": 14}
     gym.train(PLAN.replace(epochs=2), run=trained.directory)
     assert read(trained.directory).steps == {"input_spec": 14, "layers": 14, "evaluation": 28}
 
 
-def test_data_that_is_no_images_is_judged_without_pictures(gym: Gym) -> None:
+def test_reports_of_other_data_have_no_images(gym: Gym) -> None:
     found = examined(gym.train(PLAN.replace(data="synthetic:20:3:500")))
     assert found.counts is not None
     assert found.pictures is None
     assert found.worst
-    assert found.reason == "there is nothing to see: examples of 20 are no images (20 numbers)"
+    assert found.reason == "no images: examples of 20 are not images (20 numbers)"
 
 
-def test_of_too_many_classes_only_the_worst_are_kept(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation_report, "MOST_CLASSES", 9)
+def test_no_confusion_matrix_for_too_many_classes(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation_report, "MAXIMUM_CLASSES", 9)
     found = examined(gym.train(PLAN))
     assert found.counts is None
     assert found.pictures is not None
-    assert "of 10 classes" in found.reason
+    assert "10 classes" in found.reason
 
 
-def test_a_model_with_its_own_train_step_keeps_nothing_and_says_why(gym: Gym, tmp_path: Path) -> None:
+def test_a_custom_train_step_has_no_report_but_a_reason(gym: Gym, tmp_path: Path) -> None:
     source = tmp_path / "own.py"
     source.write_text(
         textwrap.dedent("""
@@ -105,11 +105,11 @@ def test_a_model_with_its_own_train_step_keeps_nothing_and_says_why(gym: Gym, tm
     )
     found = examined(gym.train(PLAN.replace(model=f"{source}:build")))
     assert (found.counts, found.worst, found.pictures) == (None, (), None)
-    assert "train_step of its own" in found.reason
+    assert "custom train_step" in found.reason
 
 
 @pytest.mark.parametrize("loss", ["logits", "binary"])
-def test_confidence_is_a_probability_whatever_the_outputs_are(gym: Gym, tmp_path: Path, loss: str) -> None:
+def test_confidence_is_a_probability_for_any_outputs(gym: Gym, tmp_path: Path, loss: str) -> None:
     source = tmp_path / "compiled.py"
     last, compiled = {
         "logits": ("classes", "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"),
@@ -136,7 +136,7 @@ def test_confidence_is_a_probability_whatever_the_outputs_are(gym: Gym, tmp_path
         )
 
 
-def test_large_pictures_are_made_small_by_means_of_their_pixels() -> None:
+def test_large_images_are_downsampled_by_averaging() -> None:
     intake = InputSpec((128, 96, 1), ("a", "b"), 1.0, -1.0, 1.0, integers=False)
     x = np.zeros((1, 128, 96, 1), np.float32)
     x[:, ::2] = 1.0

@@ -1,4 +1,4 @@
-"""Counts against those that are made by hand: what a layer's definition says, not what its graph does."""
+"""Counted operations, compared with counts by hand from the definitions of layers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,13 +12,13 @@ from accel_engine import models, registry
 from accel_engine.plan import Plan
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import StreamedFeed, epoch_order
-from accel_engine.training.flops import Count, count
+from accel_engine.training.flops import FlopCount, count_flops
 from accel_engine.training.loop import ExecutionMode, Loop
 
 BATCH = 4
 
 
-def forward(*layers: keras.layers.Layer, shape: tuple[int, ...], training: bool = False) -> Count:
+def forward(*layers: keras.layers.Layer, shape: tuple[int, ...], training: bool = False) -> FlopCount:
     """Count the forward pass of some layers, and with ``training`` the gradients of all weights too."""
     model = keras.Sequential([keras.Input(shape), *layers])
 
@@ -32,8 +32,8 @@ def forward(*layers: keras.layers.Layer, shape: tuple[int, ...], training: bool 
     return traced(step, tf.TensorSpec((BATCH, *shape)))
 
 
-def traced(function: Callable[..., Any], *signature: tf.TensorSpec) -> Count:
-    return count(tf.function(function).get_concrete_function(*signature).graph, chunk=False)
+def traced(function: Callable[..., Any], *signature: tf.TensorSpec) -> FlopCount:
+    return count_flops(tf.function(function).get_concrete_function(*signature).graph, chunk=False)
 
 
 LAYERS = [
@@ -52,7 +52,7 @@ LAYERS = [
 
 
 @pytest.mark.parametrize(("layer", "shape", "flops"), LAYERS, ids=lambda value: getattr(value, "name", None))
-def test_a_layer_is_what_a_hand_counts(layer: keras.layers.Layer, shape: tuple[int, ...], flops: int) -> None:
+def test_flops_of_layers_match_counts_by_hand(layer: keras.layers.Layer, shape: tuple[int, ...], flops: int) -> None:
     copies = [type(layer).from_config(layer.get_config()) for _ in range(2)]
 
     assert forward(copies[0], shape=shape).flops == BATCH * flops
@@ -61,7 +61,7 @@ def test_a_layer_is_what_a_hand_counts(layer: keras.layers.Layer, shape: tuple[i
     assert forward(copies[1], shape=shape, training=True).flops == BATCH * (2 * flops + inner)
 
 
-def test_attention_is_what_a_hand_counts() -> None:
+def test_flops_of_attention_match_counts_by_hand() -> None:
     class Attending(keras.layers.Layer):
         def __init__(self) -> None:
             super().__init__()
@@ -86,13 +86,13 @@ def test_attention_is_what_a_hand_counts() -> None:
         ("ij,k->k", (2, 3), (5,), 2 * 5),  # the first is summed before anything is multiplied
     ],
 )
-def test_sums_of_products(equation: str, first: tuple[int, ...], second: tuple[int, ...], flops: int) -> None:
+def test_flops_of_einsum(equation: str, first: tuple[int, ...], second: tuple[int, ...], flops: int) -> None:
     found = traced(lambda x, y: tf.einsum(equation, x, y), tf.TensorSpec(first), tf.TensorSpec(second))
 
     assert found.flops == flops
 
 
-def test_what_nothing_depends_on_does_not_count() -> None:
+def test_unused_operations_do_not_count() -> None:
     def step(x: tf.Tensor) -> tf.Tensor:
         tf.matmul(x, x)
         return x + 1
@@ -100,14 +100,14 @@ def test_what_nothing_depends_on_does_not_count() -> None:
     assert traced(step, tf.TensorSpec((3, 3))).flops == 0
 
 
-def test_of_two_branches_the_larger_counts() -> None:
+def test_the_larger_of_two_branches_counts() -> None:
     def step(x: tf.Tensor) -> tf.Tensor:
         return tf.cond(tf.reduce_sum(x) > 0, lambda: tf.matmul(x, x) @ x, lambda: tf.matmul(x, x))
 
     assert traced(step, tf.TensorSpec((3, 3))).flops == 2 * (2 * 3**3)
 
 
-def test_what_the_graph_does_not_tell_is_said() -> None:
+def test_uncountable_graphs_have_a_reason() -> None:
     def repeat(x: tf.Tensor) -> tf.Tensor:
         for _ in tf.range(tf.shape(x)[0]):
             x = tf.matmul(x, x)
@@ -118,10 +118,10 @@ def test_what_the_graph_does_not_tell_is_said() -> None:
     unknown = traced(tf.matmul, tf.TensorSpec((None, 3)), square)
     python = traced(lambda x: tf.py_function(lambda y: y, [x], tf.float32), square)
 
-    assert (loop.flops, loop.reason) == (None, "the model has a loop, and how often it turns is not in the graph")
+    assert (loop.flops, loop.reason) == (None, "the model has a loop, whose number of iterations is not in the graph")
     assert unknown.flops is None
-    assert "is not known before it runs" in unknown.reason
-    assert python.reason == "the graph does not tell what its operation EagerPyFunc does"
+    assert "is not static" in unknown.reason
+    assert python.reason == "the graph contains EagerPyFunc, whose operations cannot be counted"
 
 
 def resnet20(side: int, channels: int, classes: int) -> tuple[int, int]:
@@ -139,13 +139,13 @@ def resnet20(side: int, channels: int, classes: int) -> tuple[int, int]:
     return total + 2 * width * classes, first
 
 
-def loop_of(plan: Plan, way: ExecutionMode, *, streamed: bool = False) -> Count:
+def loop_of(plan: Plan, way: ExecutionMode, *, streamed: bool = False) -> FlopCount:
     assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
     if streamed:
         assembly = replace(assembly, feed=StreamedFeed(assembly.strategy, assembly.dataset.train))
-    schedule = assembly.schedule
-    order = epoch_order(0, 0, len(assembly.dataset.train), 1, schedule.replicas, schedule.per_replica_batch)
-    return count(Loop(assembly, way).trace(order), chunk=True)
+    step_counts = assembly.step_counts
+    order = epoch_order(0, 0, len(assembly.dataset.train), 1, step_counts.replicas, step_counts.per_replica_batch)
+    return count_flops(Loop(assembly, way).trace(order), chunk=True)
 
 
 def test_a_step_of_resnet20_is_three_times_its_forward_pass_less_the_gradient_of_the_images() -> None:
@@ -156,20 +156,20 @@ def test_a_step_of_resnet20_is_three_times_its_forward_pass_less_the_gradient_of
     one = tf.function(network).get_concrete_function(tf.TensorSpec((1, *shape)))
     whole, first = resnet20(32, 3, 10)
 
-    assert count(one.graph, chunk=False).flops == whole
+    assert count_flops(one.graph, chunk=False).flops == whole
     assert loop_of(plan, ExecutionMode()).flops == BATCH * (3 * whole - first)
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["resident", "streamed"])
 @pytest.mark.parametrize("way", ["plain", "xla", "micro-batches", "mirrored"])
-def test_a_step_is_the_same_work_however_it_is_taken(way: str, streamed: bool) -> None:
+def test_flops_do_not_depend_on_the_execution_mode(way: str, streamed: bool) -> None:
     plan = Plan(model="mlp", batch_size=32, precision="float32")
     if way == "mirrored":
         plan = plan.replace(strategy="mirrored", virtual_cpus=2)
     hidden = 64 * 128
     output = 128 * 10
 
-    taken = {"xla": ExecutionMode(xla=True), "micro-batches": ExecutionMode(parts=4)}.get(way, ExecutionMode())
+    taken = {"xla": ExecutionMode(xla=True), "micro-batches": ExecutionMode(micro_batches=4)}.get(way, ExecutionMode())
 
     found = loop_of(plan, taken, streamed=streamed)
 

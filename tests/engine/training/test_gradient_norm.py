@@ -1,4 +1,4 @@
-"""The gradient norm of every step is that of a plain loop with ``tf.GradientTape``."""
+"""The gradient norm of every step, compared with a plain loop with ``tf.GradientTape``."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def plain_norms(clip: float | None = None) -> list[float]:
         ({"precision": "mixed_float16", "strategy": "mirrored", "virtual_cpus": 2}, 2e-2),
     ],
 )
-def test_norms_are_those_of_a_plain_loop(gym: Gym, changes: dict[str, object], tolerance: float) -> None:
+def test_norms_equal_those_of_a_plain_loop(gym: Gym, changes: dict[str, object], tolerance: float) -> None:
     trained = gym.train(PLAN.replace(**changes))
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
@@ -80,7 +80,7 @@ def test_norms_are_those_of_a_plain_loop(gym: Gym, changes: dict[str, object], t
     np.testing.assert_allclose(trained.series["gradient_norm"], plain_norms(), rtol=tolerance)
 
 
-def test_the_norm_is_that_before_clipping(gym: Gym, tmp_path: Path) -> None:
+def test_the_norm_is_computed_before_clipping(gym: Gym, tmp_path: Path) -> None:
     path = tmp_path / "clipped.py"
     path.write_text(
         "import keras\n"
@@ -96,21 +96,21 @@ def test_the_norm_is_that_before_clipping(gym: Gym, tmp_path: Path) -> None:
     np.testing.assert_allclose(trained.series["gradient_norm"], plain_norms(clip=0.01), rtol=1e-5)
 
 
-def test_nothing_of_it_is_computed_unless_asked(gym: Gym) -> None:
+def test_the_norm_is_not_computed_by_default(gym: Gym) -> None:
     assert set(gym.train(PLAN.replace(gradient_norm="off")).series) == {"loss", "accuracy", "learning_rate"}
 
 
-def test_a_model_with_a_train_step_of_its_own_is_refused_with_the_reason(gym: Gym, tmp_path: Path) -> None:
+def test_a_custom_train_step_is_rejected_with_the_reason(gym: Gym, tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text(OWN)
 
     ended = gym.train(PLAN.replace(model=f"{path}:build")).ended
 
     assert ended.outcome is Outcome.FAILED
-    assert "train_step of its own" in ended.reason
+    assert "custom train_step" in ended.reason
 
 
-def test_rows_of_an_embedding_that_occur_twice_are_added_up() -> None:
+def test_repeated_rows_of_an_embedding_are_summed() -> None:
     table = tf.Variable(tf.ones((3, 2)))
     with tf.GradientTape() as tape:
         value = tf.reduce_sum(tf.gather(table, [1, 1]))

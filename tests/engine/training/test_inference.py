@@ -1,4 +1,4 @@
-"""What the model of a run's last checkpoint says of image files."""
+"""Predictions for image files with the model of a run's last checkpoint."""
 
 import textwrap
 from contextlib import closing
@@ -28,7 +28,7 @@ def write(path: Path, pixels: np.ndarray) -> Path:
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_images_of_the_data_are_what_the_saved_model_says(gym: Gym, tmp_path: Path, old: bool) -> None:
+def test_predictions_equal_those_of_the_saved_model(gym: Gym, tmp_path: Path, old: bool) -> None:
     trained = gym.train_once(PLAN)
     if old:  # a run of a program that kept nothing of its inside
         with closing(connect(trained.directory)) as connection:
@@ -46,7 +46,7 @@ def test_images_of_the_data_are_what_the_saved_model_says(gym: Gym, tmp_path: Pa
         np.testing.assert_allclose([share for _, share in image["choices"]], np.sort(probabilities)[::-1], atol=1e-5)
 
 
-def test_a_folder_of_images_has_names_and_sizes_of_its_own(gym: Gym, tmp_path: Path) -> None:
+def test_a_folder_of_images_has_class_names_and_a_size(gym: Gym, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for value, name in enumerate(("cat", "dog")):
         for index in range(20):
@@ -57,7 +57,7 @@ def test_a_folder_of_images_has_names_and_sizes_of_its_own(gym: Gym, tmp_path: P
     told = predict(trained.directory, [tmp_path / "pets" / "dog" / "3.png", tmp_path / "missing.png"], 1)
     first, second = told["images"]
     assert [name for name, _ in first["choices"]] == ["dog"]
-    assert first["notes"] == ["9x8 pixels were brought to 8x8"]
+    assert first["notes"] == ["resized from 9x8 to 8x8"]
     assert second["problem"].startswith("cannot read the image")
 
 
@@ -70,7 +70,7 @@ def test_a_folder_of_images_has_names_and_sizes_of_its_own(gym: Gym, tmp_path: P
         (InputSpec((4, 4, 1), (), 1.0, 0.0, 1.0, True), 0, 1),
     ],
 )
-def test_an_image_is_brought_to_the_shape_and_the_range_of_the_data(
+def test_an_image_is_resized_and_scaled_like_the_data(
     tmp_path: Path, intake: InputSpec, black: float, white: float
 ) -> None:
     pixels = np.zeros((8, 8, 3), np.uint8)
@@ -78,27 +78,27 @@ def test_an_image_is_brought_to_the_shape_and_the_range_of_the_data(
     x, notes = example_of(write(tmp_path / "half.png", pixels), intake)
     assert x.shape == intake.shape
     assert (x[0, 0, 0], x[0, 3, 0]) == (black, white)
-    assert "8x8 pixels were brought to 4x4" in notes
-    assert any("black was made" in note for note in notes) == ((black, white) != (0, 255))
+    assert "resized from 8x8 to 4x4" in notes
+    assert any("pixels scaled to" in note for note in notes) == ((black, white) != (0, 255))
 
 
-def test_colours_are_made_shades_and_that_is_said(tmp_path: Path) -> None:
+def test_colour_is_converted_to_grayscale_with_a_note(tmp_path: Path) -> None:
     green = np.zeros((4, 4, 3), np.uint8)
     green[..., 1] = 200
     x, notes = example_of(write(tmp_path / "green.png", green), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
     assert set(x.reshape(-1).tolist()) == {117}
-    assert notes == ["its colours were made shades of grey"]
+    assert notes == ["converted to grayscale"]
 
 
-def test_what_is_no_image_is_named(tmp_path: Path) -> None:
+def test_files_that_are_not_images_are_named(tmp_path: Path) -> None:
     (tmp_path / "words.png").write_text("words")
     with pytest.raises(DataError, match=r"cannot decode the image .*words.png: Unknown image file format"):
         example_of(tmp_path / "words.png", InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
 
 
-def test_a_run_of_what_is_no_image_says_so(gym: Gym, tmp_path: Path) -> None:
+def test_a_run_of_other_data_does_not_take_images(gym: Gym, tmp_path: Path) -> None:
     trained = gym.train(Plan(model="mlp", data="synthetic:20:3:500", epochs=1))
-    with pytest.raises(DataError, match=r"cannot be shown images: .*20"):
+    with pytest.raises(DataError, match=r"does not take images: .*20"):
         predict(trained.directory, [tmp_path / "any.png"], 1)
 
 
@@ -116,12 +116,12 @@ def build(input_shape, classes):
 """
 
 
-def test_a_model_that_is_no_classifier_or_has_changed_is_refused(gym: Gym, tmp_path: Path) -> None:
+def test_a_changed_model_or_one_that_is_not_a_classifier_is_rejected(gym: Gym, tmp_path: Path) -> None:
     source = tmp_path / "own.py"
     source.write_text(textwrap.dedent(SOURCE.format(units="1")))
     trained = gym.train(PLAN.replace(model=f"{source}:build", data="synthetic:6x6x1:3:300", batch_size=50))
     assert not trained.ended.reason, trained.ended.reason
-    with pytest.raises(ModelError, match="no classifier"):
+    with pytest.raises(ModelError, match="not a classifier"):
         predict(trained.directory, [], 1)
     source.write_text(textwrap.dedent(SOURCE.format(units="30")))  # Python sees a change within a second by the size
     with pytest.raises(RunError, match="does not fit the model"):

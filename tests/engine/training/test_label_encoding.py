@@ -5,7 +5,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from accel_engine.training.label_encoding import BINARY, ONE_HOT, SPARSE, labels_for, loss_name
+from accel_engine.training.label_encoding import BINARY, ONE_HOT, SPARSE, encoding_for, loss_name
 
 LOSSES = keras.losses
 
@@ -42,26 +42,26 @@ def named(value: Any) -> str:
     ],
     ids=named,
 )
-def test_a_loss_gets_the_labels_that_it_wants(loss: Any, form: str) -> None:
-    assert labels_for(loss, units=3, classes=3).form == form
+def test_a_loss_gets_the_encoding_that_it_expects(loss: Any, form: str) -> None:
+    assert encoding_for(loss, units=3, classes=3).form == form
 
 
 @pytest.mark.parametrize("loss", ["binary_crossentropy", "mse", own, ["binary_crossentropy"]], ids=named)
 def test_one_output_for_two_classes_gets_binary_labels(loss: Any) -> None:
-    assert labels_for(loss, units=1, classes=2).form == BINARY
+    assert encoding_for(loss, units=1, classes=2).form == BINARY
 
 
 @pytest.mark.parametrize(("logits", "threshold"), [(True, 0.0), (False, 0.5)])
-def test_the_threshold_is_that_of_logits_or_probabilities(logits: bool, threshold: float) -> None:
-    labels = labels_for(LOSSES.BinaryCrossentropy(from_logits=logits), units=1, classes=2)
+def test_the_threshold_depends_on_logits(logits: bool, threshold: float) -> None:
+    labels = encoding_for(LOSSES.BinaryCrossentropy(from_logits=logits), units=1, classes=2)
 
     assert labels.threshold == threshold
     outputs = tf.constant([[threshold - 0.1], [threshold + 0.1]])
     assert labels.correct(tf.constant([0, 0]), outputs).numpy().tolist() == [1.0, 0.0]
 
 
-def test_labels_are_as_wide_as_the_output() -> None:
-    assert labels_for("categorical_crossentropy", units=5, classes=3).encode(tf.constant([2])).shape == (1, 5)
+def test_one_hot_labels_are_as_wide_as_the_output() -> None:
+    assert encoding_for("categorical_crossentropy", units=5, classes=3).encode(tf.constant([2])).shape == (1, 5)
 
 
 def test_a_loss_in_a_list_has_its_own_name() -> None:

@@ -1,4 +1,4 @@
-"""The table of layers against counts made by hand."""
+"""The table of layers, compared with counts by hand."""
 
 import textwrap
 from pathlib import Path
@@ -28,7 +28,7 @@ def table_of(trained: Trained) -> LayerTable:
 
 
 @pytest.mark.parametrize("more", [{}, {"strategy": "mirrored", "virtual_cpus": 2}, {"xla": "on"}])
-def test_an_mlp_is_what_its_definition_says(gym: Gym, more: dict[str, object]) -> None:
+def test_the_table_of_an_mlp_matches_its_definition(gym: Gym, more: dict[str, object]) -> None:
     table = table_of(gym.train(MLP.replace(**more)))
     flatten, hidden, last = table.layers
     assert (flatten.kind, flatten.shape, flatten.parameters, flatten.flops) == ("Flatten", (64,), 0, 0)
@@ -40,7 +40,7 @@ def test_an_mlp_is_what_its_definition_says(gym: Gym, more: dict[str, object]) -
     assert table.rest == 0
 
 
-def test_a_cnn_is_what_its_definition_says(gym: Gym) -> None:
+def test_the_table_of_a_cnn_matches_its_definition(gym: Gym) -> None:
     table = table_of(gym.train(MLP.replace(model="cnn", batch_size=32)))
     convolutions = [row for row in table.layers if row.kind == "Conv2D"]
     assert [row.shape for row in convolutions] == [(8, 8, 32), (4, 4, 64), (2, 2, 128)]
@@ -53,7 +53,7 @@ def test_a_cnn_is_what_its_definition_says(gym: Gym) -> None:
     assert (normal.parameters, normal.trainable, normal.flops) == (128, 64, 0)
 
 
-def test_models_within_models_and_layers_that_are_called_twice_are_told_apart(gym: Gym, tmp_path: Path) -> None:
+def test_nested_models_and_shared_layers_are_distinguished(gym: Gym, tmp_path: Path) -> None:
     source = tmp_path / "nested.py"
     source.write_text(
         textwrap.dedent("""
@@ -83,7 +83,7 @@ def test_models_within_models_and_layers_that_are_called_twice_are_told_apart(gy
     assert table.rest == 2 * product  # keras.ops.matmul is no layer; its constant has no gradient
 
 
-def test_what_cannot_be_counted_is_said(gym: Gym, tmp_path: Path) -> None:
+def test_uncountable_layers_have_a_reason(gym: Gym, tmp_path: Path) -> None:
     source = tmp_path / "recurrent.py"
     source.write_text(
         textwrap.dedent("""

@@ -11,7 +11,7 @@ from .conftest import Gym
 PLAN = Plan(model="mlp", epochs=2, validation="off")
 
 
-def test_the_size_of_chunks_changes_nothing(gym: Gym, random_model: str) -> None:
+def test_the_chunk_size_does_not_change_results(gym: Gym, random_model: str) -> None:
     plan = PLAN.replace(model=random_model, batch_size=8, steps_per_epoch=70)
     gym.steps = 1
     one_by_one = gym.train(plan)
@@ -25,7 +25,7 @@ def test_the_size_of_chunks_changes_nothing(gym: Gym, random_model: str) -> None
 
 
 @pytest.mark.parametrize(("strategy", "replicas"), [("mirrored", 2), ("mirrored", 4), ("central-storage", 2)])
-def test_replicas_learn_as_one_device_does(gym: Gym, strategy: str, replicas: int) -> None:
+def test_replicas_train_like_one_device(gym: Gym, strategy: str, replicas: int) -> None:
     plan = PLAN.replace(epochs=5)
     alone = gym.train_once(plan)
     shared = gym.train(plan.replace(strategy=strategy, virtual_cpus=replicas))
@@ -36,12 +36,12 @@ def test_replicas_learn_as_one_device_does(gym: Gym, strategy: str, replicas: in
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_streamed_and_resident_data_give_the_same_batches(
+def test_streamed_and_cached_data_give_the_same_batches(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, replicas: int
 ) -> None:
     plan = PLAN.replace(strategy="mirrored" if replicas == 2 else "one-device", virtual_cpus=replicas)
     resident = gym.train_once(plan)
-    monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     streamed = gym.train(plan)
 
     assert [trained.only(ModelBuilt).feed for trained in (resident, streamed)] == ["resident", "streamed"]
@@ -49,11 +49,11 @@ def test_streamed_and_resident_data_give_the_same_batches(
 
 
 @pytest.mark.parametrize("share", [0.25, 0.0])
-def test_an_epoch_in_parts_is_the_same_epoch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+def test_an_epoch_in_segments_is_the_same_epoch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     plan = PLAN.replace(batch_size=256, steps_per_epoch=13)
     whole = gym.train_once(plan)
-    monkeypatch.setattr(feed, "RESIDENT_SHARE", share)
-    monkeypatch.setattr(feed, "MOST_ROWS", 1)
+    monkeypatch.setattr(feed, "CACHE_SHARE", share)
+    monkeypatch.setattr(feed, "MAXIMUM_ROWS", 1)
     stopped = gym.train(plan, at={20: [("stop",)]})
 
     resumed = gym.train(plan, run=stopped.directory)
@@ -62,26 +62,26 @@ def test_an_epoch_in_parts_is_the_same_epoch(gym: Gym, monkeypatch: pytest.Monke
     np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-6)
 
 
-def test_xla_computes_the_same(gym: Gym) -> None:
+def test_xla_gives_the_same_results(gym: Gym) -> None:
     plain = gym.train_once(PLAN)
     compiled = gym.train(PLAN.replace(xla="on"))
 
     np.testing.assert_allclose(plain.series["loss"], compiled.series["loss"], atol=1e-5)
 
 
-def test_a_chunk_size_settles_at_its_target() -> None:
+def test_a_chunk_size_converges_to_its_target() -> None:
     size = ChunkSize(target=0.05)
 
     for _ in range(10):
-        size.learn(size.steps, size.steps * 0.001)
+        size.update(size.steps, size.steps * 0.001)
 
     assert size.steps == pytest.approx(50, abs=1)
 
 
-def test_a_chunk_size_grows_with_care_and_shrinks_at_once() -> None:
+def test_a_chunk_size_grows_slowly_and_shrinks_at_once() -> None:
     size = ChunkSize(target=0.05)
-    size.learn(1, 1e-6)
+    size.update(1, 1e-6)
     assert size.steps == 4
 
-    size.learn(4, 10.0)
+    size.update(4, 10.0)
     assert size.steps == 1

@@ -1,4 +1,4 @@
-"""The metrics that users' models bring: each is recorded, under one name everywhere."""
+"""Recording the metrics of custom models."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def models(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_an_f1_score_of_one_output_is_one_number(gym: Gym, models: str) -> None:
+def test_an_f1_score_of_one_output_is_a_scalar(gym: Gym, models: str) -> None:
     plan = PLAN.replace(model=f"{models}:one_output", data="synthetic:6x6x1:2:700")
     trained = gym.train(plan)
 
@@ -81,7 +81,7 @@ def test_an_f1_score_of_one_output_is_one_number(gym: Gym, models: str) -> None:
     assert not trained.all(Warned)
 
 
-def test_a_score_for_each_class_is_a_series_for_each(gym: Gym, models: str) -> None:
+def test_a_metric_per_class_is_a_series_per_class(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:many_classes"))
 
     metrics = trained.only(Validated).metrics
@@ -90,7 +90,7 @@ def test_a_score_for_each_class_is_a_series_for_each(gym: Gym, models: str) -> N
     assert trained.ended.metrics["validation_top5_acc"] == metrics["top5_acc"]
 
 
-def test_metrics_that_would_have_one_name_are_all_kept_and_that_is_said(gym: Gym, models: str) -> None:
+def test_metrics_with_the_same_name_are_renamed_with_a_warning(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:alike"))
 
     metrics = trained.only(Validated).metrics
@@ -103,7 +103,7 @@ def test_metrics_that_would_have_one_name_are_all_kept_and_that_is_said(gym: Gym
     ]
 
 
-def test_another_metric_that_is_called_accuracy_is_kept_beside_it(gym: Gym, models: str) -> None:
+def test_a_different_metric_named_accuracy_is_renamed(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:foreign_accuracy"))
 
     metrics = trained.only(Validated).metrics
@@ -112,7 +112,7 @@ def test_another_metric_that_is_called_accuracy_is_kept_beside_it(gym: Gym, mode
     assert "recorded as model_accuracy" in trained.only(Warned).message
 
 
-def test_the_accuracy_of_keras_is_the_accuracy(gym: Gym, models: str) -> None:
+def test_keras_accuracy_is_the_accuracy(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:keras_accuracy"))
 
     assert set(trained.only(Validated).metrics) == {"loss", "accuracy"}
@@ -120,7 +120,7 @@ def test_the_accuracy_of_keras_is_the_accuracy(gym: Gym, models: str) -> None:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_nothing_that_a_train_step_gives_is_left_out_without_a_word(gym: Gym, models: str, replicas: int) -> None:
+def test_values_of_a_train_step_that_are_not_recorded_cause_a_warning(gym: Gym, models: str, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     trained = gym.train(PLAN.replace(model=f"{models}:own", strategy=strategy, virtual_cpus=replicas))
 

@@ -1,4 +1,4 @@
-"""A batch in parts: the same losses, steps and gradients as of the whole, and chosen only where that is so."""
+"""Micro-batches give the same losses and gradients as the whole batch, or are not used."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from accel_engine.training import autotune
 from accel_engine.training.assembly import assemble
 from accel_engine.training.feed import epoch_order
 from accel_engine.training.loop import ExecutionMode, Loop
-from accel_engine.training.micro_batches import is_mean, parts_worth_trying, same_in_parts
+from accel_engine.training.micro_batches import candidate_count, is_mean, supports_micro_batches
 
 from .conftest import Gym
 
@@ -72,7 +72,7 @@ def models(tmp_path: Path) -> str:
     ],
     ids=["adam", "sgd", "mirrored", "xla", "float16"],
 )
-def test_a_batch_in_parts_is_learnt_from_as_the_whole(gym: Gym, changes: dict[str, object]) -> None:
+def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, object]) -> None:
     plan = PLAN.replace(gradient_norm="on", **changes)
 
     whole, parted = gym.train_once(plan), gym.train(plan.replace(micro_batches=4))
@@ -84,7 +84,7 @@ def test_a_batch_in_parts_is_learnt_from_as_the_whole(gym: Gym, changes: dict[st
 
 
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")
-def test_a_weight_that_nothing_depends_on_stays_as_it_is(gym: Gym, models: str) -> None:
+def test_an_unused_weight_is_unchanged(gym: Gym, models: str) -> None:
     plan = PLAN.replace(model=f"{models}:unused")
 
     whole, parted = gym.train(plan), gym.train(plan.replace(micro_batches=4))
@@ -92,7 +92,7 @@ def test_a_weight_that_nothing_depends_on_stays_as_it_is(gym: Gym, models: str) 
     np.testing.assert_allclose(parted.series["loss"], whole.series["loss"], atol=1e-5)
 
 
-def test_dropout_is_the_same_however_many_steps_a_chunk_has(gym: Gym) -> None:
+def test_dropout_does_not_depend_on_the_chunk_size(gym: Gym) -> None:
     plan = PLAN.replace(model="cnn", micro_batches=4)
 
     few = gym.train(plan)
@@ -103,9 +103,9 @@ def test_dropout_is_the_same_however_many_steps_a_chunk_has(gym: Gym) -> None:
 
 @pytest.mark.parametrize(
     ("model", "why"),
-    [("own", "train_step of its own"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
+    [("own", "custom train_step"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
 )
-def test_parts_that_would_not_be_the_whole_are_refused(gym: Gym, models: str, model: str, why: str) -> None:
+def test_micro_batches_that_change_results_are_rejected(gym: Gym, models: str, model: str, why: str) -> None:
     ended = gym.train(PLAN.replace(model=f"{models}:{model}", micro_batches=2)).ended
 
     assert ended.outcome is Outcome.FAILED
@@ -113,22 +113,24 @@ def test_parts_that_would_not_be_the_whole_are_refused(gym: Gym, models: str, mo
     assert why in ended.reason
 
 
-@pytest.mark.parametrize(("asked", "abreast"), [(4, 1), (None, processors())])
-def test_parts_that_were_asked_for_spare_memory_one_after_another(asked: int | None, abreast: int) -> None:
+@pytest.mark.parametrize(("asked", "parallel_iterations"), [(4, 1), (None, processors())])
+def test_a_plans_micro_batches_run_sequentially(asked: int | None, parallel_iterations: int) -> None:
     assembly = assemble(PLAN.replace(micro_batches=asked), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode(parts=4)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(
+        epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64)
+    )
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
-    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "turns.4" in node.name]
-    assert loop.attr["parallel_iterations"].i == abreast
+    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "iterations.4" in node.name]
+    assert loop.attr["parallel_iterations"].i == parallel_iterations
 
 
 @pytest.mark.parametrize(
     ("batch", "parts"), [(1, 1), (16, 2), (64, 2), (96, 2), (128, 4), (1000, 25), (1009, 1), (2 * 1009, 1)]
 )
-def test_parts_are_equal_and_small_enough_for_a_cache(batch: int, parts: int) -> None:
-    assert parts_worth_trying(batch) == parts
+def test_micro_batches_are_equal_and_fit_a_cache(batch: int, parts: int) -> None:
+    assert candidate_count(batch) == parts
 
 
 def network(*middle: layers.Layer) -> keras.Model:
@@ -137,7 +139,7 @@ def network(*middle: layers.Layer) -> keras.Model:
     return model
 
 
-def test_only_layers_that_take_each_example_by_itself_are_the_same_in_parts() -> None:
+def test_only_per_example_layers_support_micro_batches() -> None:
     class Conv2D(layers.Conv2D):  # somebody's own, whatever its name
         pass
 
@@ -145,14 +147,16 @@ def test_only_layers_that_take_each_example_by_itself_are_the_same_in_parts() ->
     centred = keras.Model(inputs, inputs - keras.ops.mean(inputs, axis=0))
     centred.compile(loss="mse")
 
-    assert same_in_parts(network(layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Dropout(0.5)))
-    assert same_in_parts(network(network(layers.Conv2D(4, 3))))
-    assert not same_in_parts(network(layers.Conv2D(4, 3), layers.BatchNormalization()))
-    assert not same_in_parts(network(Conv2D(4, 3)))
-    assert not same_in_parts(network(layers.Conv2D(4, 3, activation=lambda x: x - keras.ops.mean(x, axis=0))))
-    assert not same_in_parts(network(layers.Conv2D(4, 3, activity_regularizer="l2")))
-    assert not same_in_parts(centred)
-    assert not same_in_parts(network(centred))
+    assert supports_micro_batches(
+        network(layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Dropout(0.5))
+    )
+    assert supports_micro_batches(network(network(layers.Conv2D(4, 3))))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3), layers.BatchNormalization()))
+    assert not supports_micro_batches(network(Conv2D(4, 3)))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3, activation=lambda x: x - keras.ops.mean(x, axis=0))))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3, activity_regularizer="l2")))
+    assert not supports_micro_batches(centred)
+    assert not supports_micro_batches(network(centred))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +180,7 @@ def test_which_losses_are_means_over_examples(loss: object, mean: bool) -> None:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try at the first chance, and not for long."""
+    """Run the trial as early and as briefly as possible."""
     monkeypatch.setattr(autotune, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_SECONDS", 0.0)
     monkeypatch.setattr(autotune, "WORTHWHILE_STEPS", 0)
@@ -185,16 +189,16 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize(("split", "taken"), [(200.0, 2), (50.0, 1)])
-def test_the_faster_way_is_gone_on_with_and_remembered(
+def test_the_faster_mode_is_used_and_cached(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, split: float, taken: int
 ) -> None:
-    measure = Loop.rate
+    measure = Loop.measure_rate
 
     def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
         measure(self, order, seconds)
-        return split if self.way.parts > 1 else 100.0
+        return split if self.mode.micro_batches > 1 else 100.0
 
-    monkeypatch.setattr(Loop, "rate", rate)
+    monkeypatch.setattr(Loop, "measure_rate", rate)
     plan = PLAN.replace(xla="auto")
 
     first = gym.train(plan)
@@ -213,5 +217,5 @@ def test_the_faster_way_is_gone_on_with_and_remembered(
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("changes", [{"model": "mlp"}, {"xla": "on"}, {"strategy": "mirrored", "virtual_cpus": 2}])
-def test_no_trial_where_it_cannot_pay(gym: Gym, changes: dict[str, object]) -> None:
+def test_no_trial_where_it_is_not_worthwhile(gym: Gym, changes: dict[str, object]) -> None:
     assert not gym.train(PLAN.replace(**changes)).all(MicroBatchesTried)

@@ -22,7 +22,7 @@ def build(classes):
 """
 
 
-def test_a_model_is_counted_by_hand() -> None:
+def test_sizes_match_counts_by_hand() -> None:
     found = describe(Plan(model="mlp"))
 
     assert found["parameters"] == found["trainable"] == 64 * 128 + 128 + 128 * 10 + 10
@@ -30,7 +30,7 @@ def test_a_model_is_counted_by_hand() -> None:
     assert found["activations"] == 64 + 128 + 10  # flattened, hidden, probabilities
 
 
-def test_a_model_whose_order_is_in_its_code_has_weights_but_no_known_activations(tmp_path: Path) -> None:
+def test_a_subclassed_model_has_no_known_activations(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(SUBCLASSED)
 

@@ -111,7 +111,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("way", WAYS)
-def test_each_step_has_the_rate_of_the_schedule(gym: Gym, models: str, name: str, way: str) -> None:
+def test_each_step_records_the_rate_of_the_schedule(gym: Gym, models: str, name: str, way: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:{name}", **WAYS[way]))
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
@@ -123,7 +123,7 @@ def test_each_step_has_the_rate_of_the_schedule(gym: Gym, models: str, name: str
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_a_schedule_goes_on_after_a_stop(gym: Gym, models: str, name: str) -> None:
+def test_a_schedule_continues_after_a_stop(gym: Gym, models: str, name: str) -> None:
     plan = PLAN.replace(model=f"{models}:{name}")
     gym.steps = 1
     stopped = gym.train(plan, at={3: [("stop",)]})
@@ -134,7 +134,7 @@ def test_a_schedule_goes_on_after_a_stop(gym: Gym, models: str, name: str) -> No
     np.testing.assert_allclose(resumed.series["learning_rate"], rates(name), rtol=1e-6)
 
 
-def test_the_rate_is_that_of_the_optimizer_whose_loss_is_scaled(gym: Gym, models: str) -> None:
+def test_the_rate_of_a_loss_scale_optimizer_is_recorded(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:loss_scaled"))
 
     np.testing.assert_allclose(trained.series["learning_rate"], rates("exponential"), rtol=1e-6)
@@ -152,20 +152,20 @@ def test_a_constant_rate_changes_at_the_step_of_the_command(gym: Gym, models: st
     assert {event.schedule for event in trained.all(LearningRateChanged)} == {""}
 
 
-def test_a_scaled_rate_is_recorded_as_it_is_used(gym: Gym, models: str) -> None:
+def test_a_scaled_rate_is_recorded(gym: Gym, models: str) -> None:
     plan = PLAN.replace(model=f"{models}:constant", strategy="mirrored", virtual_cpus=2, rate_scaling="linear")
 
     assert set(gym.train(plan).series["learning_rate"]) == {np.float32(0.2)}
 
 
-def test_a_schedule_refuses_another_rate(gym: Gym, models: str) -> None:
+def test_a_schedule_rejects_another_rate(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:exponential"), at={4: [("learning_rate", 0.02)]})
 
-    assert "the optimizer refuses it" in trained.only(CommandAnswered).answer
+    assert "the optimizer does not accept it" in trained.only(CommandAnswered).answer
     np.testing.assert_allclose(trained.series["learning_rate"], rates("exponential"), rtol=1e-6)
 
 
-def test_the_mean_of_a_rate_is_no_metric_of_an_epoch(gym: Gym, models: str) -> None:
+def test_epoch_metrics_do_not_contain_the_rate(gym: Gym, models: str) -> None:
     stopped = gym.train(PLAN.replace(model=f"{models}:exponential"), at={4: [("stop",)]})
     trained = gym.train(PLAN.replace(model=f"{models}:exponential"), run=stopped.directory)
 
@@ -173,27 +173,27 @@ def test_the_mean_of_a_rate_is_no_metric_of_an_epoch(gym: Gym, models: str) -> N
         assert set(metrics) == {"loss", "accuracy"}
 
 
-def test_a_train_step_of_its_own_may_change_the_rate(gym: Gym, models: str) -> None:
+def test_a_custom_train_step_may_change_the_rate(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:own"))
 
     np.testing.assert_array_equal(trained.series["learning_rate"], 0.5 ** np.arange(1, 11))
 
 
-def test_a_train_step_of_its_own_may_tell_the_rate(gym: Gym, models: str) -> None:
+def test_a_custom_train_step_may_return_the_rate(gym: Gym, models: str) -> None:
     assert set(gym.train(PLAN.replace(model=f"{models}:telling")).series["learning_rate"]) == {0.25}
 
 
-def test_of_several_optimizers_none_is_said_to_be_the_one(gym: Gym, models: str) -> None:
+def test_several_optimizers_have_no_single_rate(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:adversarial"), at={4: [("learning_rate", 0.02)]})
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert "learning_rate" not in trained.series
     assert trained.all(LearningRateChanged) == []
-    assert "optimizers of its own" in trained.only(CommandAnswered).answer
+    assert "several optimizers" in trained.only(CommandAnswered).answer
     assert not trained.all(Warned)
 
 
-def test_every_optimizer_of_keras_has_a_rate_to_record() -> None:
+def test_every_keras_optimizer_has_a_rate() -> None:
     from accel_engine.training import optimizer_rate
 
     for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl", "Lion"):
@@ -203,7 +203,7 @@ def test_every_optimizer_of_keras_has_a_rate_to_record() -> None:
 
 
 @pytest.mark.parametrize("held", [lambda own: own, lambda own: [own], lambda own: {"d": (own,)}])
-def test_a_model_that_holds_optimizers_of_its_own_has_no_rate_of_its_steps(held: Any) -> None:
+def test_a_model_with_its_own_optimizers_has_no_rate(held: Any) -> None:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     assert optimizer_of_steps(model, own_train_step=True) is model.optimizer

@@ -1,4 +1,4 @@
-"""Models that users bring: what they say holds, and what they do wrong is told."""
+"""Training custom models, and explaining their errors."""
 
 import math
 from pathlib import Path
@@ -98,22 +98,22 @@ def test_a_compiled_model_keeps_its_loss_metrics_and_optimizer(gym: Gym, own_mod
     assert not trained.all(Warned)
 
 
-def test_it_is_said_where_a_models_metrics_are_left_out(gym: Gym, own_models: str) -> None:
+def test_unrecorded_metrics_cause_a_warning(gym: Gym, own_models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{own_models}:compiled", strategy="mirrored", virtual_cpus=2))
 
     assert "top3" not in trained.all(Validated)[-1].metrics
-    assert [warned.message for warned in trained.all(Warned) if "own metrics are left out" in warned.message]
+    assert [warned.message for warned in trained.all(Warned) if "compiled metrics are not recorded" in warned.message]
 
 
-def test_a_plans_optimizer_replaces_a_compiled_models_and_says_so(gym: Gym, own_models: str) -> None:
+def test_a_plans_optimizer_replaces_a_compiled_models_with_a_warning(gym: Gym, own_models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{own_models}:compiled", optimizer="adam"))
 
     assert trained.only(ModelBuilt).optimizer == "Adam"
-    assert "replaces the model's own SGD" in trained.all(Warned)[0].message
+    assert "replaces the model's SGD" in trained.all(Warned)[0].message
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_models_own_train_step_is_respected(gym: Gym, own_models: str, replicas: int) -> None:
+def test_a_custom_train_step_is_used(gym: Gym, own_models: str, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     trained = gym.train(PLAN.replace(model=f"{own_models}:own_step", strategy=strategy, virtual_cpus=replicas))
 
@@ -128,7 +128,7 @@ def test_a_train_step_without_a_loss_fails_with_the_reason(gym: Gym, own_models:
     trained = gym.train(PLAN.replace(model=f"{own_models}:silent_step"))
 
     assert trained.ended.outcome is Outcome.FAILED
-    assert "train_step returns mine, but no loss" in trained.ended.reason
+    assert "train_step returns mine but no loss" in trained.ended.reason
 
 
 def test_a_model_whose_function_raises_fails_before_training(gym: Gym, own_models: str) -> None:
@@ -146,7 +146,7 @@ def test_a_layer_that_exits_fails_the_run(gym: Gym, own_models: str) -> None:
     assert "SystemExit: 7" in trained.ended.reason
 
 
-def test_a_layer_that_raises_is_told_without_what_surrounds_it(gym: Gym, own_models: str) -> None:
+def test_an_error_in_a_layer_is_reported_without_its_traceback(gym: Gym, own_models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{own_models}:raising"))
 
     assert trained.ended.outcome is Outcome.FAILED
@@ -155,7 +155,7 @@ def test_a_layer_that_raises_is_told_without_what_surrounds_it(gym: Gym, own_mod
     assert "in user code" not in trained.ended.reason
 
 
-def test_penalties_count_once_in_validation_however_many_replicas(gym: Gym, own_models: str) -> None:
+def test_regularization_counts_once_in_validation(gym: Gym, own_models: str) -> None:
     plan = PLAN.replace(model=f"{own_models}:penalised", epochs=1, optimizer="sgd", learning_rate=1e-9)
 
     alone = gym.train(plan)

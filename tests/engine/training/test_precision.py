@@ -1,4 +1,4 @@
-"""Training in fewer bits learns, and float16 survives gradients that it cannot hold."""
+"""Training in mixed precision, and loss scaling with overflowing float16 gradients."""
 
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from .conftest import Gym, Trained
 
 TOO_LARGE = 24
-"""A loss that is scaled by two to this power has gradients that float16 cannot hold."""
+"""Exponent of a loss scale at which float16 gradients overflow."""
 
 STEEP = f"""
 import keras
@@ -30,7 +30,7 @@ def build(input_shape, classes):
 
 
 def optimizer_of(trained: Trained) -> Any:
-    """The optimizer as it was at the end."""
+    """The optimizer at the end of training."""
     return keras.models.load_model(trained.directory / "model.keras").optimizer
 
 
@@ -38,7 +38,7 @@ def optimizer_of(trained: Trained) -> Any:
     ("model", "precision"),
     [("mlp", "float32"), *product(("mlp", "cnn"), ("mixed_bfloat16", "mixed_float16"))],
 )
-def test_every_precision_learns(gym: Gym, model: str, precision: str) -> None:
+def test_every_precision_trains(gym: Gym, model: str, precision: str) -> None:
     trained = gym.train(Plan(model=model, epochs=6 if model == "mlp" else 2, precision=precision))
 
     assert trained.only(ModelBuilt).precision == precision

@@ -1,4 +1,4 @@
-"""Every step's loss and accuracy are those of a plain loop that anybody would write."""
+"""Loss and accuracy of every step, compared with a plain loop."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +53,7 @@ def logit():
 """
 
 STEPS = 100
-"""Of an epoch: the data is gone over more than four times, or than twice."""
+"""Steps per epoch: more than four passes over the data, or more than two."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def models(tmp_path: Path) -> str:
 
 
 class Plain:
-    """Two epochs of a plain loop: one step after the other, each read back before the next.
+    """Two epochs of a plain loop, which reads back every step.
 
     Args:
         plan: Names the model, the data and how to train.
@@ -122,7 +122,7 @@ class Plain:
         ("convolved", "adam", 0.001),
     ],
 )
-def test_200_steps_are_those_of_a_plain_loop(gym: Gym, models: str, model: str, optimizer: str, rate: float) -> None:
+def test_200_steps_equal_those_of_a_plain_loop(gym: Gym, models: str, model: str, optimizer: str, rate: float) -> None:
     plan = Plan(
         model=f"{models}:{model}" if model in ("normalised", "convolved") else model,
         optimizer=optimizer,
@@ -174,7 +174,7 @@ def test_200_steps_are_those_of_a_plain_loop(gym: Gym, models: str, model: str, 
         ),
     ],
 )
-def test_accuracy_is_right_for_every_form_of_labels(
+def test_accuracy_is_correct_for_every_label_encoding(
     gym: Gym, models: str, model: str, classes: int, loss: keras.losses.Loss, targets: object, right: object
 ) -> None:
     plan = Plan(
@@ -196,7 +196,7 @@ def test_accuracy_is_right_for_every_form_of_labels(
     assert np.mean(plain.accuracies[-20:]) > np.mean(plain.accuracies[:20]) + 0.1
 
 
-def test_a_loss_for_each_example_is_what_fit_makes_of_it(gym: Gym, models: str) -> None:
+def test_an_unreduced_loss_is_averaged_as_in_fit(gym: Gym, models: str) -> None:
     plan = Plan(
         model=f"{models}:unreduced",
         optimizer="sgd",

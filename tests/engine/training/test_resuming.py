@@ -1,4 +1,4 @@
-"""A run that goes on from a checkpoint is the run that it would have been."""
+"""Continuing from a checkpoint gives the same run as training without a break."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 
 
 @pytest.mark.parametrize("kind", ["resident", "streamed"])
-def test_a_stopped_and_resumed_run_is_the_same_run(
+def test_stopping_and_continuing_does_not_change_the_run(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, kind: str
 ) -> None:
     plan = PLAN.replace(model=random_model)
     whole = gym.train_once(plan)
     if kind == "streamed":
-        monkeypatch.setattr(feed, "RESIDENT_SHARE", 0.0)
+        monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     stopped = gym.train(plan, at={7: [("stop",)]})
     assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, 7)
 
@@ -43,7 +43,7 @@ def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> N
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
 
 
-def test_layers_without_a_generator_of_their_own_go_on_in_their_random_numbers(gym: Gym, random_model: str) -> None:
+def test_layers_without_a_seed_continue_their_random_state(gym: Gym, random_model: str) -> None:
     plan = PLAN.replace(model=random_model.replace(":build", ":unseeded"))
     stopped = gym.train(plan, at={7: [("stop",)]})
 
@@ -52,7 +52,7 @@ def test_layers_without_a_generator_of_their_own_go_on_in_their_random_numbers(g
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(plan).series["loss"])
 
 
-def test_a_checkpoint_from_before_that_was_kept_is_gone_on_from(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_without_the_random_state_can_be_continued(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(assembly, "_unseeded", tuple)
         stopped = gym.train(PLAN, at={7: [("stop",)]})
@@ -62,7 +62,7 @@ def test_a_checkpoint_from_before_that_was_kept_is_gone_on_from(gym: Gym, monkey
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
 
 
-def test_a_run_goes_on_from_before_epochs_that_had_no_checkpoint(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_continues_from_the_last_checkpoint_before_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saving, "SHARE", 1e-9)
     plan = PLAN.replace(epochs=4)
     whole = gym.train_once(plan)
@@ -76,7 +76,7 @@ def test_a_run_goes_on_from_before_epochs_that_had_no_checkpoint(gym: Gym, monke
     assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
 
 
-def test_a_run_stopped_before_its_last_validation_makes_up_for_it(gym: Gym) -> None:
+def test_a_run_stopped_before_its_last_validation_validates_on_continue(gym: Gym) -> None:
     stopped = gym.train(PLAN, at={10: [("stop",)]})
     assert stopped.ended.epochs == 2
 
@@ -86,9 +86,9 @@ def test_a_run_stopped_before_its_last_validation_makes_up_for_it(gym: Gym) -> N
     assert resumed.ended.metrics["validation_accuracy"] == resumed.all(Validated)[-1].metrics["accuracy"]
 
 
-def test_a_finished_run_goes_on_when_more_epochs_are_asked_for(gym: Gym) -> None:
+def test_a_finished_run_continues_with_more_epochs(gym: Gym) -> None:
     finished = gym.train(PLAN)
-    with pytest.raises(PlanError, match="already trained; choose more epochs"):
+    with pytest.raises(PlanError, match="already trained; increase --epochs"):
         gym.train(PLAN, run=finished.directory)
 
     longer = gym.train(PLAN.replace(epochs=3), run=finished.directory)
@@ -97,7 +97,7 @@ def test_a_finished_run_goes_on_when_more_epochs_are_asked_for(gym: Gym) -> None
     np.testing.assert_array_equal(longer.series["loss"], gym.train(PLAN.replace(epochs=3)).series["loss"])
 
 
-def test_a_resumed_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
+def test_a_continued_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
     stopped = gym.train(PLAN, at={2: [("stop",)]})
 
     resumed = gym.train(PLAN, run=stopped.directory)
@@ -108,7 +108,7 @@ def test_a_resumed_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
 
 @pytest.mark.parametrize("before", [[], [("checkpoint",)]], ids=["", "checkpoint"])
 @pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
-def test_a_learning_rate_that_was_set_survives_a_resume(gym: Gym, precision: str, before: list[tuple[str]]) -> None:
+def test_a_changed_learning_rate_is_kept_on_continue(gym: Gym, precision: str, before: list[tuple[str]]) -> None:
     plan = PLAN.replace(optimizer="sgd", learning_rate=0.1, precision=precision)
     changes = [*before, ("learning_rate", 0.4)]
     whole = gym.train(plan, at={4: changes})
@@ -120,7 +120,7 @@ def test_a_learning_rate_that_was_set_survives_a_resume(gym: Gym, precision: str
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
 
 
-def test_a_learning_rate_that_the_resume_asks_for_is_taken(gym: Gym) -> None:
+def test_a_new_learning_rate_is_used_on_continue(gym: Gym) -> None:
     plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
     stopped = gym.train(plan, at={4: [("learning_rate", 0.4), ("stop",)]})
 
@@ -130,7 +130,7 @@ def test_a_learning_rate_that_the_resume_asks_for_is_taken(gym: Gym) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
-def test_a_run_goes_on_under_another_strategy(gym: Gym, precision: str) -> None:
+def test_a_run_continues_under_another_strategy(gym: Gym, precision: str) -> None:
     plan = PLAN.replace(precision=precision)
     stopped = gym.train(plan, at={6: [("stop",)]})
 
@@ -141,11 +141,11 @@ def test_a_run_goes_on_under_another_strategy(gym: Gym, precision: str) -> None:
     np.testing.assert_allclose(resumed.series["loss"], gym.train_once(plan).series["loss"], atol=tolerance)
 
 
-def test_a_run_does_not_go_on_when_its_steps_would_be_others(gym: Gym) -> None:
+def test_a_run_with_changed_steps_cannot_continue(gym: Gym) -> None:
     plan = PLAN.replace(batch_size=255)
     stopped = gym.train(plan, at={6: [("stop",)]})
 
     resumed = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2), run=stopped.directory)
 
     assert resumed.ended.outcome is Outcome.FAILED
-    assert "5 steps of 255 out of 1437 examples, and would now be 5 steps of 254" in resumed.ended.reason
+    assert "5 steps of 255 examples from 1437 and is now 5 steps of 254" in resumed.ended.reason

@@ -1,4 +1,4 @@
-"""The model of a checkpoint is validated again: what is kept then is what the engine kept."""
+"""Validating a checkpoint again gives the same report as the engine."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -21,8 +21,8 @@ PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
 
 @pytest.mark.parametrize("validation", ["epoch", "off"])
-def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
-    monkeypatch.setattr(revalidation, "TELL_SECONDS", 0.0)
+def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
+    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
     expected = read(gym.train_once(PLAN).directory).evaluation
     trained = gym.train(PLAN.replace(validation=validation))
     with closing(connect(trained.directory)) as connection:
@@ -44,11 +44,11 @@ def test_what_is_kept_is_what_the_engine_keeps(gym: Gym, monkeypatch: pytest.Mon
         )
 
 
-def test_a_run_that_goes_on_is_left_to_its_engine(gym: Gym) -> None:
+def test_an_active_run_is_rejected(gym: Gym) -> None:
     directory = create(PLAN)
     with closing(RunWriter(directory)) as writer:
         writer.begin()
-        with pytest.raises(AccelError, match="goes on, and its own engine can validate it"):
+        with pytest.raises(AccelError, match="is active: its own engine can validate it"):
             revalidate(directory, lambda *_: None)
 
 
@@ -57,12 +57,12 @@ def test_a_run_that_goes_on_is_left_to_its_engine(gym: Gym) -> None:
     [
         (
             "Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(1)])",
-            "no classifier",
+            "not a classifier",
         ),
-        ("Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(3)])", "train_step of its own"),
+        ("Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(3)])", "custom train_step"),
     ],
 )
-def test_a_model_whose_outputs_mean_nothing_known_is_refused(gym: Gym, tmp_path: Path, source: str, words: str) -> None:
+def test_a_model_with_unknown_outputs_is_rejected(gym: Gym, tmp_path: Path, source: str, words: str) -> None:
     file = tmp_path / "own.py"
     file.write_text(
         "import keras\n\n"

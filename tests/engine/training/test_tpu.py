@@ -1,4 +1,4 @@
-"""Training under the TPU strategy, with two logical CPUs in the place of a TPU's cores."""
+"""Training under the TPU strategy, with two logical CPUs as TPU cores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ PLAN = Plan(model="mlp", strategy="tpu", tpu="local", epochs=2, batch_size=512, 
 
 
 class FakeTpu:
-    """Stands in for TensorFlow's ways to a TPU; what is asked of it is written down.
+    """A substitute for TensorFlow's TPU functions that records its calls.
 
     Attributes:
         asked: By whom and for what, in order.
@@ -66,7 +66,7 @@ def tpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTpu]:
     monkeypatch.setattr(tf.distribute, "TPUStrategy", fake.strategy)
     monkeypatch.setattr(tf.config, "list_logical_devices", fake.devices)
     monkeypatch.setattr(tf.config, "set_visible_devices", lambda *_: None)  # TensorFlow is in use here
-    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "")
+    monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "")
     tpu_builder._resolver.cache_clear()
     yield fake
     tpu_builder._resolver.cache_clear()
@@ -83,7 +83,7 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path / "photos"
 
 
-def test_a_tpu_learns_what_mirrored_devices_learn(gym: Gym, tpu: FakeTpu) -> None:
+def test_a_tpu_trains_like_mirrored_devices(gym: Gym, tpu: FakeTpu) -> None:
     trained = gym.train(PLAN)
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     mirrored = gym.train(PLAN.replace(strategy="mirrored", tpu="", virtual_cpus=2))
@@ -93,7 +93,7 @@ def test_a_tpu_learns_what_mirrored_devices_learn(gym: Gym, tpu: FakeTpu) -> Non
     assert tpu.asked == [("resolve", "local"), ("initialize", "local"), ("strategy", "local")]
 
 
-def test_what_was_connected_to_is_told(gym: Gym, tpu: FakeTpu) -> None:
+def test_the_connected_tpu_is_reported(gym: Gym, tpu: FakeTpu) -> None:
     tpu.job = "worker"
     trained = gym.train(PLAN.replace(tpu="10.0.0.2", precision="auto", validation="off"))
     address = "grpc://10.0.0.2:8470"
@@ -110,9 +110,9 @@ def test_what_was_connected_to_is_told(gym: Gym, tpu: FakeTpu) -> None:
     assert trained.all(XlaTried) == []
 
 
-def test_a_batch_that_a_tpu_fills_up_is_told(gym: Gym) -> None:
+def test_a_padded_batch_causes_advice(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(batch_size=10, epochs=1, steps_per_epoch=1, validation="off"))
-    assert "fills up 5 examples" in trained.all(Warned)[0].message
+    assert "pads 5 examples" in trained.all(Warned)[0].message
 
 
 def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
@@ -136,14 +136,14 @@ def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
     assert trained.only(Validated).metrics == pytest.approx(mirrored.only(Validated).metrics, rel=1e-4)
 
 
-def test_a_run_on_a_tpu_goes_on_elsewhere(gym: Gym) -> None:
+def test_a_run_on_a_tpu_continues_on_other_devices(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(epochs=1))
     onwards = gym.train(PLAN.replace(strategy="mirrored", tpu="", virtual_cpus=2), run=trained.directory)
     whole = gym.train(PLAN)
     np.testing.assert_allclose(onwards.series["loss"][-2:], whole.series["loss"][-2:], atol=1e-5)
 
 
-def test_files_that_are_not_held_in_memory_are_for_a_tpu_of_this_machine(
+def test_data_that_does_not_fit_in_memory_needs_a_local_tpu(
     gym: Gym, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = PLAN.replace(data=str(photos), image_size="8x8", batch_size=4, epochs=1)
@@ -152,37 +152,40 @@ def test_files_that_are_not_held_in_memory_are_for_a_tpu_of_this_machine(
     assert gym.train(plan).ended.outcome is Outcome.FINISHED
     refused = gym.train(plan.replace(tpu="10.0.0.2")).ended
     assert refused.outcome is Outcome.FAILED
-    assert "a TPU elsewhere cannot read files of this machine" in refused.reason
+    assert "a remote TPU cannot read files on this machine" in refused.reason
 
 
 @pytest.mark.parametrize(
     ("problem", "cause"),
     [
         (tf.errors.NotFoundError(None, None, "No OpKernel was registered ..."), "has no TPU support"),
-        (tf.errors.InternalError(None, None, "RET_CHECK failure (...) *platform"), "found no TPU chip"),
+        (tf.errors.InternalError(None, None, "RET_CHECK failure (...) *platform"), "found no usable TPU chip"),
         (RuntimeError("something new"), "something new"),
     ],
 )
-def test_why_there_is_no_connection_is_told(gym: Gym, tpu: FakeTpu, problem: Exception, cause: str) -> None:
+def test_a_failed_connection_is_explained(gym: Gym, tpu: FakeTpu, problem: Exception, cause: str) -> None:
     tpu.problem = problem
     ended = gym.train(PLAN).ended
     assert ended.outcome is Outcome.FAILED
-    assert ended.reason.startswith("not connected to a TPU (of this machine, named by --tpu): ")
+    assert ended.reason.startswith("cannot connect to the TPU (in this machine, from --tpu): ")
     assert cause in ended.reason
 
 
-def test_an_address_is_tried_before_tensorflow_waits_for_it(
+def test_an_address_is_probed_before_tensorflow_connects(
     gym: Gym, tpu: FakeTpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TpuEndpoint, "silence", lambda _: "nothing listens")
+    monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "nothing listens")
     ended = gym.train(PLAN.replace(tpu="10.0.0.2")).ended
-    assert ended.reason == "not connected to a TPU (at grpc://10.0.0.2:8470, named by --tpu): nothing listens"
+    assert ended.reason == "cannot connect to the TPU (at grpc://10.0.0.2:8470, from --tpu): nothing listens"
     assert tpu.asked == []
 
 
-def test_cores_of_this_machine_are_its_chips_in_their_order() -> None:
+def test_local_cores_are_matched_to_chips_in_order() -> None:
     here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
-    cores = device_visibility.found(("TPU:0", "TPU:1"), here)
+    cores = device_visibility.describe_devices(("TPU:0", "TPU:1"), here)
     assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
-    assert [core["device"] for core in device_visibility.found(("TPU:0", "TPU:1"), Inventory(()))] == ["", ""]
-    assert device_visibility.memory(("TPU:0",), Plan(), here) == 0
+    assert [core["device"] for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
+        "",
+        "",
+    ]
+    assert device_visibility.device_memory(("TPU:0",), Plan(), here) == 0

@@ -1,4 +1,4 @@
-"""What a run says of itself from its beginning to its end."""
+"""Events of a run from start to end."""
 
 import math
 
@@ -24,7 +24,7 @@ PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""
 
 
-def test_a_run_tells_its_whole_story(gym: Gym) -> None:
+def test_a_run_writes_all_events(gym: Gym) -> None:
     trained = gym.train_once(PLAN)
 
     built = trained.only(ModelBuilt)
@@ -39,7 +39,7 @@ def test_a_run_tells_its_whole_story(gym: Gym) -> None:
 
 
 @pytest.mark.parametrize(("share", "steps"), [(math.inf, [5, 10, 15, 20]), (1e-9, [5, 20])])
-def test_short_epochs_go_without_a_checkpoint(
+def test_short_epochs_have_no_checkpoint(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float, steps: list[int]
 ) -> None:
     monkeypatch.setattr(saving, "SHARE", share)
@@ -49,7 +49,7 @@ def test_short_epochs_go_without_a_checkpoint(
     assert [event.step for event in trained.all(CheckpointSaved)] == steps
 
 
-def test_an_epochs_means_are_those_of_its_steps(gym: Gym) -> None:
+def test_an_epochs_metrics_are_the_means_of_its_steps(gym: Gym) -> None:
     trained = gym.train_once(PLAN)
 
     first, second = trained.all(EpochEnded)
@@ -58,12 +58,12 @@ def test_an_epochs_means_are_those_of_its_steps(gym: Gym) -> None:
     assert trained.ended.metrics["loss"] == second.metrics["loss"]
 
 
-def test_a_loss_that_is_not_a_number_is_said_once(gym: Gym) -> None:
+def test_a_nan_loss_causes_one_warning(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(optimizer="sgd", learning_rate=1e20, validation="off"))
 
     assert trained.ended.outcome is Outcome.FINISHED
     (warning,) = trained.all(Warned)
-    assert "not a number" in warning.message
+    assert "is NaN or infinite" in warning.message
     assert math.isnan(trained.series["loss"][-1])
 
 
@@ -71,12 +71,12 @@ def test_a_loss_that_is_not_a_number_is_said_once(gym: Gym) -> None:
     ("changes", "words"),
     [
         ({"batch_size": 2000}, "batch_size = 2000: must be at most 1437"),
-        ({"batch_size": 1, "strategy": "mirrored", "virtual_cpus": 2}, "at least 2, one example a replica"),
+        ({"batch_size": 1, "strategy": "mirrored", "virtual_cpus": 2}, "at least 2, one example per replica"),
         ({"xla": "on", "strategy": "mirrored", "virtual_cpus": 2}, "XLA cannot compile"),
         ({"model": "MobileNetV2"}, "takes images of at least 32x32"),
     ],
 )
-def test_what_cannot_be_trained_fails_with_the_reason(gym: Gym, changes: dict[str, object], words: str) -> None:
+def test_impossible_plans_fail_with_the_reason(gym: Gym, changes: dict[str, object], words: str) -> None:
     trained = gym.train(PLAN.replace(**changes))
 
     assert trained.ended.outcome is Outcome.FAILED
@@ -84,7 +84,7 @@ def test_what_cannot_be_trained_fails_with_the_reason(gym: Gym, changes: dict[st
     assert trained.series == {}
 
 
-def test_a_batch_that_replicas_cannot_share_evenly_is_said(gym: Gym) -> None:
+def test_a_batch_that_is_not_divisible_causes_a_note(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(batch_size=255, strategy="mirrored", virtual_cpus=2))
 
     assert trained.only(ModelBuilt).global_batch == 254

@@ -1,4 +1,4 @@
-"""Trying the model on examples that it does not learn from."""
+"""Validation of a model during training."""
 
 import keras
 import pytest
@@ -27,6 +27,6 @@ def test_validation_counts_every_example_once(gym: Gym) -> None:
         assert metrics["accuracy"] == pytest.approx(accuracy, abs=1e-6)
 
 
-def test_validation_waits_for_the_end_when_asked_to(gym: Gym) -> None:
+def test_validation_end_validates_once(gym: Gym) -> None:
     assert [event.step for event in gym.train(PLAN.replace(validation="end")).all(Validated)] == [10]
     assert gym.train(PLAN.replace(validation="off")).all(Validated) == []

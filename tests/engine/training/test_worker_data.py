@@ -1,4 +1,4 @@
-"""Examples that a worker reads for a coordinator, with both in one process and no servers between them."""
+"""Reading examples on a worker, with coordinator and worker in one process."""
 
 from concurrent.futures import Future
 from typing import Any
@@ -10,15 +10,15 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import DataError
-from accel_engine.training.flops import count
-from accel_engine.training.worker_data import WorkerDataFeed, WorkerDataSource, refusal
+from accel_engine.training.flops import count_flops
+from accel_engine.training.worker_data import WorkerDataFeed, WorkerDataSource, data_error
 
 X = np.arange(40, dtype=np.uint8).reshape(10, 2, 2)
 Y = np.arange(10, dtype=np.int32)
 
 
 class Lazy:
-    """Examples that are read when they are asked for."""
+    """Examples that are read lazily."""
 
     shape, dtype, nbytes = X.shape, X.dtype, X.nbytes
 
@@ -36,7 +36,7 @@ def read_by(train: Split, validation: Split | None = None) -> "Future[Dataset]":
 
 
 def batches(feed: WorkerDataFeed, order: npt.NDArray[np.int32]) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """What a graph on the worker takes, step by step."""
+    """The batches that a graph on the worker reads, step by step."""
 
     @tf.function
     def take(rows: tf.Tensor) -> Any:
@@ -47,7 +47,7 @@ def batches(feed: WorkerDataFeed, order: npt.NDArray[np.int32]) -> list[tuple[np
 
 
 @pytest.mark.parametrize(("x", "kind"), [(X, "resident"), (Lazy(), "streamed")])
-def test_batches_are_the_rows_that_the_order_names(x: Any, kind: str) -> None:
+def test_batches_are_the_rows_of_the_order(x: Any, kind: str) -> None:
     split = Split(x, Y)
     offer = WorkerDataSource(read_by(split), "worker 0")
     feed = WorkerDataFeed(split, "training")
@@ -60,7 +60,7 @@ def test_batches_are_the_rows_that_the_order_names(x: Any, kind: str) -> None:
     del offer
 
 
-def test_training_and_validation_are_not_taken_for_one_another() -> None:
+def test_training_and_validation_data_are_distinguished() -> None:
     train, validation = Split(Lazy(), Y), Split(X + 100, Y)
     offer = WorkerDataSource(read_by(train, validation), "worker 0")
     order = np.array([[[3]]], np.int32)
@@ -72,17 +72,17 @@ def test_training_and_validation_are_not_taken_for_one_another() -> None:
 
 
 @pytest.mark.parametrize("other", [Split(X[:9], Y[:9]), Split(X, Y[::-1].copy()), Split(X.astype(np.float32), Y)])
-def test_other_data_than_the_coordinator_s_are_refused_in_words(other: Split) -> None:
+def test_data_that_differ_from_the_coordinator_s_are_rejected(other: Split) -> None:
     offer = WorkerDataSource(read_by(other), "worker 1 (b:2)")
 
     with pytest.raises(tf.errors.OpError) as refused:
         batches(WorkerDataFeed(Split(X, Y), "training"), np.array([[[0]]], np.int32))
 
-    assert str(refusal(refused.value)) == "worker 1 (b:2) has other data than the coordinator: all need the same"
+    assert str(data_error(refused.value)) == "worker 1 (b:2) has different data from the coordinator"
     del offer
 
 
-def test_data_that_a_worker_cannot_read_are_said_with_its_name() -> None:
+def test_a_workers_data_error_contains_its_name() -> None:
     unread: Future[Dataset] = Future()
     unread.set_exception(DataError("mine.npz is not there"))
     offer = WorkerDataSource(unread, "worker 1 (b:2)")
@@ -90,11 +90,11 @@ def test_data_that_a_worker_cannot_read_are_said_with_its_name() -> None:
     with pytest.raises(tf.errors.OpError) as refused:
         batches(WorkerDataFeed(Split(X, Y), "training"), np.array([[[0]]], np.int32))
 
-    assert str(refusal(refused.value)) == "worker 1 (b:2): mine.npz is not there"
+    assert str(data_error(refused.value)) == "worker 1 (b:2): mine.npz is not there"
     del offer
 
 
-def test_reading_examples_is_no_work_of_the_model_s() -> None:
+def test_reading_examples_does_not_count_as_flops() -> None:
     feed = WorkerDataFeed(Split(X, Y), "training")
 
     @tf.function
@@ -103,8 +103,8 @@ def test_reading_examples_is_no_work_of_the_model_s() -> None:
         return tf.matmul(tf.cast(x, tf.float32), tf.ones((5, 2, 7)))
 
     graph = product.get_concrete_function(tf.TensorSpec((1, 1, 5), tf.int32)).graph
-    assert count(graph, chunk=True).flops == 5 * 2 * 2 * 2 * 7
+    assert count_flops(graph, chunk=True).flops == 5 * 2 * 2 * 2 * 7
 
 
-def test_what_else_goes_wrong_is_no_refusal() -> None:
-    assert refusal(tf.errors.UnavailableError(None, None, "gone")) is None
+def test_other_errors_are_not_data_errors() -> None:
+    assert data_error(tf.errors.UnavailableError(None, None, "gone")) is None

@@ -1,4 +1,4 @@
-"""What workers tell each other. That many of them hear the same is tested with processes."""
+"""Collective operations of a single worker; ``test_workers.py`` tests several processes."""
 
 import tensorflow as tf
 
@@ -6,13 +6,13 @@ from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.training.worker_sync import WorkerSync
 
 
-def test_words_come_back_as_they_were_said_whatever_their_length() -> None:
-    council = WorkerSync(tf.distribute.get_strategy(), ClusterSpec(("a:1",)))
+def test_strings_of_any_length_are_gathered() -> None:
+    sync = WorkerSync(tf.distribute.get_strategy(), ClusterSpec(("a:1",)))
     for words in ("", "a", "größer als 漢字 ✓", "x" * 5000):
-        assert council.share(words) == (words,)
+        assert sync.all_gather_text(words) == (words,)
 
 
-def test_of_a_worker_s_replicas_one_speaks() -> None:
-    council = WorkerSync(tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"]), ClusterSpec(("a:1",)))
-    assert council.share("once") == ("once",)
-    assert council.hear(3.0, 4.0).tolist() == [[3.0, 4.0]]
+def test_one_replica_per_worker_contributes() -> None:
+    sync = WorkerSync(tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"]), ClusterSpec(("a:1",)))
+    assert sync.all_gather_text("once") == ("once",)
+    assert sync.all_gather(3.0, 4.0).tolist() == [[3.0, 4.0]]

@@ -9,10 +9,10 @@ def test_a_live_run_is_renamed_noted_and_tagged(run_command, new_run):
     engine = new_run()
     engine.begin()
     run = engine.directory.name
-    assert run_command(f"rename {run} 'the best'").out == f"{run} is called 'the best'\n"
-    assert run_command("note 'the best' with  clean labels").out == f"noted of {run}: with clean labels\n"
-    assert run_command(f"tag {run} +paper old").out == f"{run} is tagged old paper\n"
-    assert run_command(f"tag {run} -old +new").out == f"{run} is tagged new paper\n"
+    assert run_command(f"rename {run} 'the best'").out == f"{run}: name 'the best'\n"
+    assert run_command("note 'the best' with  clean labels").out == f"{run}: note 'with clean labels'\n"
+    assert run_command(f"tag {run} +paper old").out == f"{run}: tags old paper\n"
+    assert run_command(f"tag {run} -old +new").out == f"{run}: tags new paper\n"
     engine.epoch(1)
     engine.end()
     (told,) = map(json.loads, run_command("runs --json").lines)
@@ -23,9 +23,9 @@ def test_a_live_run_is_renamed_noted_and_tagged(run_command, new_run):
 def test_empty_words_take_labels_away(run_command, new_run):
     run = new_run(name="planned").directory.name
     run_command(f"rename {run} other")
-    assert "its plan calls it" in run_command(f"rename {run} ''").out
-    assert "nothing is noted" in run_command(f"note {run} ''").out
-    assert "has no tags" in run_command(f"tag {run} -gone").out
+    assert "name reset" in run_command(f"rename {run} ''").out
+    assert "note removed" in run_command(f"note {run} ''").out
+    assert "no tags" in run_command(f"tag {run} -gone").out
     assert list_runs()[0].info.name == "planned"
 
 

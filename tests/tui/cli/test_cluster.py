@@ -26,7 +26,7 @@ def test_who_keeps_weights_and_who_hands_steps_out_get_theirs_too(run_command):
     lines = [line for line in result.lines if line]
     assert lines[::2] == ["# coordinator, on a", "# worker 0, on b", "# worker 1, on c", "# parameter server 0, on a"]
     found = [ClusterSpec.find({"TF_CONFIG": shlex.split(line)[0].removeprefix("TF_CONFIG=")}) for line in lines[1::2]]
-    assert tuple(found) == ClusterSpec(("b:1", "c:1"), ("a:2",), coordinator="a:1").parts
+    assert tuple(found) == ClusterSpec(("b:1", "c:1"), ("a:2",), coordinator="a:1").processes
     assert all("--strategy parameter-server --model mlp" in line for line in lines[1::2])
 
 
@@ -52,18 +52,18 @@ def test_one_machine_runs_its_part(run_command, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--workers a:1", "two or more"),
+        ("--workers a:1", "at least two"),
         ("--workers a,b", "'a' must be HOST:PORT"),
-        ("--workers a:1,a:1", "twice"),
+        ("--workers a:1,a:1", "duplicate address"),
         ("--workers a:1,b:1 --here 2", "one of 0, 1"),
-        ("--workers a:1 --servers b:1", "needs one --coordinator"),
-        ("--workers a:1,b:1 --coordinator c:1", "needs one --coordinator"),
-        ("--workers a:1 --servers b:1 --coordinator c:1,c:2", "needs one --coordinator"),
-        ("--workers a:1 --servers b:1 --coordinator a:1", "twice"),
-        ("--workers a:1,b:1 --strategy parameter-server", "train by multi-worker"),
+        ("--workers a:1 --servers b:1", "require each other"),
+        ("--workers a:1,b:1 --coordinator c:1", "require each other"),
+        ("--workers a:1 --servers b:1 --coordinator c:1,c:2", "require each other"),
+        ("--workers a:1 --servers b:1 --coordinator a:1", "duplicate address"),
+        ("--workers a:1,b:1 --strategy parameter-server", "which use multi-worker"),
         ("--workers a:1,b:1 --modle cnn", "--modle"),
-        ("--workers a:1,b:1 --epochs many", "whole number"),
-        ("--workers a:1,b:1 --local-workers 2", "those of several"),
+        ("--workers a:1,b:1 --epochs many", "integer"),
+        ("--workers a:1,b:1 --local-workers 2", "excludes --workers"),
         ("", "--workers"),
     ],
 )

@@ -18,7 +18,7 @@ def test_a_live_and_an_ended_run_are_laid_side_by_side(run_command, new_run):
     assert rows["loss"] == ["0.0313", "*", "0.7500"]
     assert rows["val accuracy"] == ["0.9861", "*", "0.7500"]
     assert result.lines[-1].startswith("Equal: epochs 2; ")
-    assert result.lines[-1].endswith("fields are at their defaults in all.")
+    assert result.lines[-1].endswith("fields at default.")
 
 
 def test_a_comparison_as_json(run_command, new_run):
@@ -39,7 +39,7 @@ def test_one_run_alone_is_not_compared(run_command, new_run):
     run = new_run().directory.name
     result = run_command(f"compare {run} {run[:4]}")
     assert result.status == 2
-    assert f"{run} and {run[:4]} are the same run: name two runs or more" in result.err
+    assert f"{run} and {run[:4]} are the same run: give at least two runs" in result.err
     assert "same run" not in run_command(f"compare {run}").err
 
 

@@ -116,7 +116,7 @@ def test_fish_tells_all_that_is_said_of_a_command(tmp_path: Path) -> None:
 def test_a_script_says_how_it_is_installed_and_is_one(run_command, shell: str, tmp_path: Path) -> None:
     told = run_command(f"completion {shell}")
     assert told.status == 0
-    assert told.lines[-1].startswith(f"# Put this where {shell} looks for it: accel-tui completion {shell} > ")
+    assert told.lines[-1].startswith(f"# Install for {shell}: accel-tui completion {shell} > ")
     assert shell != "zsh" or told.lines[0] == "#compdef accel-tui", "only then is it found"
     assert "_ACCEL_TUI_COMPLETE" in told.out
     if program := shutil.which(shell):

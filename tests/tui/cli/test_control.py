@@ -90,18 +90,19 @@ def test_an_ended_run_has_nobody_to_ask(run_command, new_run, words):
     assert "is finished: no engine is running" in result.err
 
 
-def test_resuming_an_ended_run_points_to_train(run_command, new_run):
+def test_resuming_an_ended_run_points_to_continue(run_command, new_run):
     engine = new_run()
     engine.train()
     result = run_command("resume last")
     assert result.status == 1
-    assert f"accel-tui train --resume {engine.directory.name}" in result.err
+    assert f"accel-tui continue {engine.directory.name}" in result.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("set last", "give --learning-rate"),
+        ("set last 0.0001", "use accel-tui set last --learning-rate 0.0001"),
         ("set last --learning-rate 0", "must be a number above 0"),
         ("set last --learning-rate fast", "'fast'"),
         ("pause", "argument 'RUN'"),

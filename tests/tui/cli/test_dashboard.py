@@ -21,7 +21,7 @@ class AccelApp(App):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("x", "crash"), ("m", "leave('bye')"), ("q", "leave('')")]
 
-    refusal = None
+    settings_error = None
 
     def __init__(self, open_run, settings):
         super().__init__()
@@ -168,7 +168,7 @@ def test_an_unwritable_home_does_not_hide_the_crash(capfd, monkeypatch, tmp_path
     monkeypatch.delenv("ACCEL_TUI_DEBUG", raising=False)
     (tmp_path / "file").touch()
     monkeypatch.setenv("ACCEL_TUI_HOME", str(Path(tmp_path / "file" / "below")))
-    assert dashboard._farewell(1, "the traceback") == 1
+    assert dashboard._report_exit(1, "the traceback") == 1
     said = capfd.readouterr().err
     assert said.startswith("accel-tui: the dashboard crashed")
     assert "the traceback" not in said

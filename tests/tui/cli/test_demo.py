@@ -75,21 +75,21 @@ def engines(monkeypatch):
     monkeypatch.setattr("accel_tui.cli.demo.detect", lambda: Inventory((Device("cpu:0", "cpu", "A CPU", cores=2),)))
     monkeypatch.setattr(demo, "WARM_UP", 0.0)
     monkeypatch.setattr(demo, "INTERVAL", 0.01)
-    monkeypatch.setattr(demo, "GRACE", 1000.0)
+    monkeypatch.setattr(demo, "OVERRUN", 1000.0)
     return stand_in
 
 
 def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
     result = run_command("demo --seconds 2")
     assert (result.status, result.err) == (0, "")
-    assert result.lines[0].startswith("mlp learns synthetic images, 256 a step, in 5 ways")
-    assert "No GPU or TPU was found here" in result.out
+    assert result.lines[0].startswith("Training mlp on synthetic images, batch size 256, in 5 configurations")
+    assert "No GPU or TPU was found" in result.out
     assert max(map(len, result.lines)) <= 80
     assert engines.environments[0]["TF_NUM_INTRAOP_THREADS"] == "1"
     assert not any(engines.environments[1:])
     bars = [line for line in result.lines if "\u2588" in line]
     assert [line.split()[-1] for line in bars] == ["1.00x", "2.00x", "3.00x", "4.00x", "5.00x"]
-    assert "the training accuracy of the last 100 of these is 0.500 for all." in " ".join(result.out.split())
+    assert "mean of the last 100: 0.500 for all configurations." in " ".join(result.out.split())
     runs = run.list_runs()
     assert len(runs) == ACTS
     assert {each.info.annotations.tags for each in runs} == {("demo",)}
@@ -147,11 +147,11 @@ def test_an_interrupt_shows_what_is_done_and_leaves_no_engine(run_command, engin
 
 
 def test_no_further_way_is_begun_when_the_time_is_over(run_command, monkeypatch):
-    monkeypatch.setattr(demo, "GRACE", 0.0)
+    monkeypatch.setattr(demo, "OVERRUN", 0.0)
     result = run_command("demo --seconds 1")
     assert result.status == 0
     said = " ".join(result.out.split())
-    assert "Not measured: all 2 cores, XLA, bfloat16, CPU in two, mirrored (1 s were too few)." in said
+    assert "Not measured: all 2 cores, XLA, bfloat16, CPU in two, mirrored (1 s were too short)." in said
 
 
 def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):
@@ -165,7 +165,7 @@ def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):
 def test_on_a_terminal_one_line_tells_of_the_way_that_trains(new_run, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    stage = demo._Stage(stream, lambda: 80, "2/5 XLA")
+    stage = demo._StageBar(stream, lambda: 80, "2/5 XLA")
     engine = new_run()
     engine.begin()
     FakeEngine.chunk(engine, [0.5] * 10, seconds=1.0, at=100.0)
@@ -175,6 +175,6 @@ def test_on_a_terminal_one_line_tells_of_the_way_that_trains(new_run, monkeypatc
         stage.show(reader.poll())
     engine.end()
     painted = stream.buffer.getvalue().decode()
-    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10.0 steps/s  accuracy 0.500"
+    assert painted == "\u2501" * 8 + "\u2500" * 7 + "  2/5 XLA  10.0 steps/s  accuracy 0.5000"
     stage.clear()
     assert stream.buffer.getvalue().decode().endswith("\r\x1b[K")

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from accel_engine.devices.reading import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
-from accel_tui.cli.devices import _fitted
+from accel_tui.cli.devices import _fit_to_terminal
 
 GIB = 2**30
 
@@ -61,7 +61,7 @@ class Sampler:
 @pytest.fixture(autouse=True)
 def sampler(monkeypatch):
     monkeypatch.setattr("accel_tui.cli.devices.Sampler", Sampler)
-    monkeypatch.setattr("accel_tui.cli.devices.GRACE", 0.0)
+    monkeypatch.setattr("accel_tui.cli.devices.SLOW_DEVICE_TIMEOUT", 0.0)
     monkeypatch.setattr(Sampler, "stopped", 0)
 
 
@@ -131,7 +131,7 @@ def test_watching_as_json_is_a_device_a_line(run_command, interrupted):
 
 def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command, monkeypatch):
     monkeypatch.setattr(Sampler, "start", lambda self: None)
-    monkeypatch.setattr("accel_tui.cli.devices.PATIENCE", 0.01)
+    monkeypatch.setattr("accel_tui.cli.devices.TIMEOUT", 0.01)
     result = run_command("devices")
     assert result.status == 0
     assert result.lines[1].split()[:2] == ["cpu:0", "-"]
@@ -164,7 +164,7 @@ def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     assert "FAN" not in result.out
     assert "swap: 0.0 / 8.0 GiB   disk: 1.0M/s read" in result.lines
     for line in (
-        "gpu:0: slowed: thermal slowdown, power limit",
+        "gpu:0: throttled: thermal slowdown, power limit",
         "gpu:0: 2 corrected memory errors",
         "gpu:0: MIG 3g.40gb, 3.0G / 40.0G, MIG-1",
         "process 4242 python: gpu:0 61.0G",
@@ -203,12 +203,12 @@ def test_a_program_on_many_devices_is_one_line(run_command, monkeypatch):
     monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])
     told = run_command("devices").lines
     assert "process 4242 python: gpu:0 61.0G, gpu:1 61.0G, gpu:2 61.0G" in told
-    assert "gpu:0, gpu:1, gpu:2: slowed: thermal slowdown" in told
+    assert "gpu:0, gpu:1, gpu:2: throttled: thermal slowdown" in told
 
 
 def test_what_does_not_fit_a_watched_terminal_is_counted(monkeypatch):
     monkeypatch.setenv("LINES", "10")
     monkeypatch.setenv("COLUMNS", "80")
-    told = _fitted("\n".join(map(str, range(30)))).splitlines()
+    told = _fit_to_terminal("\n".join(map(str, range(30)))).splitlines()
     assert told == [*map(str, range(8)), "… 22 more lines"]
-    assert _fitted("one\ntwo") == "one\ntwo"
+    assert _fit_to_terminal("one\ntwo") == "one\ntwo"

@@ -40,11 +40,11 @@ def test_findings_are_aligned_and_explained(run_command, found):
     assert (result.status, result.err) == (1, "")
     assert result.lines[0] == "\N{CHECK MARK} python               CPython 3.12"
     assert result.lines[1] == "! tensorflow.packages  two"
-    assert result.lines[2].startswith("    why: so many words")
+    assert result.lines[2].startswith("    cause: so many words")
     assert result.lines[3].startswith("         ")
-    assert result.lines[4] == "    do:  install accel-tui[cpu] afresh"
+    assert result.lines[4] == "    fix:   install accel-tui[cpu] afresh"
     assert "\N{BALLOT X} tpu.lock             locked" in result.lines
-    assert result.lines[-1] == "1 failed, 1 warned, 2 passed"
+    assert result.lines[-1] == "1 failed, 1 warning, 2 passed"
     assert all(len(line) <= 80 for line in result.lines)
     assert "\x1b" not in result.out
 

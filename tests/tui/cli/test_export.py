@@ -46,7 +46,7 @@ def test_what_is_there_is_overwritten_only_with_force(run_command, run, form, he
     assert run_command(f"export last --to {form} -o out").status == 0
     refused = run_command(f"export last --to {form} -o out")
     assert refused.status == 2
-    assert "out is there already" in refused.err
+    assert "out already exists" in refused.err
     assert "--force" in refused.err
     assert run_command(f"export last --to {form} -o out --force").status == 0
     assert [path.name for path in here.iterdir()] == ["out"]
@@ -74,7 +74,7 @@ def test_tensorboard(run_command, run):
     ("words", "said"),
     [
         ("last --to json --table events", "--table is for csv and parquet"),
-        ("last --to parquet -o -", "does not go to standard output"),
+        ("last --to parquet -o -", "cannot be written to standard output"),
         ("last --to csv -o missing/out.csv", "cannot write missing/out.csv: No such file"),
         ("last --to tensorboard -o /dev/null/out", "cannot write /dev/null/out"),
         ("nothing --to csv", "no run 'nothing'"),

@@ -93,6 +93,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         (HOSTILE,),
         (f"--{HOSTILE}",),
     ),
+    "continue": ((HOSTILE,), ("RUN",), ("RUN", "--epochs", HOSTILE)),
     "cluster": (
         ("--workers", f"{HOSTILE}:1"),
         ("--workers", "a:1,b:2", "--name", HOSTILE),
@@ -252,12 +253,12 @@ def completed(typed: str) -> list[Any]:
 
 
 def test_nothing_is_completed_that_a_terminal_obeys(run: FakeEngine) -> None:
-    (run.directory.parent / "z\x1b[2J").mkdir()
-    for typed in ("", "z", "H"):
+    (run.directory.parent / "0\x1b[2J").mkdir()
+    for typed in ("", "0", "H"):
         for item in completed(typed):
             assert not obeyed(f"{item.value}{item.help}")
     assert [item.value for item in completed("H")] == [run.directory.name]
-    assert completed("z") == []
+    assert completed("0") == []
 
 
 def test_a_file_of_a_run_that_has_a_strange_name_of_its_own_is_named_in_ascii(run_command: Run, home: Path) -> None:

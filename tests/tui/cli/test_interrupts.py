@@ -38,7 +38,7 @@ def info(stubborn, new_run):
 
 def test_nothing_is_done_before_ctrl_c(info):
     with Interrupts() as watched:
-        assert list(watched.act(info)) == []
+        assert list(watched.escalate(info)) == []
 
 
 def test_each_ctrl_c_is_harder_than_the_one_before(info, stubborn):
@@ -46,22 +46,22 @@ def test_each_ctrl_c_is_harder_than_the_one_before(info, stubborn):
         said = []
         for _ in range(4):
             signal.raise_signal(signal.SIGINT)
-            said += watched.act(info)
-        assert list(watched.act(info)) == []
+            said += watched.escalate(info)
+        assert list(watched.escalate(info)) == []
     assert ["checkpoint" in said[0], "stopping now" in said[1], "TERM" in said[2], "KILL" in said[3]] == [True] * 4
     assert stubborn.wait(120) == -signal.SIGKILL
 
 
 def test_an_engine_that_does_not_obey_in_time_is_killed(info, stubborn, monkeypatch):
-    monkeypatch.setattr(interrupts, "PATIENCE", (None, 0.0, 0.0, None))
+    monkeypatch.setattr(interrupts, "TIMEOUTS", (None, 0.0, 0.0, None))
     with Interrupts() as watched:
         signal.raise_signal(signal.SIGINT)
-        assert len(list(watched.act(info))) == 1
-        assert list(watched.act(info)) == [], "a graceful stop may take as long as it takes"
+        assert len(list(watched.escalate(info))) == 1
+        assert list(watched.escalate(info)) == [], "a graceful stop may take as long as it takes"
         signal.raise_signal(signal.SIGINT)
         said = []
         while len(said) < 3:
-            said += watched.act(info)
+            said += watched.escalate(info)
     assert "KILL" in said[-1]
     assert stubborn.wait(120) == -signal.SIGKILL
 
@@ -73,4 +73,4 @@ def test_an_engine_that_has_ended_meanwhile_is_left_alone(info, stubborn):
     with Interrupts() as watched:
         for _ in range(4):
             signal.raise_signal(signal.SIGINT)
-        assert list(watched.act(info)) == []
+        assert list(watched.escalate(info)) == []

@@ -6,9 +6,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.prediction import ClassProbability, Prediction, Predictions
 
-GOOD = Prediction(
-    "a.png", (ClassProbability("cat", 0.75), ClassProbability("dog", 0.25)), ("9x9 pixels were brought to 8x8",)
-)
+GOOD = Prediction("a.png", (ClassProbability("cat", 0.75), ClassProbability("dog", 0.25)), ("resized from 9x9 to 8x8",))
 BAD = Prediction("b.png", problem="cannot decode the image b.png: no image")
 
 
@@ -26,7 +24,7 @@ def said(monkeypatch, tmp_path, new_run):
             asked.append((directory, [str(path) for path in images], most))
             return Predictions(22, predictions)
 
-        monkeypatch.setattr("accel_tui.cli.predict.ask", ask)
+        monkeypatch.setattr("accel_tui.cli.predict.predict_images", ask)
         return asked
 
     return answer
@@ -41,13 +39,13 @@ def test_the_likeliest_labels_are_a_table_with_what_was_done_to_the_image(run_co
         ["a.png", "75.0%", "cat"],
         ["25.0%", "dog"],
     ]
-    assert result.lines[-1] == "a.png: 9x9 pixels were brought to 8x8"
+    assert result.lines[-1] == "a.png: resized from 9x9 to 8x8"
     assert asked[0][1:] == (["a.png"], 3)
 
 
 def test_what_was_done_to_images_stands_in_lines_below_the_table(run_command, said):
     said(GOOD, GOOD)
-    assert run_command("predict last a.png b.png").lines[-3:] == ["", *["a.png: 9x9 pixels were brought to 8x8"] * 2]
+    assert run_command("predict last a.png b.png").lines[-3:] == ["", *["a.png: resized from 9x9 to 8x8"] * 2]
 
 
 def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_command, said):
@@ -78,7 +76,7 @@ def test_what_is_asked_wrongly_has_the_status_2_and_no_model_is_asked(run_comman
         ("predict last c.png", "no such file: c.png"),
         ("predict last a.png.txt --top 0", "--top"),
         ("predict last", "image"),
-        ("predict last .", "the folder . has no images (.png, .jpg, .jpeg, .bmp, .gif)"),
+        ("predict last .", "the folder . contains no images (.png, .jpg, .jpeg, .bmp, .gif)"),
         ("predict nobody a.png.txt", "nobody"),
     ):
         result = run_command(words)
@@ -91,9 +89,9 @@ def test_a_run_that_cannot_be_asked_has_the_status_1(run_command, said, monkeypa
     said()
 
     def refuse(*_):
-        raise RunError("run abcd has no checkpoint yet, so there is no model to ask")
+        raise RunError("run abcd has no checkpoint yet")
 
-    monkeypatch.setattr("accel_tui.cli.predict.ask", refuse)
+    monkeypatch.setattr("accel_tui.cli.predict.predict_images", refuse)
     result = run_command("predict last a.png")
     assert (result.status, result.out) == (1, "")
-    assert result.err == "accel-tui: run abcd has no checkpoint yet, so there is no model to ask\n"
+    assert result.err == "accel-tui: run abcd has no checkpoint yet\n"

@@ -29,7 +29,7 @@ def test_nothing_is_deleted_without_an_answer(run_command, new_run, monkeypatch)
     engine.train()
     result = run_command("rm last")
     assert (result.status, len(list_runs())) == (2, 1)
-    assert "give --yes" in result.err
+    assert "with --yes" in result.err
 
     asked = []
 

@@ -1,6 +1,8 @@
 import json
 from contextlib import closing
 
+import pytest
+
 from accel_engine.events import Outcome, RunStarted, WorkersMet
 from accel_engine.run import RunWriter
 from accel_engine.run.schema import connect
@@ -9,7 +11,7 @@ from accel_engine.run.schema import connect
 def test_no_runs_yet(run_command):
     result = run_command("runs")
     assert result.status == 0
-    assert "no runs yet" in result.out
+    assert "No runs yet" in result.out
     assert "accel-tui train" in result.out
     assert run_command("runs --json").out == ""
 
@@ -24,11 +26,11 @@ def test_runs_are_a_table_of_80_columns(run_command, new_run, dead_pid):
     assert result.status == 0
     assert all(len(line) <= 80 for line in result.lines)
     assert "\x1b" not in result.out
-    assert result.lines[0].split() == ["RUN", "STATUS", "BEGUN", "TOOK", "STEPS", "LOSS", "ACC", "VAL", "ACC"]
+    assert result.lines[0].split() == ["RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "ACC", "VAL", "ACC"]
     newest, oldest = result.lines[1:]
     assert newest.split()[:2] == [lost.directory.name, "lost"]
-    assert "just now" in newest
-    assert newest.split()[-4:] == ["4", "0.2500", "0.900", "0.750"]
+    assert " now " in newest
+    assert newest.split()[-4:] == ["4", "0.2500", "0.9000", "0.7500"]
     assert oldest.split()[1] == "finished"
     assert "\u2026" in oldest
 
@@ -95,5 +97,28 @@ def test_runs_are_filtered_and_put_in_order(run_command, new_run):
     assert found("--filter 'model:mlp status:run'") == [better.directory.name]
     assert found("--filter odd") == [failed.directory.name]
     assert json.loads(run_command("runs --json --filter odd").out)["reason"] == "out of memory"
-    assert run_command("runs --filter nothing").out == "None of 3 runs fits 'nothing'.\n"
-    assert run_command("runs --sort speed").status == 2
+    assert run_command("runs --filter nothing").out == "No matching runs: 'nothing' matches none of 3 runs.\n"
+    assert found("--sort created") == found("--sort begun") == names[::-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--sort stesp", "no column 'stesp'; did you mean steps"),
+        ("--filter statsu:failed", "no key 'statsu'; did you mean status"),
+    ],
+)
+def test_an_unknown_column_or_key_is_refused_with_the_nearest(run_command, words, said):
+    result = run_command(f"runs {words}")
+    assert result.status == 2
+    assert said in result.err
+
+
+def test_a_home_that_cannot_be_written_is_told(run_command, monkeypatch, tmp_path):
+    place = tmp_path / "file"
+    place.write_text("")
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(place))
+    result = run_command("runs")
+    assert result.status == 0
+    assert "cannot be written" in result.out
+    assert "Start one" not in result.out

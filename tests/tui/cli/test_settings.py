@@ -51,7 +51,7 @@ def test_a_file_that_is_there_is_not_written_over(file: Path, capsys: pytest.Cap
     file.parent.mkdir()
     file.write_text("mine")
     assert main(["settings", "init"]) == 2
-    assert capsys.readouterr().err == f"accel-tui: {file} is there already, and stays as it is\n"
+    assert capsys.readouterr().err == f"accel-tui: {file} already exists\n"
     assert file.read_text() == "mine"
 
 
@@ -60,7 +60,7 @@ def test_all_mistakes_are_told_by_line(file: Path, capsys: pytest.CaptureFixture
     file.write_text('theme = "x"\n[keys]\n"run.puase" = "f9"\n[rates]\nframes = 0\n')
     assert main(["settings", "check"]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "accel-tui: the settings are wrong"
+    assert lines[0] == "accel-tui: the settings have errors"
     assert [line.removeprefix(f"{file}:").partition(":")[0] for line in lines[1:]] == ["1", "3", "5"]
 
 
@@ -74,8 +74,8 @@ def test_what_holds_is_shown_with_where_it_comes_from(file: Path, capsys: pytest
     assert rows["glyphs"] == ['"ascii"', "line", "1"]
     assert rows["plan.epochs"] == ["3", "line", "2"]
     assert rows["keys.run.pause"] == ["f9", "line", "4"]
-    assert rows["plan.model"] == ['"cnn"', "built", "in"]
-    assert rows["keys.app.quit"] == ["q", "built", "in"]
+    assert rows["plan.model"] == ['"cnn"', "default"]
+    assert rows["keys.app.quit"] == ["q", "default"]
 
 
 def test_training_says_what_is_wrong_with_settings(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,9 +55,9 @@ def test_types(environment, verdict, words):
     [
         ((80, 24), Verdict.PASS, "80x24"),
         ((79, 24), Verdict.WARN, "80x24"),
-        ((80, 23), Verdict.WARN, "room for every panel"),
-        ((59, 24), Verdict.WARN, "needs at least 60x16"),
-        ((80, 15), Verdict.WARN, "needs at least 60x16"),
+        ((80, 23), Verdict.WARN, "all panels are visible"),
+        ((59, 24), Verdict.WARN, "requires at least 60x16"),
+        ((80, 15), Verdict.WARN, "requires at least 60x16"),
     ],
 )
 def test_sizes(size, verdict, words):
@@ -69,10 +69,10 @@ def test_sizes(size, verdict, words):
 @pytest.mark.parametrize(
     ("environment", "verdict", "found"),
     [
-        ({"TERM": "xterm", "COLORTERM": "24bit"}, Verdict.PASS, "all colours"),
-        ({"TERM": "screen-256color"}, Verdict.PASS, "256 colours (COLORTERM=truecolor would give all)"),
+        ({"TERM": "xterm", "COLORTERM": "24bit"}, Verdict.PASS, "true colour"),
+        ({"TERM": "screen-256color"}, Verdict.PASS, "256 colours (set COLORTERM=truecolor for true colour)"),
         ({"TERM": "xterm"}, Verdict.WARN, "16 colours"),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, Verdict.PASS, "none, as NO_COLOR asks"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, Verdict.PASS, "none (NO_COLOR is set)"),
     ],
 )
 def test_colours(environment, verdict, found):
@@ -85,7 +85,7 @@ def test_colours(environment, verdict, found):
     [
         (GOOD, "UTF-8", Verdict.PASS, "UTF-8"),
         (GOOD, "iso8859-1", Verdict.WARN, "export LC_ALL=C.UTF-8"),
-        (GOOD, "ascii", Verdict.WARN, "encoding has not more"),
+        (GOOD, "ascii", Verdict.WARN, "encoding has no Unicode"),
         ({"TERM": "linux"}, "utf-8", Verdict.WARN, "no braille"),
     ],
 )
@@ -117,7 +117,7 @@ def test_no_terminal_is_found_where_none_is(monkeypatch):
 
 def test_a_terminal_in_a_line():
     environment = GOOD | {"TMUX": "yes", "TERM_PROGRAM": "WezTerm"}
-    line = "xterm-256color, 120x40, all colours, utf-8, tmux, WezTerm"
+    line = "xterm-256color, 120x40, true colour, utf-8, tmux, WezTerm"
     assert str(Terminal(environment, True, (120, 40), "utf-8")) == line
     assert str(Terminal({}, True, (80, 24), "ascii")) == "TERM not set, 80x24, 16 colours, ascii"
     assert str(Terminal(environment, False, (80, 24), "utf-8")) == "none"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine import launch
-from accel_engine.events import Outcome, RunStarted
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import progress
@@ -30,6 +30,12 @@ def status_of(directory):
         return reader.info().status
     finally:
         reader.close()
+
+
+def checkpoint(directory, step):
+    """Make what counts as a checkpoint."""
+    (directory / "checkpoints").mkdir()
+    (directory / "checkpoints" / f"step-{step}.index").touch()
 
 
 def test_every_field_of_the_plan_has_a_flag_with_its_meaning(run_command):
@@ -81,10 +87,10 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("--model mpl", "did you mean mlp?"),
         ("--data digts", "did you mean digits?"),
         ("--strategy mirored", "did you mean mirrored?"),
-        ("--strategy mirrored", "two devices of a kind, or --virtual-cpus 2"),
-        ("--devices gpu:7", "gpu:7 is not here"),
-        ("--epochs 0", "'--epochs': '0' must be a whole number at least 1"),
-        ("--epochs many", "'--epochs': 'many' must be a whole number"),
+        ("--strategy mirrored", "two devices of the same kind, or --virtual-cpus 2"),
+        ("--devices gpu:7", "no device gpu:7"),
+        ("--epochs 0", "'--epochs': '0' must be an integer of at least 1"),
+        ("--epochs many", "'--epochs': 'many' must be an integer"),
         ("--learning-rate nan", "must be a number above 0"),
         ("--precision float61", "one of auto, float32, mixed_bfloat16, mixed_float16"),
         ("--json --plain", "exclude each other"),
@@ -149,10 +155,11 @@ def test_plain_is_a_line_an_epoch(engines, run_command, monkeypatch):
         f"run {engines.started[0].name}: first",
         "building",
         "training on CPU:0 (default)",
-        "61,706 parameters; 2 epochs of 4 steps of 64, 29 examples left out; Adam",
-        "learning rate 0.001 from step 0 on",
-        "epoch 1/2  loss 0.2500  accuracy 0.900  validation loss 0.5000  accuracy 0.750",
-        "epoch 2/2  loss 0.2500  accuracy 0.900  validation loss 0.5000  accuracy 0.750",
+        "61,706 parameters; 2 epochs of 4 steps, batch size 64; Adam",
+        "drops the last partial batch: 29 examples per epoch",
+        "learning rate 0.001 from step 0",
+        "epoch 1/2  loss 0.2500  accuracy 0.9000  validation loss 0.5000  accuracy 0.7500",
+        "epoch 2/2  loss 0.2500  accuracy 0.9000  validation loss 0.5000  accuracy 0.7500",
         "finished at step 8 after 1:23, 812 steps/s",
     ]
 
@@ -176,7 +183,7 @@ def test_a_failed_run_says_why_and_what_to_do(engines, run_command):
     assert result.err.splitlines() == [
         f"accel-tui: run {directory.name} failed: out of memory",
         "take a smaller batch",
-        f"Its log: {directory / 'log.txt'}",
+        f"Log: {directory / 'log.txt'}",
     ]
     assert json.loads(result.lines[-1])["outcome"] == "failed"
 
@@ -195,7 +202,7 @@ def test_an_engine_that_dies_is_told_with_the_last_step_and_the_way_back(engines
     run = engines.started[0].name
     last = json.loads(result.lines[-1])
     assert (last["event"], last["run"], last["steps"]) == ("run_lost", run, 4)
-    for said in ("after step 4", "log.txt", f"accel-tui train --resume {run}"):
+    for said in ("after step 4", "log.txt", Plan().command()):
         assert said in result.err
 
 
@@ -213,9 +220,11 @@ def test_an_engine_that_dies_at_once_is_told_with_its_last_words(engines, run_co
     assert "warming up" not in result.err
 
 
-def test_resume_goes_on_in_the_same_run_with_what_the_flags_say(engines, run_command):
+@pytest.mark.parametrize("words", ["continue last", "train --resume last"])
+def test_a_run_is_continued_from_its_checkpoint_with_a_changed_plan(engines, run_command, words):
     assert run_command("train --epochs 1 --learning-rate 0.5 --json").status == 0
     first = engines.started[0]
+    checkpoint(first, 4)
 
     def act(engine):
         engine.begin(first_step=4)
@@ -223,7 +232,7 @@ def test_resume_goes_on_in_the_same_run_with_what_the_flags_say(engines, run_com
         engine.end()
 
     engines.act = act
-    result = run_command("train --resume last --epochs 2 --json")
+    result = run_command(f"{words} --epochs 2 --json")
     assert result.status == 0
     assert engines.started == [first, first]
     assert plan_of(first) == Plan(epochs=2, learning_rate=0.5)
@@ -234,13 +243,57 @@ def test_resume_goes_on_in_the_same_run_with_what_the_flags_say(engines, run_com
     assert len(list_runs()) == 1
 
 
-def test_a_live_run_is_not_resumed(engines, run_command, new_run):
+@pytest.mark.parametrize("words", ["continue", "train --resume"])
+@pytest.mark.parametrize(("phase", "command"), [(Phase.TRAINING, "watch"), (Phase.PAUSED, "resume")])
+def test_a_live_run_is_not_continued(engines, run_command, new_run, words, phase, command):
     engine = new_run()
     engine.begin()
-    result = run_command(f"train --resume {engine.directory.name}")
+    engine.say(PhaseChanged, phase=phase)
+    result = run_command(f"{words} {engine.directory.name}")
     assert result.status == 1
-    assert f"accel-tui watch {engine.directory.name}" in result.err
+    assert f"accel-tui {command} {engine.directory.name}" in result.err
     engine.writer.close()
+
+
+def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_run):
+    new_run().train()
+    result = run_command("continue last --epochs 5")
+    assert result.status == 1
+    assert "has no checkpoint to continue from" in result.err
+    assert Plan(epochs=2).command() in result.err
+    assert not engines.started
+
+
+def test_a_field_that_cannot_change_is_told_with_those_that_can(engines, run_command, new_run):
+    engine = new_run()
+    engine.train()
+    checkpoint(engine.directory, 8)
+    result = run_command("continue last --epochs 5 --batch-size 3")
+    assert result.status == 2
+    assert "change only" in result.err
+    assert "--batch-size" not in run_command("continue --help").out
+
+
+def test_the_trained_model_is_told_as_a_path_that_can_be_pasted(engines, run_command):
+    def act(engine):
+        (engine.directory / "model.keras").touch()
+        engine.train()
+
+    engines.act = act
+    lines = run_command("train --epochs 1 --plain").lines
+    model = engines.started[0] / "model.keras"
+    assert lines[-1].endswith(f"trained model: {model}")
+    assert json.loads(run_command("watch last --json").lines[-1])["model"] == str(model)
+
+
+@pytest.mark.parametrize(
+    ("option", "near"),
+    [("--lr", "--learning-rate"), ("--lr-decay", "--learning-rate"), ("--gpus", "--devices"), ("--epoch", "--epochs")],
+)
+def test_the_usual_names_of_options_are_suggested(run_command, option, near):
+    result = run_command(f"train {option} 1")
+    assert result.status == 2
+    assert f"no such option {option}; did you mean {near}?" in result.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -258,8 +311,8 @@ def test_an_interrupt_stops_and_keeps_the_work(engines, run_command, number):
     result = run_command("train --plain")
     assert result.status == 0
     assert asked == ["stop"]
-    assert "stopping, with a checkpoint" in result.err
-    assert f"accel-tui train --resume {engines.started[0].name}" in result.err
+    assert "stopping with a checkpoint" in result.err
+    assert f"accel-tui continue {engines.started[0].name}" in result.err
     assert "stopped at step 0" in result.out
     assert signal.getsignal(number) is before
 
@@ -318,7 +371,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         said = process.stderr.read()
         status = process.wait()
     assert status == 0, said
-    assert "training goes on in the background: accel-tui watch" in said
+    assert "training continues in the background: accel-tui watch" in said
     assert "Traceback" not in said
 
 

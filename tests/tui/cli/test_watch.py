@@ -4,6 +4,7 @@ import threading
 import pytest
 
 from accel_engine.events import Outcome, WorkersMet
+from accel_engine.plan import Plan
 from accel_tui.cli.event_text import means
 
 
@@ -70,7 +71,7 @@ def test_a_lost_run_gives_its_status(no_terminal, run_command, new_run, dead_pid
     result = run_command("watch last --plain")
     assert result.status == 1
     assert "was lost after step 4" in result.out
-    assert "accel-tui train --resume" in result.err
+    assert f"Train it again: {Plan(epochs=2).command()}" in result.err
 
 
 def test_on_a_terminal_it_opens_the_dashboard_on_the_run(monkeypatch, run_command, new_run):
@@ -110,8 +111,8 @@ def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
 @pytest.mark.parametrize(
     ("hosts", "said"),
     [
-        (("a", "b", "b"), "workers: 3 on a, b; gradients summed by a ring"),
-        (tuple("abcdefgh"), "workers: 8 on 8 machines; gradients summed by a ring"),
+        (("a", "b", "b"), "workers: 3 on a, b; gradients summed by ring"),
+        (tuple("abcdefgh"), "workers: 8 on 8 machines; gradients summed by ring"),
     ],
 )
 def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_run, hosts, said):
@@ -127,4 +128,4 @@ def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_
 
 
 def test_the_loss_comes_first_whatever_order_a_script_has_its_metrics_in() -> None:
-    assert means({"accuracy": 0.5, "loss": 0.25, "mae": 1.5}) == "loss 0.2500  accuracy 0.500  mae 1.5000"
+    assert means({"accuracy": 0.5, "loss": 0.25, "mae": 1.5}) == "loss 0.2500  accuracy 0.5000  mae 1.5000"

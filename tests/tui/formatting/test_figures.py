@@ -9,7 +9,7 @@ from accel_tui.formatting.figures import compact, duration, metric
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(-1, "0:00"), (7.9, "0:07"), (754, "12:34"), (3 * 3600 + 309, "3:05:09"), (52 * 3600, "2d 04h")],
+    [(-1, "0:00"), (7.9, "0:08"), (59.6, "1:00"), (754, "12:34"), (3 * 3600 + 309, "3:05:09"), (52 * 3600, "2d 04h")],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text

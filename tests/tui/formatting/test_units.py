@@ -27,6 +27,7 @@ def test_ages(seconds: float, text: str) -> None:
 
 
 def test_shapes_and_counts() -> None:
+    assert [units.counted(number, "step") for number in (0, 1, 1437)] == ["0 steps", "1 step", "1,437 steps"]
     assert units.shape((28, 28, 1)) == "28x28x1"
     assert units.shape(()) == "a single number"
     assert units.count(1437) == "1,437"
@@ -49,6 +50,6 @@ def test_shares(share: float, text: str) -> None:
 
 
 def test_a_speed_says_no_more_than_is_known() -> None:
-    assert units.speed(12.34e9, 0.41) == "12.3 GFLOP/s, 41% of peak"
+    assert units.speed(12.34e9, 0.41) == "12.3 GFLOP/s, MFU 41%"
     assert units.speed(12.34e9, None) == "12.3 GFLOP/s"
     assert units.speed(None, None) == ""

@@ -6,7 +6,7 @@ import pytest
 from accel_engine.devices.reading import Device
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk
-from accel_tui.plan.demo_stages import DemoResult, DemoStage, acts, agreement, bars, rate
+from accel_tui.plan.demo_stages import DemoResult, DemoStage, agreement, bars, rate, stages
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4") for index in range(4))
@@ -27,14 +27,14 @@ TPU = Device("tpu:0", "tpu", "TPU v5e")
     ],
 )
 def test_what_is_shown_is_what_the_machine_has(devices: tuple[Device, ...], titles: list[str]) -> None:
-    chosen = acts(devices)
-    assert [act.title for act in chosen] == titles
+    chosen = stages(devices)
+    assert [stage.title for stage in chosen] == titles
 
 
 def test_the_acts_differ_in_how_they_train_and_not_in_what() -> None:
     how = {"name", "strategy", "devices", "virtual_cpus", "precision", "xla"}
     for devices in ((CPU,), (CPU, *GPUS)):
-        plans = [act.plan for act in acts(devices)]
+        plans = [stage.plan for stage in stages(devices)]
         assert (
             len({str({name: plan.to_mapping()[name] for name in plan.to_mapping().keys() - how}) for plan in plans})
             == 1
@@ -78,16 +78,16 @@ def test_accuracies_are_compared_after_as_many_steps() -> None:
     assert found is not None
     assert (found.steps, found.window) == (40, 20)
     assert found.accuracies == {"slow": pytest.approx(0.5), "fast": pytest.approx(0.51)}
-    assert found.alike
+    assert found.agree
     other = agreement([slow, result("wrong", 50.0, [0.1] * 40)])
     assert other is not None
-    assert not other.alike
+    assert not other.agree
 
 
 def test_what_is_no_number_is_not_alike() -> None:
     found = agreement([result("a", 1.0, [0.5] * 40), result("b", 1.0, [math.nan] * 40)])
     assert found is not None
-    assert not found.alike
+    assert not found.agree
 
 
 def test_there_is_nothing_to_compare_with_one_or_with_few_steps() -> None:
@@ -101,6 +101,6 @@ def test_bars_are_as_long_as_rates_are_high() -> None:
     assert all(len(line) <= 80 for line in lines)
     assert [line.count("#") for line in lines] == [2, 43, 0]
     assert lines[0].endswith("10.0 steps/s   1.00x")
-    assert lines[1].endswith("200.0 steps/s  20.00x")
+    assert lines[1].endswith("200 steps/s  20.00x")
     assert lines[2] == "two      failed: why"
     assert bars([], 80) == []

@@ -28,123 +28,125 @@ def test_every_field_of_a_plan_is_in_one_group() -> None:
     ],
 )
 def test_a_plan_survives_being_text(plan: Plan) -> None:
-    texts = {name: form.text_of(getattr(plan, name)) for name in SPECS}
-    filled = form.fill(texts)
+    texts = {name: form.to_text(getattr(plan, name)) for name in SPECS}
+    filled = form.evaluate(texts)
     assert filled.plan == plan
     assert not filled.errors
 
 
 def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
-    filled = form.fill(
+    filled = form.evaluate(
         {"model": "resnet21", "batch_size": "many", "epochs": "0", "optimizer": "adamm", "seed": "7", "xla": ""}
     )
     assert set(filled.errors) == {"model", "batch_size", "epochs", "optimizer", "xla"}
     assert "did you mean resnet20" in filled.errors["model"]
-    assert "a whole number at least 1" in filled.errors["batch_size"]
+    assert "an integer of at least 1" in filled.errors["batch_size"]
     assert "at least 1" in filled.errors["epochs"]
     assert "did you mean adam" in filled.errors["optimizer"]
     assert filled.plan == Plan(seed=7)
 
 
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
-    assert "two devices" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
-    assert "or virtual CPUs 2" in form.fill({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
-    assert "not here" in form.fill({"devices": "gpu:0"}, (CPU,)).errors["devices"]
-    assert form.fill({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).layout == Placement(("cpu:0", "cpu:1"))
-    assert form.fill({"strategy": "mirrored"}, (CPU, *GPUS)).layout == Placement(("gpu:0", "gpu:1"))
+    assert "two devices" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
+    assert "or virtual CPUs 2" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
+    assert "no device gpu:0" in form.evaluate({"devices": "gpu:0"}, (CPU,)).errors["devices"]
+    assert form.evaluate({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).placement == Placement(
+        ("cpu:0", "cpu:1")
+    )
+    assert form.evaluate({"strategy": "mirrored"}, (CPU, *GPUS)).placement == Placement(("gpu:0", "gpu:1"))
 
 
 def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
-    filled = form.fill({"precision": "mixed_float16"}, (CPU,))
+    filled = form.evaluate({"precision": "mixed_float16"}, (CPU,))
     assert "far slower than float32 on a CPU" in filled.errors["precision"]
-    assert "use auto (float32), or force on to train" in filled.errors["precision"]
+    assert "use auto (float32), or force on to use" in filled.errors["precision"]
     assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
-    assert not form.fill({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
+    assert not form.evaluate({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
 
 
 def test_a_scale_that_the_data_does_not_allow_is_an_error_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     np.savez(path, x=np.zeros((50, 8), np.float32), y=np.arange(50) % 5)
     texts = {"model": "mlp", "data": str(path), "batch_size": "9", "scale": "0-1"}
-    assert "scale" not in form.fill(texts, (CPU,)).errors  # not known before the file was looked into
-    filled = form.fill(texts, (CPU,), data.survey(data.find(str(path)), None))
+    assert "scale" not in form.evaluate(texts, (CPU,)).errors  # not known before the file was looked into
+    filled = form.evaluate(texts, (CPU,), data.survey(data.find(str(path)), None))
     assert "the examples are float32" in filled.errors["scale"]
-    assert filled.layout is not None
+    assert filled.placement is not None
 
 
 def test_before_the_machine_is_known_nothing_is_said_to_misfit() -> None:
-    filled = form.fill({"strategy": "mirrored", "devices": "gpu:0"})
+    filled = form.evaluate({"strategy": "mirrored", "devices": "gpu:0"})
     assert not filled.errors
-    assert filled.schedule is None
+    assert filled.step_counts is None
 
 
 def test_batch_and_model_are_checked_against_the_data() -> None:
-    assert "at most 1437" in form.fill({"batch_size": "2000"}, (CPU,)).errors["batch_size"]
+    assert "at most 1437" in form.evaluate({"batch_size": "2000"}, (CPU,)).errors["batch_size"]
     assert (
         "at least 2"
-        in form.fill({"batch_size": "1", "strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).errors["batch_size"]
+        in form.evaluate({"batch_size": "1", "strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).errors["batch_size"]
     )
-    assert "data has 100" in form.fill({"data": "synthetic:100"}, (CPU,)).errors["model"]
+    assert "data has 100" in form.evaluate({"data": "synthetic:100"}, (CPU,)).errors["model"]
 
 
 def test_the_schedule_is_that_of_the_plan() -> None:
-    laid_out = form.fill({"epochs": "2"}, (CPU,)).schedule
-    assert laid_out is not None
-    assert (laid_out.steps_per_epoch, laid_out.total_steps, laid_out.dropped_examples) == (22, 44, 29)
+    counts = form.evaluate({"epochs": "2"}, (CPU,)).step_counts
+    assert counts is not None
+    assert (counts.steps_per_epoch, counts.total_steps, counts.dropped_examples) == (22, 44, 29)
 
 
 def test_what_was_found_in_the_users_data_counts_for_that_data_only(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     np.savez(path, x=np.zeros((50, 4, 4, 1), np.float32), y=np.arange(50) % 5)
     surveyed = data.survey(data.find(str(path)), None)
-    filled = form.fill({"model": "mlp", "data": str(path), "batch_size": "9"}, (CPU,), surveyed)
+    filled = form.evaluate({"model": "mlp", "data": str(path), "batch_size": "9"}, (CPU,), surveyed)
     assert filled.entry == surveyed
-    assert filled.schedule is not None
-    assert filled.schedule.steps_per_epoch == 5
-    assert form.fill({"model": "mlp"}, (CPU,), surveyed).entry == data.find("digits")
+    assert filled.step_counts is not None
+    assert filled.step_counts.steps_per_epoch == 5
+    assert form.evaluate({"model": "mlp"}, (CPU,), surveyed).entry == data.find("digits")
 
 
 def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
-    offered = {choice.value: choice for choice in form.choices("strategy", form.fill({}, (CPU,)), (CPU,))}
+    offered = {choice.value: choice for choice in form.choices("strategy", form.evaluate({}, (CPU,)), (CPU,))}
     assert offered["default"].possible
     assert not offered["mirrored"].possible
-    assert "two devices of a kind" in offered["mirrored"].note
+    assert "two devices of the same kind" in offered["mirrored"].note
     assert offered["multi-worker"].possible  # with its own field filled in, which is shown once it is chosen
     assert "local workers 2" in offered["multi-worker"].note
-    many = form.fill({"virtual_cpus": "2"}, (CPU,))
+    many = form.evaluate({"virtual_cpus": "2"}, (CPU,))
     split = {choice.value: choice for choice in form.choices("strategy", many, (CPU,))}
     assert split["mirrored"].possible
 
 
 def test_a_model_that_does_not_take_the_data_is_offered_with_its_reason_only() -> None:
-    offered = {choice.value: choice for choice in form.choices("model", form.fill({"data": "synthetic:100"}), ())}
+    offered = {choice.value: choice for choice in form.choices("model", form.evaluate({"data": "synthetic:100"}), ())}
     assert offered["mlp"].possible
     assert "data has 100" in offered["cnn"].note
 
 
 def test_devices_are_offered_alone_and_together() -> None:
-    values = [choice.value for choice in form.choices("devices", form.fill({"virtual_cpus": "2"}), (CPU, *GPUS))]
+    values = [choice.value for choice in form.choices("devices", form.evaluate({"virtual_cpus": "2"}), (CPU, *GPUS))]
     assert values == ["", "gpu:0,gpu:1", "gpu:0", "gpu:1", "cpu:0", "cpu:1"]
 
 
 def test_fields_with_few_values_offer_them_and_numbers_offer_nothing() -> None:
-    filled = form.fill({})
+    filled = form.evaluate({})
     assert [choice.value for choice in form.choices("xla", filled)] == ["auto", "on", "off"]
     assert form.choices("epochs", filled) == ()
 
 
 def test_remarks_say_what_was_chosen() -> None:
-    filled = form.fill({})
-    assert "takes images of at least 8x8" in form.remark("model", filled)
-    assert "8x8x1, 10 classes, 1,437 examples" in form.remark("data", filled)
-    assert form.remark("epochs", filled) == ""
-    assert form.about(DatasetEntry("mine", "", "npz")) == ""
+    filled = form.evaluate({})
+    assert "input: images of at least 8x8" in form.describe_value("model", filled)
+    assert "8x8x1, 10 classes, 1,437 examples" in form.describe_value("data", filled)
+    assert form.describe_value("epochs", filled) == ""
+    assert form.describe_dataset(DatasetEntry("mine", "", "npz")) == ""
 
 
 def test_an_empty_field_says_what_that_means() -> None:
-    assert form.empty("devices", form.fill({}, (CPU,))) == "auto: cpu:0"
-    assert form.empty("learning_rate", form.fill({})) == "auto"
-    assert form.empty("epochs", form.fill({})) == ""
+    assert form.placeholder("devices", form.evaluate({}, (CPU,))) == "auto: cpu:0"
+    assert form.placeholder("learning_rate", form.evaluate({})) == "auto"
+    assert form.placeholder("epochs", form.evaluate({})) == ""
 
 
 def test_what_a_field_is_for_fits_a_line_of_a_small_terminal() -> None:
@@ -153,4 +155,4 @@ def test_what_a_field_is_for_fits_a_line_of_a_small_terminal() -> None:
 
 @pytest.mark.parametrize("name", ["data", "model", "strategy", "epochs"])
 def test_a_field_that_may_not_be_empty_says_so(name: str) -> None:
-    assert form.fill({name: ""}).errors[name]
+    assert form.evaluate({name: ""}).errors[name]

@@ -15,19 +15,19 @@ COUNTED = Description(1_000, 900, 4, 500, (8, 8, 1), 10)
 
 
 def said(texts: dict[str, str], description: Description | None = COUNTED) -> dict[str, str]:
-    return {fact.name: fact.text for fact in plan_preview.facts(form.fill(texts, CPU), description, "counting…")}
+    return {fact.name: fact.text for fact in plan_preview.rows(form.evaluate(texts, CPU), description, "counting…")}
 
 
 def test_a_plan_is_put_in_figures() -> None:
     facts = said({"epochs": "3"})
     assert facts["parameters"] == "1,000 in 4 layers"
     assert facts["input"] == "8x8x1 → 10 classes"
-    assert facts["examples"] == "1,437 + 360 held out"
-    assert facts["left out"] == "29 examples an epoch"
-    assert facts["steps"] == "22 an epoch, 66 in all"
+    assert facts["examples"] == "1,437 + 360 validation"
+    assert facts["dropped"] == "29 examples per epoch"
+    assert facts["steps"] == "22 per epoch, 66 total"
     assert facts["batch"] == "64 on cpu:0"
     # 4 * (1000 + 900 * 3) + 4 * 500 * 64 bytes
-    assert facts["memory"] == "about 139K beside data"
+    assert facts["memory"] == "about 139K, without data"
 
 
 def test_replicas_share_the_batch() -> None:
@@ -35,12 +35,12 @@ def test_replicas_share_the_batch() -> None:
 
 
 def test_micro_batches_are_smaller() -> None:
-    assert said({"micro_batches": "4"})["batch"] == "64 on cpu:0, 16 at a time"
+    assert said({"micro_batches": "4"})["batch"] == "64 on cpu:0, 16 per micro-batch"
 
 
 def test_micro_batches_that_do_not_divide_take_back_the_steps() -> None:
     told = said({"micro_batches": "5"})
-    assert {told[name] for name in ("left out", "steps", "batch")} == {"—"}
+    assert {told[name] for name in ("dropped", "steps", "batch")} == {"—"}
 
 
 def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
             "batch_size": "9",
             "scale": scale,
         }
-        filled = form.fill(texts, CPU, data.survey(data.find(str(path)), None))
+        filled = form.evaluate(texts, CPU, data.survey(data.find(str(path)), None))
         warned = [warning for warning in plan_preview.warnings(filled, description) if "not used" not in warning]
         assert len(plan_preview.warnings(filled, description)) == len(warned) + 1
-        fact = next(fact for fact in plan_preview.facts(filled, description, "counting…") if fact.name == "scaling")
+        fact = next(fact for fact in plan_preview.rows(filled, description, "counting…") if fact.name == "scaling")
         return fact.text, "".join(warned)
 
     images, tokens = np.zeros((50, 32, 32, 3), np.uint8), np.zeros((50, 8), np.uint8)
@@ -73,7 +73,7 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
 
 
 def test_until_the_model_is_counted_that_is_said() -> None:
-    facts = plan_preview.facts(form.fill({}, CPU), None, "counting…")
+    facts = plan_preview.rows(form.evaluate({}, CPU), None, "counting…")
     pending = {fact.name for fact in facts if fact.pending}
     assert pending == {"parameters", "memory"}
 
@@ -87,16 +87,16 @@ def test_a_wrong_field_takes_back_what_depends_on_it_and_no_more() -> None:
 
 def test_a_model_that_cannot_be_counted_warns() -> None:
     bad = Description(problem="mine.py raised ValueError: no")
-    assert plan_preview.warnings(form.fill({}, CPU), bad) == ("mine.py raised ValueError: no",)
+    assert plan_preview.warnings(form.evaluate({}, CPU), bad) == ("mine.py raised ValueError: no",)
     assert said({}, bad)["parameters"] == "—"
 
 
 def test_uneven_shares_and_long_epochs_warn() -> None:
-    uneven = form.fill({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
-    assert "a step takes 64 examples, 1 fewer" in plan_preview.warnings(uneven, None)[0]
-    long = form.fill({"steps_per_epoch": "44"}, CPU)
-    assert plan_preview.warnings(long, None) == ("an epoch goes over the data 2 times",)
-    assert plan_preview.warnings(form.fill({}, CPU), COUNTED) == ()
+    uneven = form.evaluate({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
+    assert "the global batch is 64" in plan_preview.warnings(uneven, None)[0]
+    long = form.evaluate({"steps_per_epoch": "44"}, CPU)
+    assert plan_preview.warnings(long, None) == ("each epoch uses the data 2 times",)
+    assert plan_preview.warnings(form.evaluate({}, CPU), COUNTED) == ()
 
 
 CHIP = Device("tpu:0", "tpu", "TPU v3")
@@ -110,22 +110,22 @@ def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("for_tpus")
 def test_the_cores_of_a_chip_share_the_batch_and_compute_with_bfloat16() -> None:
-    filled = form.fill({"strategy": "tpu"}, (*CPU, CHIP))
-    facts = {fact.name: fact.text for fact in plan_preview.facts(filled, COUNTED, "")}
+    filled = form.evaluate({"strategy": "tpu"}, (*CPU, CHIP))
+    facts = {fact.name: fact.text for fact in plan_preview.rows(filled, COUNTED, "")}
     assert facts["batch"] == "32 on each of 2 cores of tpu:0"
     assert facts["precision"] == "mixed_bfloat16"
-    assert form.remark("precision", filled) == "mixed_bfloat16"
-    assert "a batch size of 256, 128 a core" in plan_preview.warnings(filled, COUNTED)[0]
+    assert form.describe_value("precision", filled) == "mixed_bfloat16"
+    assert "a batch size of 256 (128 per core)" in plan_preview.warnings(filled, COUNTED)[0]
 
 
 def test_what_only_a_tpu_elsewhere_knows_is_not_made_up() -> None:
-    filled = form.fill({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
-    facts = {fact.name: fact.text for fact in plan_preview.facts(filled, COUNTED, "")}
-    assert facts["examples"] == "1,437 + 360 held out"
-    assert facts["steps"] == facts["left out"] == "known once connected"
-    assert facts["batch"] == "64 shared by the cores of grpc://10.0.0.2:8470"
+    filled = form.evaluate({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
+    facts = {fact.name: fact.text for fact in plan_preview.rows(filled, COUNTED, "")}
+    assert facts["examples"] == "1,437 + 360 validation"
+    assert facts["steps"] == facts["dropped"] == "known after connecting"
+    assert facts["batch"] == "64 over the cores of grpc://10.0.0.2:8470"
     assert facts["memory"] == "—"
-    assert form.empty("devices", filled) == "auto: grpc://10.0.0.2:8470"
+    assert form.placeholder("devices", filled) == "auto: grpc://10.0.0.2:8470"
     assert plan_preview.warnings(filled, COUNTED) == ()
 
 
@@ -135,5 +135,5 @@ def test_plain_float32_goes_without_saying() -> None:
 
 
 def test_what_was_chosen_is_said_in_words() -> None:
-    names = [fact.name for fact in plan_preview.choices(form.fill({"data": "x"}, CPU))]
+    names = [fact.name for fact in plan_preview.choice_rows(form.evaluate({"data": "x"}, CPU))]
     assert names == ["model", "strategy"]

@@ -5,7 +5,7 @@ import pytest
 from accel_engine.devices.reading import Device
 from accel_engine.plan import SPECS, Plan
 from accel_tui.plan import form
-from accel_tui.plan.relevance import relevant, sensible
+from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
@@ -45,29 +45,29 @@ MEMORY = {"memory_growth", "memory_limit"}
     ],
 )
 def test_what_means_something(plan: Plan, devices: tuple[Device, ...] | None, others: set[str]) -> None:
-    assert {name for name in SPECS if relevant(name, plan, devices)} == ALWAYS | others
+    assert {name for name in SPECS if is_relevant(name, plan, devices)} == ALWAYS | others
 
 
 def test_an_image_size_is_for_a_folder(tmp_path: Path) -> None:
-    assert relevant("image_size", Plan(data=str(tmp_path)), CPU)
-    assert not relevant("image_size", Plan(data="mnist"), CPU)
+    assert is_relevant("image_size", Plan(data=str(tmp_path)), CPU)
+    assert not is_relevant("image_size", Plan(data="mnist"), CPU)
 
 
 def test_a_scale_is_for_what_the_user_brings(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("")
-    assert not relevant("scale", Plan(), CPU)
-    assert relevant("scale", Plan(data=str(tmp_path)), CPU)
-    assert relevant("scale", Plan(model=f"{tmp_path / 'mine.py'}:build"), CPU)
-    assert relevant("scale", Plan(scale="none"), CPU)
+    assert not is_relevant("scale", Plan(), CPU)
+    assert is_relevant("scale", Plan(data=str(tmp_path)), CPU)
+    assert is_relevant("scale", Plan(model=f"{tmp_path / 'mine.py'}:build"), CPU)
+    assert is_relevant("scale", Plan(scale="none"), CPU)
 
 
 def test_what_means_nothing_counts_as_its_default() -> None:
     texts = {"reduction": "nccl", "local_workers": "x", "tpu": "local", "memory_limit": "4", "image_size": "8x8"}
-    filled = form.fill({**texts, "epochs": "3"}, CPU)
+    filled = form.evaluate({**texts, "epochs": "3"}, CPU)
     assert filled.plan == Plan(epochs=3)
     assert not filled.errors
-    assert form.fill({**texts, "strategy": "mirrored"}, GPUS).plan.memory_limit == 4
-    assert form.fill({**texts, "strategy": "mirrored"}, GPUS).plan.reduction == "nccl"
+    assert form.evaluate({**texts, "strategy": "mirrored"}, GPUS).plan.memory_limit == 4
+    assert form.evaluate({**texts, "strategy": "mirrored"}, GPUS).plan.reduction == "nccl"
 
 
 def test_what_is_left_means_as_much_as_before() -> None:
@@ -78,8 +78,8 @@ def test_what_is_left_means_as_much_as_before() -> None:
     for strategy in ("default", "mirrored", "multi-worker", "tpu"):
         for devices in (None, CPU, GPU, GPUS, TPU):
             given = plan.replace(strategy=strategy)
-            once = sensible(given, devices)
-            assert sensible(once, devices) == once
-            assert [relevant(name, given, devices) for name in SPECS] == [
-                relevant(name, once, devices) for name in SPECS
+            once = drop_irrelevant(given, devices)
+            assert drop_irrelevant(once, devices) == once
+            assert [is_relevant(name, given, devices) for name in SPECS] == [
+                is_relevant(name, once, devices) for name in SPECS
             ]

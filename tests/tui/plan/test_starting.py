@@ -32,7 +32,7 @@ class BrokenEngine(StubEngine):
 
 def test_where_a_warm_engine_has_just_ended_a_cold_one_is_started(cold: list[Path]) -> None:
     engine: Any = BrokenEngine(lambda: None)
-    directory = starting.start(Plan(), (), engine)
+    directory = starting.start_run(Plan(), (), engine)
     assert cold == [directory]
     assert engine.closed
 
@@ -47,7 +47,7 @@ async def test_whatever_keeps_a_run_from_being_started_the_next_can_be(
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "engine: ready")
         with monkeypatch.context() as patch:
-            patch.setattr(starting, "start", refuse)
+            patch.setattr(starting, "start_run", refuse)
             await pilot.press("s")
             await until(pilot, lambda: app.start_problem, "the refusal")
         assert "no more processes" in app.start_problem

@@ -33,7 +33,7 @@ from accel_engine.run import Chunk, RunInfo, Status, Update
 from accel_engine.run.buckets import fold as buckets_of
 from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.steps import RATE, TIME
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.run.curve import Curve
 from accel_tui.run.fold_events import NOTICES, fold
 from accel_tui.run.state import RunState
@@ -72,7 +72,7 @@ def test_folding_leaves_the_earlier_state_as_it_was() -> None:
     before = after(started(), chunks=[chunk(0, [3.0, 2.0])])
     later = after(Warned(time=1.0, message="hot"), chunks=[chunk(2, [1.0])], state=before)
     assert (before.step, before.curves["loss"].count, before.notices) == (2, 2, ())
-    assert (later.step, later.curves["loss"].last, later.noticed) == (3, 1.0, 1)
+    assert (later.step, later.curves["loss"].last, later.notice_count) == (3, 1.0, 1)
 
 
 def test_all_at_once_is_the_same_as_bit_by_bit() -> None:
@@ -95,7 +95,7 @@ def test_all_at_once_is_the_same_as_bit_by_bit() -> None:
     assert np.array_equal(once.throughput.means, bits.throughput.means)
     assert once.validation == bits.validation == {"loss": ((4, 0.5), (8, 0.25))}
     assert once.learning_rate == bits.learning_rate == 0.2
-    assert once.pace == bits.pace
+    assert once.step_rate == bits.step_rate
 
 
 def test_every_series_is_a_curve_and_one_that_begins_late_has_a_gap_before() -> None:
@@ -198,7 +198,7 @@ def test_the_time_to_the_end_is_taken_after_warm_up_and_without_pauses() -> None
     assert state.remaining is None  # only the chunk that was traced is known
     paused = [chunk(10, [1.0] * 10, started=31.0, seconds=0.5), chunk(20, [1.0] * 10, started=500.0, seconds=0.5)]
     state = after(chunks=paused, state=state)
-    assert state.pace.rate == pytest.approx(20.0)
+    assert state.step_rate.rate == pytest.approx(20.0)
     assert state.remaining == pytest.approx(370 / 20)
 
 
@@ -215,13 +215,13 @@ def test_the_time_to_the_end_has_room_for_validation_and_checkpoints() -> None:
 def test_the_next_engine_is_warmed_up_too() -> None:
     chunks = [chunk(first, [1.0] * 10, started=first, seconds=1.0) for first in (0, 10, 20)]
     state = after(started(), built(), chunks=chunks)
-    assert state.pace.rate == pytest.approx(10.0)
+    assert state.step_rate.rate == pytest.approx(10.0)
     state = after(started(first_step=30, time=100.0), state=state)
-    assert state.pace.rate is None
+    assert state.step_rate.rate is None
     state = after(chunks=[chunk(30, [1.0] * 10, started=101.0, seconds=60.0)], state=state)
-    assert state.pace.rate is None
+    assert state.step_rate.rate is None
     state = after(chunks=[chunk(40, [1.0] * 10, started=161.0, seconds=0.5)], state=state)
-    assert state.pace.rate == pytest.approx(20.0)
+    assert state.step_rate.rate == pytest.approx(20.0)
 
 
 def test_dispatches_that_overlap_are_not_counted_twice() -> None:
@@ -230,7 +230,7 @@ def test_dispatches_that_overlap_are_not_counted_twice() -> None:
         *(chunk(10 * i, [1.0] * 10, started=i - 0.5, seconds=1.5) for i in (1, 2, 3)),
     ]
     state = after(started(), chunks=chunks)
-    assert state.pace.rate == pytest.approx(10.0)
+    assert state.step_rate.rate == pytest.approx(10.0)
     assert state.throughput.means[10:] == pytest.approx(10.0)
 
 
@@ -239,7 +239,7 @@ def test_notices_are_bounded_and_counted() -> None:
     answer = CommandAnswered(time=999.0, command="pause", who="ada", obeyed=True, answer="paused", step=1)
     state = after(*warnings, answer)
     assert len(state.notices) == NOTICES
-    assert state.noticed == NOTICES + 6
+    assert state.notice_count == NOTICES + 6
     assert state.notices[-1] is answer
     assert all(one.time <= other.time for one, other in pairwise(state.notices))
 
@@ -266,10 +266,10 @@ def test_the_epoch_is_that_of_the_next_step(step: int, epoch: int) -> None:
 def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.FAILED)
     state = replace(after(started()), info=info)
-    assert (state.live, state.lost, state.over) == (False, False, False)
+    assert (state.live, state.lost, state.has_ended) == (False, False, False)
     end = RunEnded(time=1.0, outcome=Outcome.FAILED, steps=5, epochs=0, seconds=1.0, steps_per_second=5.0, metrics={})
-    assert after(end, state=state).over
-    assert (state.goes_to, after(end, state=state).goes_to) == (state.total_steps, state.step)
+    assert after(end, state=state).has_ended
+    assert (state.last_step, after(end, state=state).last_step) == (state.total_steps, state.step)
 
 
 def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
@@ -278,14 +278,14 @@ def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
     state = fold(RunState(), Update(events=(tried,)))
 
     assert state.xla is tried
-    assert "going on with XLA: 1.43k steps/s with it, 650 without" in worded(tried, state)
+    assert "XLA on: 1.43k steps/s with it, 650 without" in format_event(tried, state)
 
 
 @pytest.mark.parametrize(
     ("taken", "words"),
     [
-        (4, "going on in 4 micro-batches: 105 steps/s in 4, 80.0 whole"),
-        (1, "going on with whole batches: 105 steps/s in 4, 80.0 whole"),
+        (4, "micro-batches 4 per step: 105 steps/s with 4, 80.0 without"),
+        (1, "micro-batches off: 105 steps/s with 4, 80.0 without"),
     ],
 )
 def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words: str) -> None:
@@ -296,7 +296,7 @@ def test_what_trying_micro_batches_has_shown_is_kept_likewise(taken: int, words:
     state = fold(RunState(), Update(events=(tried,)))
 
     assert state.micro_batches is tried
-    assert words in worded(tried, state)
+    assert words in format_event(tried, state)
 
 
 def stretch(last_step: int, width: int = 64) -> StepRange:
@@ -346,11 +346,13 @@ def test_the_use_of_the_devices_follows_the_pace() -> None:
 
 def test_what_a_step_is_and_why_that_is_not_known_are_said() -> None:
     work = WorkCounted(time=1.0, flops=7.7575e9, peak=130e9, source="measured on this machine, float32")
-    words = "a step is 7.76 GFLOP; the peak is 130 GFLOP/s (measured on this machine, float32)"
-    assert worded(work, RunState()) == words
-    assert worded(replace(work, peak=None, reason="no table"), RunState()) == "a step is 7.76 GFLOP; no table"
+    words = "FLOPs per step 7.76 GFLOP; peak 130 GFLOP/s (measured on this machine, float32)"
+    assert format_event(work, RunState()) == words
+    assert (
+        format_event(replace(work, peak=None, reason="no table"), RunState()) == "FLOPs per step 7.76 GFLOP; no table"
+    )
     lost = replace(work, flops=None, peak=None, reason="the model has a loop")
-    assert worded(lost, RunState()) == "the operations of a step are not counted: the model has a loop"
+    assert format_event(lost, RunState()) == "FLOPs per step unknown: the model has a loop"
 
 
 def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after_training_went_back() -> None:
@@ -358,10 +360,10 @@ def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after
     assert state.ended_at.means.tolist() == [100.5, 101, 200.5, 201]
     rates = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.1), (3, 0.2))]
     state = fold(state, Update(events=tuple(rates)))
-    assert state.rates == ((0, 0.1), (3, 0.2))
+    assert state.learning_rates == ((0, 0.1), (3, 0.2))
     again = (started(2), LearningRateChanged(time=0.0, step=2, learning_rate=0.3))
     state = fold(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
-    assert state.rates == ((0, 0.1), (2, 0.3))
+    assert state.learning_rates == ((0, 0.1), (2, 0.3))
     assert state.ended_at.means.tolist() == [100.5, 101, 301]
 
 
@@ -406,7 +408,7 @@ def test_the_time_of_a_run_is_that_of_all_its_engines_without_the_gaps_between_t
     state = after(ended(10_020.0, 20.5), state=state)
     assert state.elapsed(10_020.0) == 284.5
     again = after(started(first_step=30, time=20_000.0), state=state)
-    assert again.worked == 284.5
+    assert again.earlier_seconds == 284.5
 
 
 def test_of_an_engine_that_ended_without_a_word_the_time_until_its_last_event_counts() -> None:
@@ -415,7 +417,7 @@ def test_of_an_engine_that_ended_without_a_word_the_time_until_its_last_event_co
     awaited = replace(lost, info=info(Status.STARTING, pid=2))
     assert awaited.elapsed(900.0) == 40.0
     state = after(started(first_step=20, time=1000.0), state=awaited)
-    assert state.worked == 40.0
+    assert state.earlier_seconds == 40.0
     assert replace(state, info=info(Status.RUNNING)).elapsed(1003.0) == 43.0
 
 
@@ -432,10 +434,10 @@ def test_a_clock_that_is_set_back_makes_no_negative_time() -> None:
     state = replace(after(started(time=1000.0), built()), info=info(Status.RUNNING))
     assert state.elapsed(400.0) == 0.0
     lost = after(PhaseChanged(time=300.0, phase=Phase.TRAINING), state=state)
-    assert after(started(first_step=5, time=310.0), state=lost).worked == 0.0
+    assert after(started(first_step=5, time=310.0), state=lost).earlier_seconds == 0.0
 
 
 def test_what_was_worked_before_is_not_known_to_who_has_not_read_it() -> None:
     state = after(started(first_step=30, time=1000.0))
-    assert state.worked is None
+    assert state.earlier_seconds is None
     assert replace(state, info=info(Status.RUNNING)).elapsed(1010.0) is None

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from accel_tui.run.curve import CAPACITY, Curve
-from accel_tui.run.forward_fill import HeldCurve, constant_between
+from accel_tui.run.forward_fill import ForwardFilledCurve, constant_between
 
 
 def ended(times: list[float]) -> Curve:
     return Curve().extend(np.array(times))
 
 
-def trace(*values: tuple[float, float]) -> HeldCurve:
-    one = HeldCurve()
+def trace(*values: tuple[float, float]) -> ForwardFilledCurve:
+    one = ForwardFilledCurve()
     for time, value in values:
         one.extend([time], [value])
     return one
@@ -37,7 +37,7 @@ def test_steps_before_the_first_reading_have_none_and_are_no_gaps() -> None:
 
 
 def test_without_steps_or_readings_there_is_no_curve() -> None:
-    assert HeldCurve().over(ended([1, 2])).count == trace((1.0, 2.0)).over(Curve()).count == 0
+    assert ForwardFilledCurve().over(ended([1, 2])).count == trace((1.0, 2.0)).over(Curve()).count == 0
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -45,7 +45,7 @@ def test_long_traces_and_runs_keep_their_extremes_in_their_places(*, resumed: bo
     steps = 3 * CAPACITY
     times = np.arange(steps, dtype=float) / 10
     times[steps // 2 :] += 1e6 if resumed else 0
-    one = HeldCurve()
+    one = ForwardFilledCurve()
     values = np.zeros(steps)
     values[[100, steps // 2 + 5000]] = -5.0, 9.0
     for first in range(0, steps, 1000):

@@ -69,7 +69,7 @@ def test_a_long_run_that_an_older_program_began_is_drawn_from_both() -> None:
 
 def test_what_nobody_told_is_a_gap() -> None:
     state = after(RunState(), chunks=(steps(0, 2), steps(2, 2, 0.25)))
-    assert state.rates == ()
+    assert state.learning_rates == ()
     np.testing.assert_array_equal(drawn(state), [math.nan, math.nan, 0.25, 0.25])
 
 

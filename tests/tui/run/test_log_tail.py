@@ -33,13 +33,13 @@ def test_lines_come_once_they_are_whole(log: Path) -> None:
 
 
 def test_a_long_file_is_read_from_near_its_end(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tail, "REACH", 20)
+    monkeypatch.setattr(log_tail, "MAX_BYTES", 20)
     append(log, b"".join(b"line %d\n" % number for number in range(100)))
     assert texts(LogTail(log).read()) == ["line 98", "line 99"]
 
 
 def test_what_is_added_at_once_comes_in_pieces_and_nothing_is_lost(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tail, "REACH", 20)
+    monkeypatch.setattr(log_tail, "MAX_BYTES", 20)
     reader = LogTail(log)
     append(log, b"first\n")
     lines = texts(reader.read())
@@ -85,7 +85,7 @@ def test_logs_of_other_workers_come_with_their_names_whenever_they_are_there(tmp
 
 
 def test_of_a_worker_s_long_log_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tail, "OTHERS_REACH", 20)
+    monkeypatch.setattr(log_tail, "MAX_WORKER_BYTES", 20)
     (tmp_path / "workers" / "1").mkdir(parents=True)
     for log in (tmp_path / "log.txt", tmp_path / "workers" / "1" / "log.txt"):
         append(log, b"".join(b"line %d\n" % number for number in range(100)))
@@ -94,7 +94,7 @@ def test_of_a_worker_s_long_log_only_the_end_is_read(tmp_path: Path, monkeypatch
 
 
 def test_every_line_says_where_it_begins_also_when_it_came_in_parts(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tail, "REACH", 20)
+    monkeypatch.setattr(log_tail, "MAX_BYTES", 20)
     reader = LogTail(log)
     assert reader.read() == []
     found = []
@@ -111,7 +111,7 @@ def test_every_line_says_where_it_begins_also_when_it_came_in_parts(log: Path, m
 
 
 def test_older_lines_are_read_backwards_until_the_beginning(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tail, "REACH", 40)
+    monkeypatch.setattr(log_tail, "MAX_BYTES", 40)
     append(log, b"".join(b"line %d\n" % number for number in range(100)))
     logs = Logs(log.parent)
     lines = logs.read()

@@ -48,7 +48,7 @@ class Watched:
         self.wakes += 1
 
     def latest(self) -> RunState:
-        return self.follower.take()
+        return self.follower.latest()
 
 
 @contextmanager
@@ -134,11 +134,11 @@ def test_a_disk_that_fails_for_a_while_is_told_once_and_tried_again(
         raise RunError("disk I/O error")
 
     engine.begin().build().train(10)
-    with monkeypatch.context() as broken:
-        broken.setattr(RunReader, "poll", fail)
+    with monkeypatch.context() as data_problem:
+        data_problem.setattr(RunReader, "poll", fail)
         with following(engine.directory) as watched:
             wait_until(lambda: len(tries) >= 3)
-            broken.undo()
+            data_problem.undo()
             wait_until(lambda: watched.latest().step == 10)
             assert watched.problems == ["disk I/O error"]
 
@@ -192,13 +192,13 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 200_000)
         assert watched.latest().curves["loss"].width > 1
-        watched.follower.look(VisibleSteps(100_000, 100_050, 1, frozenset({"loss"})))
+        watched.follower.load_details(VisibleSteps(100_000, 100_050, 1, frozenset({"loss"})))
         wait_until(lambda: watched.latest().details)
         loss = watched.latest().details["loss"]
         assert (loss.first, loss.count, loss.means.tolist()) == (100_000, 100_050, list(range(100_000, 100_050)))
         assert watched.latest().details[RATE].count == 100_050
 
-        watched.follower.look(VisibleSteps(199_990, 200_090, 1, frozenset({"loss"})))
+        watched.follower.load_details(VisibleSteps(199_990, 200_090, 1, frozenset({"loss"})))
         wait_until(lambda: watched.latest().details["loss"].count == 200_000)
         record(engine, 50)
         wait_until(lambda: watched.latest().step == 200_050)
@@ -209,7 +209,7 @@ def test_a_part_that_is_looked_at_is_read_step_by_step_and_kept_up_to_date(
         wait_until(lambda: watched.latest().step == 199_997)
         assert watched.latest().details["loss"].means.tolist() == [*range(199_990, 199_995), -1, -1]
 
-        watched.follower.look(None)
+        watched.follower.load_details(None)
         wait_until(lambda: not watched.latest().details)
 
 
@@ -225,9 +225,9 @@ def test_what_a_part_that_cannot_be_read_hides_is_shown_once_it_can(
     engine.begin().build().train(10)
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 10)
-        with monkeypatch.context() as broken:
-            broken.setattr(RunReader, "step_range", fail)
-            watched.follower.look(VisibleSteps(0, 100, 1, frozenset({"loss"})))
+        with monkeypatch.context() as data_problem:
+            data_problem.setattr(RunReader, "step_range", fail)
+            watched.follower.load_details(VisibleSteps(0, 100, 1, frozenset({"loss"})))
             wait_until(lambda: failures)
             engine.train(10)
             # The look that fails next may have begun before those steps were there; the one after it did not.
@@ -247,12 +247,12 @@ def test_readings_of_devices_are_read_only_while_somebody_looks_at_them(engine: 
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 4)
         assert not watched.latest().readings
-        watched.follower.read(frozenset({"utilization"}))
+        watched.follower.load_readings(frozenset({"utilization"}))
         wait_until(lambda: watched.latest().readings)
         assert watched.latest().readings["utilization"]["cpu:0"].means.tolist() == [0, 10, 20, 30]
         engine.writer.samples([Sample(1004.5, "cpu:0", {"utilization": Reading(70.0, "%")})])
         engine.chunk([1.0], seconds=1.0, at=1004.0)
         wait_until(lambda: watched.latest().readings["utilization"]["cpu:0"].count == 5)
         assert watched.latest().readings["utilization"]["cpu:0"].last == 70
-        watched.follower.read(frozenset())
+        watched.follower.load_readings(frozenset())
         wait_until(lambda: not watched.latest().readings)

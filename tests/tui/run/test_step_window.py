@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_tui.run.step_window import FOLLOWED, NARROWEST, StepWindow, VisibleSteps, part_of, words
+from accel_tui.run.step_window import FOLLOWED, NARROWEST, StepWindow, VisibleSteps, describe, steps_to_load
 
 STEPS = 1_000_000
 
@@ -92,11 +92,11 @@ def test_beginning_and_end_are_a_step_away() -> None:
 def test_what_is_not_known_finely_enough_is_to_be_read(
     bounds: tuple[int, int] | None, known: int, part: VisibleSteps | None
 ) -> None:
-    assert part_of(bounds, 400, known, ["loss"]) == part
+    assert steps_to_load(bounds, 400, known, ["loss"]) == part
 
 
 def test_a_chart_without_room_needs_nothing() -> None:
-    assert part_of((0, 100), 0, 64, ["loss"]) is None
+    assert steps_to_load((0, 100), 0, 64, ["loss"]) is None
 
 
 @pytest.mark.parametrize("window", [StepWindow(), StepWindow(1000, 5000), StepWindow(1000)])
@@ -126,6 +126,6 @@ def test_a_window_moves_no_further_than_to_show_a_step() -> None:
 
 
 def test_which_steps_are_shown_is_said() -> None:
-    assert words(StepWindow(), 500) == ""
-    assert words(StepWindow(1000), STEPS) == "the last 1,000 steps"
-    assert words(StepWindow(1000, 5000), STEPS) == "steps 5,000 to 5,999"
+    assert describe(StepWindow(), 500) == ""
+    assert describe(StepWindow(1000), STEPS) == "the last 1,000 steps"
+    assert describe(StepWindow(1000, 5000), STEPS) == "steps 5,000 to 5,999"

@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_engine.run.paths import WORKERS
+from accel_engine.run.run_paths import WORKERS
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.run.hardware import inventory_of, meters_of
 from accel_tui.run.worker_follower import WorkerFollower, workers_of
@@ -31,7 +31,7 @@ def chief() -> Iterator[FakeEngine]:
 def test_a_run_that_is_trained_alone_is_not_looked_through_for_workers(
     monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
-    monkeypatch.setattr(WorkerFollower, "look", lambda _: pytest.fail("it looked"))
+    monkeypatch.setattr(WorkerFollower, "poll", lambda _: pytest.fail("it looked"))
     engine = FakeEngine()
     engine.begin().build().train(10)
     with following(engine.directory) as watched:
@@ -57,12 +57,12 @@ def test_a_worker_that_comes_later_is_followed_but_for_its_steps(chief: FakeEngi
         assert meters_of(watched.latest())["worker 1 cpu:0"].history == (55.0,)
 
         meet(chief, "node2")
-        wait_until(lambda: watched.latest().met)
+        wait_until(lambda: watched.latest().workers_met)
         told = {each.name: (each.host, each.address, each.run) for each in workers_of(watched.latest())}
         assert told["worker 1"] == ("node2", "10.0.0.1:2222", "k3f1-mlp-digits")
         assert list(told) == ["worker 0", "worker 1"]
         worker.end(Outcome.FAILED, "worker 0 is gone")
-        wait_until(lambda: watched.latest().workers["worker 1"].over)
+        wait_until(lambda: watched.latest().workers["worker 1"].has_ended)
         ended = watched.latest().workers["worker 1"].ended
         assert ended
         assert ended.reason == "worker 0 is gone"
@@ -81,11 +81,11 @@ def test_nothing_new_is_the_same_states(chief: FakeEngine) -> None:
     worker = Worker(chief, 1, "node2")
     worker.begin()
     follower = WorkerFollower(chief.directory)
-    before = follower.look()
+    before = follower.poll()
     assert before.keys() == {"worker 1"}
-    assert follower.look() is before
+    assert follower.poll() is before
     worker.sample(3.0)
-    assert follower.look() is not before
+    assert follower.poll() is not before
     worker.close()
     follower.close()
 
@@ -97,9 +97,9 @@ def test_what_cannot_be_read_is_passed_over_until_it_can(chief: FakeEngine) -> N
     connection = connect(worker.directory)
     connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     follower = WorkerFollower(chief.directory)
-    assert follower.look() == {}
+    assert follower.poll() == {}
     connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION,))
-    assert follower.look().keys() == {"worker 1"}
+    assert follower.poll().keys() == {"worker 1"}
     connection.close()
     worker.close()
     follower.close()
@@ -117,7 +117,7 @@ def test_a_part_that_leads_elsewhere_now_is_read_anew(chief: FakeEngine) -> None
     for number, part in enumerate(parts):
         place.unlink(missing_ok=True)
         place.symlink_to(part.directory)
-        assert follower.look()["worker 1"].meters["cpu:0"].history == (float(number),)
+        assert follower.poll()["worker 1"].meters["cpu:0"].history == (float(number),)
         part.close()
     follower.close()
 
@@ -128,7 +128,7 @@ def test_a_worker_on_its_own_machine_knows_the_others_by_name_only(wait_until: W
     part.begin()
     meet(part, "node2")
     with following(part.directory) as watched:
-        wait_until(lambda: watched.latest().met)
+        wait_until(lambda: watched.latest().workers_met)
         chief, mine = workers_of(watched.latest())
         assert (chief.state, mine.state) == (None, watched.latest())
     part.close()

@@ -25,9 +25,9 @@ UNREADABLE = RunSummary("x", Path("x"), None, problem="damaged")
     ("order", "expected"),
     [
         (SortOrder(), "cbax"),
-        (SortOrder("begun", turned=True), "abcx"),
+        (SortOrder("created", reversed=True), "abcx"),
         (SortOrder("loss"), "bacx"),
-        (SortOrder("loss", turned=True), "abcx"),
+        (SortOrder("loss", reversed=True), "abcx"),
         (SortOrder("accuracy"), "abcx"),
         (SortOrder("batch"), "cabx"),
         (SortOrder("model"), "bacx"),
@@ -50,9 +50,9 @@ def test_runs_are_put_in_order_with_what_has_no_value_last(order: SortOrder, exp
 
 def test_a_column_that_gives_the_order_already_turns_it() -> None:
     order = SortOrder().by("loss")
-    assert (order, order.falling) == (SortOrder("loss"), False)
-    assert (order.by("loss"), order.by("loss").falling) == (SortOrder("loss", turned=True), True)
-    assert SortOrder().falling
+    assert (order, order.descending) == (SortOrder("loss"), False)
+    assert (order.by("loss"), order.by("loss").descending) == (SortOrder("loss", reversed=True), True)
+    assert SortOrder().descending
 
 
 @pytest.mark.parametrize("room", [0, 40, 78, 118, 198, 400])

@@ -23,7 +23,7 @@ def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
     assert (seed.label, seed.values, seed.texts) == ("seed", (DEFAULTS["seed"], 3), (str(DEFAULTS["seed"]), "3"))
     assert found.equal == {"model": "mlp", "epochs": 9}
     assert found.defaults == len(DEFAULTS) - 4
-    assert found.words == f"Equal: model mlp, epochs 9; {found.defaults} fields are at their defaults in all."
+    assert found.summary == f"Equal: model mlp, epochs 9; {found.defaults} fields at default."
 
 
 def test_a_list_as_stored_is_no_other_than_the_plan_s() -> None:
@@ -72,7 +72,7 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
     assert rows["accuracy"].texts[2] == "—"
     assert rows["custom"].best == frozenset()
     assert rows["val accuracy"].values == (None, None, 0.5)
-    assert "to go" not in rows
+    assert "remaining" not in rows
 
 
 def test_devices_of_one_kind_are_counted() -> None:

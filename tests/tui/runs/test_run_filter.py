@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
-from accel_tui.runs.run_filter import Term, fits, parse
+from accel_tui.runs.run_filter import Term, key_error, matches, parse
 
 
 def run(status: Status | None = Status.FINISHED, annotations: Annotations | None = None, **plan: Any) -> RunSummary:
@@ -68,10 +68,26 @@ def test_what_is_not_typed_to_its_end_hides_nothing(words: str) -> None:
 )
 def test_a_run_is_found_by_all_that_is_known_of_it(words: str, found: bool) -> None:
     labels = Annotations("second", "with the new data", ("Paper", "old"))
-    assert fits(run(annotations=labels, learning_rate=0.001, devices=["gpu:0"]), parse(words)) is found
+    assert matches(run(annotations=labels, learning_rate=0.001, devices=["gpu:0"]), parse(words)) is found
 
 
 def test_a_run_that_cannot_be_read_is_found_by_its_id_and_as_such() -> None:
-    assert fits(run(None), parse("k7m2 status:unreadable"))
-    assert not fits(run(None), parse("model:resnet20"))
-    assert not fits(run(None), parse("epochs:3"))
+    assert matches(run(None), parse("k7m2 status:unreadable"))
+    assert not matches(run(None), parse("model:resnet20"))
+    assert not matches(run(None), parse("epochs:3"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("cnn status:failed lr:0.1", ""),
+        ("synthetic:8x8 http://host net.py:build", ""),
+        ('"foo:bar"', ""),
+        ("foo:", ""),
+        ("statsu:failed", "no key 'statsu'; did you mean status"),
+        ('modle:"my net"', "no key 'modle'; did you mean model?"),
+        ("foo:bar", 'quote it: "foo:bar"'),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_the_nearest_keys(text: str, error: str) -> None:
+    assert key_error(text) == error if not error else error in key_error(text)

@@ -43,7 +43,7 @@ class RunApp(AccelApp):
     def show_runs(self) -> None:
         self.went.append("runs")
 
-    def resume_run(self, directory: Path) -> None:
+    def continue_run(self, directory: Path) -> None:
         self.resumed.append(directory)
 
 

@@ -43,7 +43,7 @@ def made() -> Callable[..., Path]:
 
     def make(plan: Plan, outcome: Outcome | None = Outcome.FINISHED, *, annotations: Annotations | None = None) -> Path:
         engine = FakeEngine(plan)
-        engine.begin().build().train(50)
+        engine.begin().build().train(50).save()
         if outcome:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
             engine.close()
@@ -82,7 +82,7 @@ async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> N
         await pilot.press(*"ai")
         await shows(pilot, "1 of 3 runs", "out of memory")
         await pilot.press(*"x")
-        await shows(pilot, "0 of 3 runs", "No run fits")
+        await shows(pilot, "0 of 3 runs", "No matching runs")
         await pilot.press("escape")
         await until(pilot, lambda: len(shown(pilot)) == 3, "all of them")
         assert table(pilot).has_focus
@@ -96,14 +96,14 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
-        await shows(pilot, "▼begun")
+        await shows(pilot, "▼created")
         await pilot.press("S")
-        await shows(pilot, "▲begun")
+        await shows(pilot, "▲created")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.press(">")
         await shows(pilot, "status▲")
         await pilot.press("<")
-        await shows(pilot, "▼begun")
+        await shows(pilot, "▼created")
         at = text_of(pilot).splitlines()[2].index("model")
         await pilot.click(RunsTable, offset=Offset(at + 1, 0))
         assert table(pilot).order == SortOrder("model")
@@ -120,23 +120,23 @@ async def test_runs_are_chosen_and_compared(made: Callable[..., Path]) -> None:
         await pilot.press("c")
         assert isinstance(pilot.app.screen, RunsScreen)
         await pilot.press("space", "space")
-        await shows(pilot, "2 chosen", "◆")
+        await shows(pilot, "2 selected", "◆")
         await pilot.press("escape")
-        await hides(pilot, "2 chosen")
+        await hides(pilot, "2 selected")
         await pilot.press("shift+down", "shift+up")
-        await shows(pilot, "2 chosen")
+        await shows(pilot, "2 selected")
         await pilot.click(RunsTable, offset=Offset(1, 1))
-        await shows(pilot, "3 chosen")
+        await shows(pilot, "3 selected")
         await pilot.click(RunsTable, offset=Offset(20, 1), control=True)
-        await shows(pilot, "2 chosen")
+        await shows(pilot, "2 selected")
         await pilot.click(RunsTable, offset=Offset(20, 4), shift=True)
-        await shows(pilot, "4 chosen")
+        await shows(pilot, "4 selected")
         assert isinstance(pilot.app.screen, RunsScreen)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
         await shows(pilot, "Compare 4 runs", "seed")
         await pilot.press("escape")
-        await shows(pilot, "4 chosen")
+        await shows(pilot, "4 selected")
     assert len(list_runs()) == len(directories)
 
 
@@ -191,7 +191,7 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
         await open_runs(pilot)
         await pilot.press("space", "space", "D")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
-        await shows(pilot, "Delete 2 runs?", "1 trained", "cannot be undone")
+        await shows(pilot, "Delete 2 runs?", "1 trained", "undone")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         assert len(list_runs()) == 3
@@ -202,7 +202,7 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
         await until(pilot, lambda: shown(pilot) == [kept.name], "the run that was kept")
         assert not gone.exists()
         assert not other.exists()
-        await hides(pilot, "chosen")
+        await hides(pilot, "selected")
 
 
 async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path]) -> None:
@@ -222,7 +222,7 @@ async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -
         await shows(pilot, "● running")
         close_all()
         await until(pilot, lambda: [note.title for note in pilot.app._notifications] == ["Run lost"], "what is told")
-        await shows(pilot, "? lost", "ended without a word", "R goes on from its last checkpoint")
+        await shows(pilot, "? lost", "exited unexpectedly")
 
 
 async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path]) -> None:
@@ -230,9 +230,9 @@ async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("slash", *"cnn", "enter", "space")
-        await shows(pilot, "1 chosen", "1 of 1 run")
+        await shows(pilot, "1 selected", "1 of 1 run")
         await pilot.press("escape", "escape")
-        await hides(pilot, "chosen")
+        await hides(pilot, "selected")
         assert isinstance(pilot.app.screen, RunsScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the plan")

@@ -24,7 +24,7 @@ SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare_screen, "SUMMARY_SECONDS", 0.1)
-    monkeypatch.setattr(compare_screen, "NEWS_SECONDS", 0.02)
+    monkeypatch.setattr(compare_screen, "REFRESH_SECONDS", 0.02)
 
 
 def trained(plan: Plan, steps: int = 100, *, ended: bool = True) -> FakeEngine:
@@ -41,7 +41,7 @@ async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
     await shows(pilot, "Start")
     pilot.app.show_comparison(directories)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
-    await shows(pilot, "plans")
+    await shows(pilot, "plan ")
 
 
 def charts(pilot: Pilot[None]) -> list[Chart]:
@@ -53,7 +53,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
     one, other = trained(Plan(name="first")), trained(Plan(model="mlp", name="second"), 300)
     async with StubApp().run_test(size=size) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
-        await shows(pilot, "━a first", "━b second", "model", "fields are at their defaults in all", "loss ━━ a")
+        await shows(pilot, "━a first", "━b second", "model", "fields at default", "loss ━━ a")
         loss = charts(pilot)[0]
         await until(pilot, lambda: [series.curve.count for series in loss.series] == [100, 300], "the curves")
         assert [series.name for series in loss.series] == ["a", "b"]
@@ -75,7 +75,7 @@ async def test_a_live_run_is_followed(home: Path) -> None:
     one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, live.directory)
-        await shows(pilot, "running", "to go")
+        await shows(pilot, "running", "remaining")
         live.train(250)
         await until(pilot, lambda: charts(pilot)[0].series[1].curve.count == 350, "further steps")
         live.end_epoch(loss=0.777)
@@ -113,7 +113,10 @@ async def test_rates_and_metrics_of_validations_are_compared_whichever_program_w
         await shows(pilot, "f1 score ● b 0.75", "learning rate ━━ a 0.001  ━━ b 0.25")
         await pilot.press("m", "o", "y")
         rate, loss = charts(pilot)[4], charts(pilot)[0]
-        assert (rate.lens, loss.lens) == (ChartOptions(log=True), ChartOptions(log=True, smoothing=0.6, clip=True))
+        assert (rate.options, loss.options) == (
+            ChartOptions(log=True),
+            ChartOptions(log=True, smoothing=0.6, clip=True),
+        )
     newer.close()
 
 
@@ -128,7 +131,7 @@ async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
         await pilot.press("home", "right", "left", "end", "minus", "0")
         assert charts(pilot)[0].window is None
         await pilot.press("y", "v")
-        assert charts(pilot)[0].lens.log
+        assert charts(pilot)[0].options.log
         assert {chart.cursor for chart in charts(pilot)} == {200}
         await pilot.press("f")
         await until(pilot, lambda: len(charts(pilot)) == 1, "one chart")
@@ -199,7 +202,7 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
         await pilot.press("x", "plus", "v")
         await shows(pilot, "time ")
         assert told.window.span
-        assert told.part is None
+        assert told.visible_steps is None
         seconds, unit = (told.cursor.step * told._axis.unit, told._axis.unit)  # type: ignore[union-attr]
         assert seconds == pytest.approx(3.0, abs=0.1)
         await shows(pilot, "v  0:03")

@@ -58,7 +58,7 @@ def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> Evaluatio
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics_screen, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -88,21 +88,23 @@ async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
 ) -> None:
     engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine, size) as pilot:
-        await shows(pilot, "300 of 309 right (97.1%) after step 30", "name3 taken for name5: 7 of 37 (19%)", " 81%")
+        await shows(
+            pilot, "accuracy 0.9709 (300 of 309) after step 30", "true name3, predicted name5: 7 of 37 (19%)", " 81%"
+        )
         assert re.search(r"\bname3 .*\b30\b +7\b +81%", text_of(pilot))
         await pilot.press("%")
         await until(pilot, lambda: re.search(r"name3 +81% +19%", text_of(pilot)), "shares")
         await pilot.press("f")
         await shows(pilot, "Most confused", "name1 as name0")
         await pilot.press("f", "up", "left")
-        await shows(pilot, "name2 taken for name4: 0 of 30")
+        await shows(pilot, "true name2, predicted name4: 0 of 30")
 
 
 async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine, WIDE) as pilot:
         widget = pilot.app.screen.query_one(ConfusionMatrix)
-        await shows(pilot, "name3 taken for name5")
+        await shows(pilot, "true name3, predicted name5")
         colours = {
             segment.style.bgcolor.triplet
             for segment in widget.render_line(2)
@@ -112,15 +114,15 @@ async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine
         lines = [widget.render_line(line).text for line in range(2, 5)]  # of the first class, the words in the middle
         assert ["30" in line for line in lines] == [False, True, False]
         await pilot.click(ConfusionMatrix, offset=(lines[1].index("30"), 4))
-        await shows(pilot, "name0 taken for name0: 30 of 30 (100%)")
+        await shows(pilot, "true name0, predicted name0: 30 of 30 (100%)")
 
 
 async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(examined(100), 30)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Most confused", "name3 taken for name5", "of 100")
+        await shows(pilot, "Most confused", "true name3, predicted name5", "of 100")
         await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
-        await shows(pilot, "name99 taken for name99: 30 of 30", "-100, columns 92-100 of 100")
+        await shows(pilot, "true name99, predicted name99: 30 of 30", "-100, cols 92-100 of 100")
     assert layout_for(("0",) * 100, 3, 220, 60).cell == 2
     assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
 
@@ -128,7 +130,7 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
 async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
         await pilot.press("q")
-        await shows(pilot, "What now?")
+        await shows(pilot, "Leave it?")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "staying")
 
@@ -137,7 +139,7 @@ async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(EvaluationReport(0, (), np.zeros((0, 0), np.int64), ()), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("down", "%", "f", "2", "right", "1")
-        await shows(pilot, "Nothing was validated")
+        await shows(pilot, "No validation yet")
 
 
 @pytest.mark.parametrize(("size", "channels"), [(SMALL, 1), (SMALL, 3), (WIDE, 4), (LARGE, 3)])
@@ -145,15 +147,15 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
     engine.writer.write_diagnostics(examined(channels=channels, wrong=40), 30)
     async with looked_into(engine, size) as pilot:
         await pilot.press("2")
-        await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, the most wrong first (40 are wrong)", "✗ name3", "name5 90%")
+        await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, highest loss first (40 errors)", "✗ name3", "name5 90%")
         await pilot.press("end")
         await shows(pilot, "to 64 of 64", "✓ name3")
         await pilot.press("&")
-        await shows(pilot, "1 to ", "of 40, all that is wrong")
+        await shows(pilot, "1 to ", "of 40, only errors")
         await pilot.press("right")
         await hides(pilot, "name5 90%")
         await pilot.press("left", "minus", "minus", "minus")
-        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).wide == 0, "small pictures")
+        await until(pilot, lambda: pilot.app.screen.query_one(SampleGallery).size_index == 0, "small pictures")
         await shows(pilot, "name5 90%")
 
 
@@ -178,7 +180,7 @@ async def test_without_colours_pictures_and_cells_are_shades_of_characters(
     engine.writer.write_diagnostics(examined(), 30)
     async with looked_into(engine) as pilot:
         pilot.app.no_color = True
-        await shows(pilot, "name3 taken for name5")
+        await shows(pilot, "true name3, predicted name5")
         await pilot.press("2")
         await shows(pilot, "✗ name3")
         assert "▀" not in text_of(pilot)
@@ -200,8 +202,8 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
     engine.writer.write_diagnostics(LAYERS, 0)
     async with looked_into(engine, size) as pilot:
         await pilot.press("3")
-        await shows(pilot, "flatten  Flatten", "2,000 weights, 500 trained")
-        await shows(pilot, "8.00 MFLOP a step", "25% in no layer")
+        await shows(pilot, "flatten  Flatten", "2,000 parameters, 500 trainable")
+        await shows(pilot, "8.00 MFLOP per step", "25% outside layers")
         lines = {line.split()[0]: line for line in text_of(pilot).splitlines() if line.split()}
         assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
         assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
@@ -224,35 +226,35 @@ async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> 
 
 async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Nothing was validated yet")
+        await shows(pilot, "No validation yet")
         await pilot.press("V")
         await until(
             pilot, lambda: [command.name for command in engine.writer.commands()] == ["validate"], "the command"
         )
         engine.writer.write_diagnostics(examined(), 30)
-        await shows(pilot, "300 of 309 right (97.1%) after step 30")
+        await shows(pilot, "accuracy 0.9709 (300 of 309) after step 30")
 
 
 async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
-    engine.writer.write_diagnostics(EvaluationReport(10, ("a", "b"), reason="the model is no classifier"), 30)
+    engine.writer.write_diagnostics(EvaluationReport(10, ("a", "b"), reason="the model is not a classifier"), 30)
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "the model is no classifier")
+        await shows(pilot, "the model is not a classifier")
         await pilot.press("2")
-        await shows(pilot, "the model is no classifier")
+        await shows(pilot, "the model is not a classifier")
         await pilot.press("3")
-        await shows(pilot, "This run did not list its layers.")
+        await shows(pilot, "This run did not record its layers.")
 
 
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
     found = examined()
-    words = "there is nothing to see: examples of 20 are no images (20 numbers)"
+    words = "no images: examples of 20 are not images (20 numbers)"
     engine.writer.write_diagnostics(
         EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30
     )
     async with looked_into(engine) as pilot:
         await pilot.press("2")
-        await shows(pilot, words, "✗ example 0", "said name5")
+        await shows(pilot, words, "✗ example 0", "predicted name5")
 
 
 class StubQuestion:
@@ -275,7 +277,7 @@ class StubQuestion:
         tell(256, 1000)
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
-                raise RunError("the engine ended without a word")
+                raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
             writer.write_diagnostics(examined(), 300)
         return {"step": 300}
@@ -297,12 +299,12 @@ async def test_an_ended_run_is_validated_in_the_background(
 ) -> None:
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "Press V to have the last checkpoint's model validated")
+        await shows(pilot, "Press V to validate the last checkpoint")
         await pilot.press("V")
         await shows(pilot, "Validating the last checkpoint, on the CPU: 256 of 1,000 examples.")
         await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
         stub_question.goes_on.set()
-        await shows(pilot, "300 of 309 right (97.1%) after step 300")
+        await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
         assert stub_question.asked == ["--revalidate"]
         assert pilot.app.screen.check_action("validate", ())

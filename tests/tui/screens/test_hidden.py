@@ -51,7 +51,7 @@ async def test_hidden_details_put_nothing_into_words_and_are_right_when_they_com
 ) -> None:
     async with StubApp(engine.directory).run_test(size=(80, 24)) as pilot:
         await shows(pilot, "step 20/400")
-        with counted(monkeypatch, RunDetails, "words") as calls:
+        with counted(monkeypatch, RunDetails, "build") as calls:
             engine.train(20)
             await shows(pilot, "step 40/400")
             assert calls == []
@@ -64,7 +64,7 @@ async def test_charts_under_the_details_draw_nothing(engine: FakeEngine, monkeyp
     async with StubApp(engine.directory).run_test(size=(80, 24)) as pilot:
         await shows(pilot, "step 20/400")
         await pilot.press("i")
-        await hides(pilot, "training 0")
+        await hides(pilot, "step 0")
         with counted(monkeypatch, Chart, "_picture") as calls:
             engine.train(20)
             await shows(pilot, "step 40/400")
@@ -86,7 +86,7 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
         assert isinstance(screen, RunScreen)
         app.show_runs()
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
-        with counted(monkeypatch, RunText, "words") as words, counted(monkeypatch, Chart, "_picture") as pictures:
+        with counted(monkeypatch, RunText, "build") as words, counted(monkeypatch, Chart, "_picture") as pictures:
             for _ in range(5):
                 before = screen._follower._latest
                 engine.train(20)
@@ -103,7 +103,7 @@ async def test_under_a_question_a_run_is_seen_and_goes_on(engine: FakeEngine) ->
     async with StubApp(engine.directory).run_test(size=(120, 36)) as pilot:
         await shows(pilot, "step 20/400")
         await pilot.press("q")
-        await shows(pilot, "What now?")
+        await shows(pilot, "Leave it?")
         engine.train(20)
         await shows(pilot, "step 40/400")
 

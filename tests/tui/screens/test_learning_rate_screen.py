@@ -34,7 +34,7 @@ async def test_the_dialog_says_what_comes_of_it_and_returns_it() -> None:
         app.push_screen(LearningRateScreen(1e-3), answers.append)
         await pilot.pause()
         verdict = app.screen.query_one("#verdict", Label)
-        assert str(verdict.content) == "enter sets it, esc changes nothing"
+        assert str(verdict.content) == "enter sets it, esc cancels"
         await pilot.press("f", "enter")
         assert "must be a number" in str(verdict.content)
         assert not answers

@@ -45,7 +45,7 @@ async def fill(pilot: Pilot[None], name: str, text: str) -> None:
 
 async def stays(pilot: Pilot[None]) -> None:
     """Wait until devices and meaning have taken their lines, so that the form is where it stays."""
-    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "220 in all")
+    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "220 total")
     before, now = None, [each.region for each in screen_of(pilot).form.shown]
     while now != before:
         await pilot.pause()
@@ -55,7 +55,7 @@ async def stays(pilot: Pilot[None]) -> None:
 @pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
 async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
-        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "22 an epoch, 220 in all")
+        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "22 per epoch, 220 total")
         await shows(pilot, "$ accel-tui train", "engine: ready (TensorFlow 2.21.0)", "Start", "q Quit")
         for each in screen_of(pilot).form.shown:
             assert pilot.app.screen.region.contains_region(each.region), each.field
@@ -73,7 +73,7 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start")
         await fill(pilot, "name", "sq")
         assert field(pilot, "name").picker.value == "sq"
-        await shows(pilot, "^s Start", "esc Leave", "A name for the run")
+        await shows(pilot, "^s Start", "esc To Start", "A name for the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
 
@@ -83,7 +83,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
     app = StubApp()
     async with app.run_test(size=size) as pilot:
         await fill(pilot, "batch_size", "n0one")
-        await shows(pilot, "must be a whole number at least 1", "batch size: must be")
+        await shows(pilot, "must be an integer of at least 1", "batch size: must be")
         await pilot.press("escape", "s")
         assert field(pilot, "batch_size").picker.value == "n0one"
         assert field(pilot, "batch_size").picker.input.has_focus
@@ -96,7 +96,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("epochs", "1e3", "epochs: must be a whole number at least 1"),
+        ("epochs", "1e3", "epochs: must be an integer of at least 1"),
         ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
         ("data", " ", "data: no dataset given; known: digits"),
     ],
@@ -129,7 +129,7 @@ async def test_typing_filters_and_enter_takes() -> None:
         await hides(pilot, "Handwritten digits, 28x28")
         await pilot.press("enter")
         assert field(pilot, "data").picker.value == "fashion_mnist"
-        await shows(pilot, "--data fashion_mnist", "60,000 + 10,000 held out")
+        await shows(pilot, "--data fashion_mnist", "60,000 + 10,000 validation")
 
 
 async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
@@ -168,7 +168,7 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "strategy", "")
         await pilot.press("enter")
-        await shows(pilot, "mirrored", "needs two devices of a kind", "virtual CPUs 2", "esc closes the list")
+        await shows(pilot, "mirrored", "needs two devices of the same kind", "virtual CPUs 2", "esc closes the list")
         listed = field(pilot, "strategy").picker.listed
         assert {option.prompt.plain.split()[0]: option.disabled for option in listed.options}["mirrored"]
         for _ in listed.options:
@@ -317,7 +317,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
             self._make_engine = launch.WarmEngine
 
     async with Bare().run_test(size=SMALL) as pilot:
-        await shows(pilot, "No TensorFlow is installed: pip it", "once TensorFlow is there", "220 in all")
+        await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 total")
         await pilot.press("s")
         await until(pilot, lambda: screen_of(pilot).start_problem, "the refusal")
         assert list_runs() == []
@@ -326,11 +326,11 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
 async def test_the_engine_is_followed_from_import_to_its_end() -> None:
     app = StubApp(ready=False)
     async with app.run_test(size=SMALL) as pilot:
-        await shows(pilot, "engine: importing TensorFlow…", "once TensorFlow is there")
+        await shows(pilot, "engine: importing TensorFlow…", "waiting for TensorFlow")
         app.engines[0].be(EngineState.READY)
         await shows(pilot, "engine: ready (TensorFlow 2.21.0)", "94,634 in 14 layers")
-        app.engines[0].be(EngineState.FAILED, "the engine ended: out of memory")
-        await shows(pilot, "the engine ended: out of memory")
+        app.engines[0].be(EngineState.FAILED, "the engine exited: out of memory")
+        await shows(pilot, "the engine exited: out of memory")
 
 
 async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() -> None:
@@ -351,7 +351,7 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
         engine = app.engines[0]
         engine.description = Description(101_770, 101_770, 5, 138, (8, 8, 1), 10)
         await fill(pilot, "epochs", "20")
-        await shows(pilot, "440 in all")
+        await shows(pilot, "440 total")
         await fill(pilot, "model", "mlp")
         await pilot.press("tab")
         await shows(pilot, "101,770 in 5 layers")
@@ -369,7 +369,7 @@ async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         screen_of(pilot).form.set("data", str(good))
-        await shows(pilot, "8x8x1 → 5 classes", "90 + 10 held out")
+        await shows(pilot, "8x8x1 → 5 classes", "90 + 10 validation")
         screen_of(pilot).form.set("data", str(bad))
         await until(pilot, lambda: field(pilot, "data").error, "the reason")
         assert "data" in field(pilot, "data").error or "npz" in field(pilot, "data").error
@@ -382,7 +382,7 @@ async def test_devices_of_every_kind_are_offered() -> None:
         await shows(pilot, "gpu:3", "auto: gpu:0", "Start")
         await fill(pilot, "strategy", "mirrored")
         await pilot.press("tab", "escape")
-        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "beside data")
+        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "without data")
 
 
 def with_gpus(count: int) -> Inventory:
@@ -396,7 +396,7 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
     for _ in range(3):
         FakeEngine().begin().build().end()
     async with StubApp(inventory=with_gpus(gpus)).run_test(size=WIDE) as pilot:
-        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "beside data", "q Quit")
+        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "without data", "q Quit")
         await until(pilot, lambda: text_of(pilot).count("finished") == 3, "three runs")
         await shows(pilot, "Start")
 
@@ -404,13 +404,13 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
 async def test_what_it_means_can_be_looked_at_by_key_where_it_is_below_the_fields() -> None:
     async with StubApp(inventory=with_gpus(8)).run_test(size=(80, 20)) as pilot:
         await shows(pilot, "gpu:7", "XLA", "engine: ready")
-        await hides(pilot, "220 in all")
+        await hides(pilot, "220 total")
         for key in ("pagedown", "pageup", "pagedown"):
             await pilot.press(key)
-            await (shows if key == "pagedown" else hides)(pilot, "220 in all")
+            await (shows if key == "pagedown" else hides)(pilot, "220 total")
         await fill(pilot, "seed", "1")
         await pilot.press("pagedown")
-        await shows(pilot, "220 in all")
+        await shows(pilot, "220 total")
         assert field(pilot, "seed").picker.input.has_focus
 
 
@@ -418,7 +418,7 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Train this plan", "Open the list of choices")
+        await shows(pilot, "Start training", "Open the list of choices")
         await pilot.press("end")
         await shows(pilot, "Change between dark and light", "^p")
         await pilot.press("escape")
@@ -429,7 +429,7 @@ async def test_the_palette_fills_fields_in() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Train this plan", "Leave the program; a run that goes on goes on (q)")
+        await shows(pilot, "Start training", "Quit accel-tui; active runs keep training (q)")
         assert "palette" not in text_of(pilot)
         await pilot.press(*"resnet20")
         await shows(pilot, "model: resnet20")
@@ -442,11 +442,11 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Train this plan", "Change the current theme")
+        await shows(pilot, "Start training", "Change the current theme")
         told = text_of(pilot)
-        assert told.index("Train this plan") < told.index("Change the current theme")
+        assert told.index("Start training") < told.index("Change the current theme")
         await pilot.press(*"the past")
-        await hides(pilot, "Train this plan")
+        await hides(pilot, "Start training")
         await shows(pilot, "List the runs of the past and of now (r)")
         await pilot.press("down", "enter")
         await shows(pilot, "No run")
@@ -454,11 +454,11 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
 
 async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
     async with StubApp().run_test(size=(50, 12)) as pilot:
-        await shows(pilot, "This terminal is 50x12", "at least 60x16")
+        await shows(pilot, "The terminal is 50x12", "at least 60x16")
         await pilot.resize_terminal(*SMALL)
-        await shows(pilot, "Start", "220 in all")
+        await shows(pilot, "Start", "220 total")
         await pilot.resize_terminal(80, 10)
-        await shows(pilot, "This terminal is 80x10")
+        await shows(pilot, "The terminal is 80x10")
 
 
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:

@@ -122,10 +122,10 @@ async def test_of_a_part_only_those_series_are_read_that_are_shown(engine: FakeE
             engine.chunk(np.full(2000, 0.5), np.zeros(2000), seconds=1.0)
         await shows(pilot, "step 26,000")
         await pilot.press(*["plus"] * 6)
-        await until(pilot, lambda: charts.part and charts.part.series == {"loss", "accuracy"}, "both")
+        await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss", "accuracy"}, "both")
         await until(pilot, lambda: charts.state.details.keys() == {"loss", "accuracy", RATE}, "what was read")
         await pilot.press("f")
-        await until(pilot, lambda: charts.part and charts.part.series == {"loss"}, "one")
+        await until(pilot, lambda: charts.visible_steps and charts.visible_steps.series == {"loss"}, "one")
         await until(pilot, lambda: charts.state.details.keys() == {"loss", RATE}, "what was read")
         await pilot.press("0")
         await until(pilot, lambda: not charts.state.details, "nothing")
@@ -140,7 +140,7 @@ async def test_a_click_leaves_the_cursor_there_until_another_or_escape(
         loss, charts = chart_of(pilot), charts_of(pilot)
         for end in ("click", "escape"):
             await pilot.click(loss, (x_of(loss, 0.5), 3))
-            await until(pilot, lambda: charts.cursor and charts.cursor.stays, "the cursor")
+            await until(pilot, lambda: charts.cursor and charts.cursor.is_pinned, "the cursor")
             step = charts.cursor.step  # type: ignore[union-attr]
             await pilot.hover(loss, (x_of(loss, 0.1), 3))
             await pilot.pause()
@@ -149,7 +149,7 @@ async def test_a_click_leaves_the_cursor_there_until_another_or_escape(
                 await pilot.press("escape")
             else:
                 await pilot.click(loss, (x_of(loss, 0.5), 3))
-            await until(pilot, lambda: charts.cursor is None or not charts.cursor.stays, "the end of the cursor")
+            await until(pilot, lambda: charts.cursor is None or not charts.cursor.is_pinned, "the end of the cursor")
         assert isinstance(pilot.app.screen, RunScreen)
 
 
@@ -160,7 +160,7 @@ async def test_keys_move_the_cursor_and_the_window_with_it(engine: FakeEngine) -
         await shows(pilot, "esc Back  q Quit")
         await pilot.press("v")
         assert charts.cursor is not None
-        assert (charts.cursor.step, charts.cursor.stays) == (1000, True)
+        assert (charts.cursor.step, charts.cursor.is_pinned) == (1000, True)
         await shows(pilot, "esc Back  q Quit")  # which takes the cursor back
         await pilot.press("right")
         near = charts.cursor.step - 1000
@@ -213,7 +213,7 @@ async def test_dragging_pulls_the_steps_along(engine: FakeEngine) -> None:
         await pilot.hover(loss, (x_of(loss, 0.75), 3))
         await pilot.mouse_up(loss, (x_of(loss, 0.75), 3))
         await until(pilot, lambda: charts.window.first == pytest.approx(800, abs=8), "earlier steps")
-        assert charts.cursor is None or not charts.cursor.stays
+        assert charts.cursor is None or not charts.cursor.is_pinned
 
 
 async def test_a_chart_fills_the_screen_by_key_and_by_double_click(
@@ -235,8 +235,8 @@ async def test_a_chart_fills_the_screen_by_key_and_by_double_click(
         loss = chart_of(pilot)
         await pilot.double_click(loss, (x_of(loss, 0.5), 3))
         await until(pilot, lambda: loss.size.height >= 20, "all the room")
-        assert charts_of(pilot).cursor is None or not charts_of(pilot).cursor.stays  # type: ignore[union-attr]
-        await pilot.click(ChartBar, (text_of(pilot).splitlines()[1].index("fill") - 1, 0))
+        assert charts_of(pilot).cursor is None or not charts_of(pilot).cursor.is_pinned  # type: ignore[union-attr]
+        await pilot.click(ChartBar, (text_of(pilot).splitlines()[1].index("full") - 1, 0))
         await shows(pilot, "accuracy ━━")
         assert isinstance(pilot.app.screen, RunScreen)
 
@@ -285,7 +285,7 @@ async def test_what_is_read_of_devices_stays_while_a_chart_fills_the_screen(engi
 async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
-        charts_of(pilot).chosen = ("learning-rate",)
+        charts_of(pilot).selected = ("learning-rate",)
         await shows(pilot, "learning rate ━━ 0.001")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5)
         engine.chunk(np.arange(2000, 2010))
@@ -295,7 +295,7 @@ async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> N
 async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
-        charts_of(pilot).chosen = ("learning-rate", "loss")
+        charts_of(pilot).selected = ("learning-rate", "loss")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5, schedule="LinearDecay")
         series = {"loss": np.ones(50), "learning_rate": np.linspace(0.5, 0.25, 50)}
         engine.writer.chunk(2000, engine.now, engine.now + 1, series)
@@ -304,7 +304,7 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
         assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)
         assert rate.series[0].curve.at(2000) == (0.5, 0.5, 0.5)
         await pilot.press("m", "o", "y")
-        assert (rate.lens, chart_of(pilot).lens) == (
+        assert (rate.options, chart_of(pilot).options) == (
             ChartOptions(log=True),
             ChartOptions(log=True, smoothing=0.6, clip=True),
         )
@@ -320,7 +320,7 @@ async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engi
         await pilot.press("a")
         await shows(pilot, "[ ] f1 score")
         await pilot.press("escape")
-        charts_of(pilot).chosen = ("series-f1_score",)
+        charts_of(pilot).selected = ("series-f1_score",)
         await shows(pilot, "f1 score ● 0.7500")
 
 
@@ -330,7 +330,7 @@ async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: Fa
         charts, bar = charts_of(pilot), pilot.app.screen.query_one(ChartBar)
 
         def on() -> set[str]:
-            return {item.words for item in bar.shown if item.on}
+            return {item.text for item in bar.shown if item.on}
 
         assert on() == {"whole run"}
         await pilot.click(bar, (bar.render().plain.index("follow"), 0))

@@ -19,7 +19,7 @@ async def test_pause_and_resume_are_asked_and_their_answers_shown(obedient: Fake
     async with opened(obedient.directory) as pilot:
         await shows(pilot, "training", "p Pause")
         await pilot.press("p")
-        await shows(pilot, "paused", "p Go on")
+        await shows(pilot, "paused", "p Resume")
         await until(pilot, lambda: "pause at step 20" in told(pilot), "the answer")
         await pilot.press("space")
         await shows(pilot, "training", "p Pause")
@@ -36,11 +36,11 @@ async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engi
         await shows(pilot, "training", "p Pause")
         await pilot.press("p")
         await until(pilot, lambda: engine.obey() == ["pause"], "the pause")
-        await shows(pilot, "paused", "p Go on")
+        await shows(pilot, "paused", "p Resume")
         engine.enter(phase)
-        await shows(pilot, phase, "p Go on")
+        await shows(pilot, phase, "p Resume")
         await pilot.press("p")
-        await shows(pilot, "asked to resume")
+        await shows(pilot, "requested: resume")
         engine.enter(Phase.PAUSED)
         await until(pilot, lambda: engine.obey() == ["resume"], "the command to go on")
         await shows(pilot, "training", "p Pause")
@@ -52,17 +52,17 @@ async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> 
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training", "c Save")
         await pilot.press("c")
-        await shows(pilot, "asked to checkpoint")
+        await shows(pilot, "requested: checkpoint")
         await until(pilot, lambda: engine.obey(obeyed=False) == ["checkpoint"], "the command")
         await until(pilot, lambda: "not now" in told(pilot), "the refusal")
-        await until(pilot, lambda: "asked to" not in text_of(pilot), "the end of the asking")
+        await until(pilot, lambda: "requested:" not in text_of(pilot), "the end of the asking")
 
 
 async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
     async with opened(obedient.directory, WIDE) as pilot:
         await shows(pilot, "learning rate  0.001")
         await pilot.press("r")
-        await shows(pilot, "It is 0.001")
+        await shows(pilot, "Current: 0.001")
         await pilot.press("x", "0", ".", "5")
         await shows(pilot, "enter sets 0.0005")
         await pilot.press("enter")
@@ -71,13 +71,13 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
 
 @pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop now")])
 async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
-    obedient.train(20)
+    obedient.train(20).save()
     async with opened(obedient.directory) as pilot:
         await shows(pilot, "training")
         await pilot.press(keys[0])
         await shows(pilot, "Stop training?")
         await pilot.press(keys[1])
-        await shows(pilot, "Stopped after 20 steps", f"{command} asked by", "R Resume")
+        await shows(pilot, "Stopped after 20 steps", f"{command} asked by", "R Continue")
         await pilot.press("R")
         assert app_of(pilot).resumed == [obedient.directory]
 
@@ -134,7 +134,7 @@ async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngin
         assert f"accel-tui watch {engine.directory.name}" in told(pilot)
 
 
-@pytest.mark.parametrize(("key", "words"), [("escape", "What now?"), ("s", "Stop training?")])
+@pytest.mark.parametrize(("key", "words"), [("escape", "Leave it?"), ("s", "Stop training?")])
 async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")

@@ -37,11 +37,11 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
         await shows(pilot, "step 2,000")
         charts = pilot.app.screen_stack[-1].query_one(RunCharts)
 
-        async def press(key: str, lens: ChartOptions, *words: str) -> None:
+        async def press(key: str, options: ChartOptions, *words: str) -> None:
             await pilot.press(key)
             await shows(pilot, *words)
-            assert charts.lens == lens
-            assert {chart.lens for chart in charts.query(Chart)} == {lens}
+            assert charts.options == options
+            assert {chart.options for chart in charts.query(Chart)} == {options}
 
         await press("y", ChartOptions(log=True), "loss (log)", "hidden at or below 0")
         await press("o", ChartOptions(log=True, clip=True), "loss (log, clipped)", "clipped")

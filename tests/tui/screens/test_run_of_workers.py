@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.events import Outcome, Phase
-from accel_engine.run.paths import WORKERS
+from accel_engine.run.run_paths import WORKERS
 from accel_tui.widgets.log import log_view
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.test_run_screen import opened
@@ -43,11 +43,13 @@ async def test_workers_are_told_from_their_coming_to_their_end(chief: FakeEngine
         for engine, use in ((chief, 37.0), (worker, 91.0)):
             engine.build().sample(use, ["cpu:0", "gpu:0"] if size[1] > 24 else ["cpu:0"])
         chief.train(50)
-        await shows(pilot, "2 workers by a ring   ● at work: all", "step 50/400", "worker 1 cpu:0", " 91%", " 37%")
+        await shows(
+            pilot, "2 workers, all-reduce ring   ● active: all", "step 50/400", "worker 1 cpu:0", " 91%", " 37%"
+        )
         if size[1] > 24:
-            await shows(pilot, "worker 1 gpu:0", "summed by a ring", f"2 on {HERE}, node2", "node2, 10.0.0.1:2222")
+            await shows(pilot, "worker 1 gpu:0", "all-reduce     ring", f"2 on {HERE}, node2", "node2, 10.0.0.1:2222")
         worker.end(Outcome.FAILED, "out of memory")
-        await shows(pilot, "✗ failed: worker 1   ● at work: worker 0")
+        await shows(pilot, "✗ failed: worker 1   ● active: worker 0")
         if size[0] == 80:
             await pilot.press("i", "end")
             await until(pilot, lambda: pilot.app.screen.query_one("#details").has_class("-toggled"), "the details")
@@ -63,8 +65,8 @@ async def test_a_worker_that_dies_is_said_before_the_run_ends(chief: FakeEngine)
     other.begin().build()
     chief.build()
     async with opened(chief.directory) as pilot:
-        await shows(pilot, "✗ lost: worker 1   ● at work: worker 0, worker 2")
-        reason = "worker 1 (10.0.0.1:2222) is gone: it has refused connections for 10 s"
+        await shows(pilot, "✗ lost: worker 1   ● active: worker 0, worker 2")
+        reason = "worker 1 (10.0.0.1:2222) was lost: it has refused connections for 10 s"
         chief.end(Outcome.FAILED, reason)
         other.end(Outcome.FAILED, reason)
         await shows(pilot, "✗ lost: worker 1   ✗ failed: worker 0, worker 2", reason)
@@ -75,9 +77,9 @@ async def test_of_a_worker_that_cannot_be_seen_it_is_said_where_its_log_is(chief
     meet(chief, "node2", reduction="nccl")
     chief.build()
     async with opened(chief.directory, (200, 50)) as pilot:
-        await shows(pilot, "2 workers by NCCL   ● at work: worker 0   not seen from here: worker 1")
+        await shows(pilot, "2 workers, all-reduce NCCL   ● active: worker 0   not visible from this machine: worker 1")
         await shows(
-            pilot, "worker 1  not seen from here", "its log and samples are there", "accel-tui watch k3f1-mlp-digits"
+            pilot, "worker 1  not visible from this machine", "on its machine:", "accel-tui watch k3f1-mlp-digits"
         )
 
 
@@ -100,7 +102,7 @@ async def test_the_devices_of_many_machines_do_not_overflow(chief: FakeEngine, s
     for engine in (chief, *workers):
         engine.build().sample(91.0, ["cpu:0", *(f"gpu:{index}" for index in range(8))])
     async with opened(chief.directory, size) as pilot:
-        await shows(pilot, "8 workers by a ring   ● at work: all")
+        await shows(pilot, "8 workers, all-reduce ring   ● active: all")
         if size[1] == 24:
             await shows(pilot, "worker 0 ▇▇▇▇▇▇▇▇ 91%", "worker 7 ▇▇▇▇▇▇▇▇ 91%")
         else:
@@ -117,9 +119,9 @@ async def test_the_log_is_that_of_all_workers(chief: FakeEngine) -> None:
     async with opened(chief.directory) as pilot:
         await pilot.press("l")
         await shows(pilot, "begun")
-        part = chief.directory / WORKERS / "1"
-        part.mkdir(parents=True)
-        (part / "log.txt").write_text("hello\n")
+        visible_steps = chief.directory / WORKERS / "1"
+        visible_steps.mkdir(parents=True)
+        (visible_steps / "log.txt").write_text("hello\n")
         await shows(pilot, "worker 1 │ hello")
         with (chief.directory / "log.txt").open("a") as log:
             log.write("and mine\n")

@@ -64,7 +64,7 @@ async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(eng
             pilot,
             "finished",
             "Finished after 400 steps and 4 epochs",
-            "validation loss 0.0520, accuracy 0.9861",
+            "Mean of the last epoch: loss 0.0313",
             "100%",
         )
         assert "Pause" not in text_of(pilot)
@@ -76,11 +76,11 @@ async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(eng
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])
 async def test_a_failed_run_shows_why_and_what_to_do(engine: FakeEngine, size: tuple[int, int]) -> None:
-    engine.train(30)
+    engine.train(30).save()
     async with opened(engine.directory, size) as pilot:
         await shows(pilot, "training")
         engine.end(Outcome.FAILED, "out of memory", "Try a smaller batch")
-        await shows(pilot, "failed", "Failed after 30 steps", "out of memory", "Try a smaller batch", "R Resume")
+        await shows(pilot, "failed", "Failed after 30 steps", "out of memory", "Try a smaller batch", "R Continue")
         assert not told(pilot)
 
 
@@ -88,7 +88,7 @@ async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> 
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
         await pilot.press("r")
-        await shows(pilot, "It is 0.001")
+        await shows(pilot, "Current: 0.001")
         engine.end(Outcome.FAILED, "out of memory")
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
 
@@ -110,7 +110,7 @@ async def test_a_run_that_failed_before_its_first_step_shows_its_log_in_place_of
         await pilot.press("i")
         await shows(pilot, "61,706 in 12 layers", "TensorFlow has spoken")
         await pilot.press("i", "l")
-        await shows(pilot, "no step was taken")
+        await shows(pilot, "no steps recorded")
         await until(pilot, lambda: charts.has_focus and not log.is_on_screen, "the charts, which were asked for")
         await pilot.press("slash")
         await until(pilot, lambda: screen_of(pilot).query_one("#log-input").has_focus, "the question")
@@ -124,7 +124,7 @@ async def test_long_lines_of_the_log_are_wrapped_anew_when_the_terminal_grows(en
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
         await pilot.press("l")
-        await shows(pilot, "nothing logged yet")
+        await shows(pilot, "no output yet")
         (engine.directory / "log.txt").write_text("[a] " + "word " * 20 + "end\n")
         view = screen_of(pilot).query_one(LogView)
         await until(pilot, lambda: view.lines.virtual_size.height == 2, "two rows of a line")
@@ -137,9 +137,9 @@ async def test_a_run_whose_engine_was_killed_is_lost_at_its_last_step() -> None:
     engine = FakeEngine(pid=dead_pid())
     engine.begin().build().train(130)
     async with opened(engine.directory) as pilot:
-        await shows(pilot, "lost", "at step 130", "There is no checkpoint", "R Resume")
+        await shows(pilot, "lost", "at step 130", "There is no checkpoint")
         engine.save()
-        await shows(pilot, "checkpoint at step 130")
+        await shows(pilot, "checkpoint at step 130", "R Continue")
     engine.close()
 
 
@@ -241,8 +241,8 @@ async def test_keys_zoom_and_scroll_all_charts_down_to_single_steps_and_back(eng
         first, last = loss.window or (0, 0)
         assert last - first < 200
         # What is drawn at once is what is known; the steps themselves follow.
-        await until(pilot, lambda: loss.series[0].seen(first, last).width == 1, "single steps")
-        low, high = loss.series[0].seen(first, last).extremes(first, last)
+        await until(pilot, lambda: loss.series[0].curve_in(first, last).width == 1, "single steps")
+        low, high = loss.series[0].curve_in(first, last).extremes(first, last)
         assert (low, high) == pytest.approx((first / 200_000, (last - 1) / 200_000), abs=1e-6)
         assert {chart.window for chart in screen_of(pilot).query(Chart)} == {(first, last)}
         await pilot.press("home")
@@ -329,4 +329,4 @@ async def test_a_screen_that_is_left_before_it_has_made_room_makes_none(engine: 
         screen = RunScreen(engine.directory)
         await pilot.app.push_screen(screen)
         await pilot.app.pop_screen()
-        screen._make_room()
+        screen._update_layout()

@@ -38,6 +38,7 @@ def made() -> Callable[..., Path]:
     def make(plan: Plan, outcome: Outcome | None = None, *, age: float = 0.0, pid: int | None = None) -> Path:
         engine = FakeEngine(plan, pid=pid)
         engine.begin().build().train(100)
+        engine.save()
         if outcome:
             engine.end(outcome)
         if outcome:
@@ -88,7 +89,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
 async def test_without_runs_the_screen_says_what_to_do(home: Path) -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "No runs yet", "Press p to make a plan")
+        await shows(pilot, "No runs yet", "Press p for a new run")
         await pilot.press("p")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the plan")
 
@@ -161,9 +162,9 @@ async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., P
         await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("R")
         assert app.is_starting is False
-        assert "R Resume" not in text_of(pilot)
+        assert "R Continue" not in text_of(pilot)
         await pilot.press("down")
-        await shows(pilot, "R Resume")
+        await shows(pilot, "R Continue")
         await pilot.press("R")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         assert app.engines[0].handed == [lost]
@@ -174,7 +175,7 @@ async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> No
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "n Again", "q Quit")
+        await shows(pilot, "n Duplicate", "q Quit")
         await pilot.press("R", "r")
         assert app.is_starting is False
         assert "Resume" not in text_of(pilot)
@@ -204,6 +205,6 @@ async def test_a_run_is_opened_by_name_from_the_palette(made: Callable[..., Path
         await open_runs(pilot)
         await pilot.press("ctrl+p")
         await pilot.press(*directory.name[:6])
-        await shows(pilot, f"open {directory.name}")
+        await shows(pilot, f"Open {directory.name}")
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")

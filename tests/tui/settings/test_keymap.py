@@ -13,24 +13,24 @@ SOURCE = SettingSource(Path("s.toml"), {"theme": 1, "keys.run.pause": 2, "keys.r
 
 def said(**keys: str) -> list[str]:
     chosen = {name.replace("_", ".", 1): value for name, value in keys.items()}
-    return keymap.key_mistakes(Settings(keys=chosen, source=SOURCE))
+    return keymap.key_errors(Settings(keys=chosen, source=SOURCE))
 
 
 @pytest.mark.parametrize("theme", ["auto", "accel-ansi", *BUILTIN_THEMES])
 def test_every_theme_can_be_named(theme: str) -> None:
-    assert keymap.theme_mistakes(Settings(theme=theme)) == []
+    assert keymap.theme_errors(Settings(theme=theme)) == []
 
 
 def test_an_unknown_theme_is_told() -> None:
-    (mistake,) = keymap.theme_mistakes(Settings(theme="drakula", source=SOURCE))
-    assert mistake == "s.toml:1: there is no theme 'drakula'; did you mean dracula?"
+    (mistake,) = keymap.theme_errors(Settings(theme="drakula", source=SOURCE))
+    assert mistake == "s.toml:1: unknown theme 'drakula'; did you mean dracula?"
 
 
 def test_every_key_is_known_with_what_it_does() -> None:
     keys = keymap.keys()
     assert {"app.help", "plan.start", "picker.close", "run.pause", "charts.in", "runs.open", "help.close"} <= set(keys)
     assert keys["app.help"].keys == ("question_mark", "f1")
-    assert keys["app.help"].does == "Explain the keys of this screen"
+    assert keys["app.help"].description == "Show the keys of this screen"
     assert keys["help.close"].modal
     assert not keys["app.help"].modal
 
@@ -45,18 +45,19 @@ def test_keys_of_every_kind_can_be_set(key: str) -> None:
 @pytest.mark.parametrize("key", ["foo", "control+x", "ctrl+foo", ""])
 def test_what_no_keyboard_has_is_refused(key: str) -> None:
     (mistake,) = said(run_pause=f"f9,{key}")
-    assert mistake.startswith(f"s.toml:2: run.pause = 'f9,{key}': no keyboard has '{key}'; as in x, ctrl+x")
+    assert mistake.startswith(f"s.toml:2: run.pause = 'f9,{key}': unknown key '{key}'; use e.g. x, ctrl+x")
 
 
 def test_an_unknown_id_is_told_with_the_nearest() -> None:
     (mistake,) = said(run_puase="f9")
-    assert mistake.startswith("s.toml: there is no key 'run.puase'; did you mean run.pause")
+    assert mistake.startswith("s.toml: unknown key binding 'run.puase'; did you mean run.pause")
 
 
 def test_two_uses_of_a_key_are_told() -> None:
     assert [mistake for mistake in said(run_pause="question_mark") if "app.help" in mistake] == [
-        "s.toml:2: run.pause = 'question_mark': question_mark is already app.help (Explain the keys of this screen); "
-        "choose another key, or give app.help another below [keys]"
+        "s.toml:2: run.pause = 'question_mark': question_mark is already bound to app.help "
+        "(Show the keys of this screen); "
+        "use another key, or set another key for app.help in [keys]"
     ]
     assert any("run.pause" in mistake and "run.stop" in mistake for mistake in said(run_pause="f9", run_stop="f9"))
     assert any("charts.in" in mistake for mistake in said(run_pause="+"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_tui.settings.settings_editor import keep
+from accel_tui.settings.settings_editor import save_setting
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_the_line_is_put_where_it_belongs(tmp_path: Path, before: str | None, af
     if before is not None:
         file.parent.mkdir()
         file.write_text(before)
-    keep(file, "theme", "nord")
+    save_setting(file, "theme", "nord")
     assert file.read_text() == after
     assert [path.name for path in file.parent.iterdir()] == ["settings.toml"]
 
@@ -33,16 +33,16 @@ def test_the_line_is_put_where_it_belongs(tmp_path: Path, before: str | None, af
 def test_a_file_that_is_wrong_stays_as_it_is(tmp_path: Path, text: str) -> None:
     file = tmp_path / "settings.toml"
     file.write_text(text)
-    with pytest.raises(UsageError, match='write it yourself: theme = "nord"'):
-        keep(file, "theme", "nord")
+    with pytest.raises(UsageError, match='add it yourself: theme = "nord"'):
+        save_setting(file, "theme", "nord")
     assert file.read_text() == text
 
 
 def test_a_value_over_several_lines_is_left_to_the_user(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text('theme = """\\\nnord"""\n')
-    with pytest.raises(UsageError, match="only you can change"):
-        keep(file, "theme", "dracula")
+    with pytest.raises(UsageError, match="cannot be changed automatically"):
+        save_setting(file, "theme", "dracula")
     assert file.read_text() == 'theme = """\\\nnord"""\n'
 
 
@@ -51,12 +51,12 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     real.touch()
     link = tmp_path / "settings.toml"
     link.symlink_to(real)
-    keep(link, "theme", "nord")
+    save_setting(link, "theme", "nord")
     assert link.is_symlink()
     assert real.read_text() == 'theme = "nord"\n'
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()  # where a directory would have to be
-    with pytest.raises(UsageError, match=r"cannot write .*: File exists; write it yourself"):
-        keep(tmp_path / "file" / "settings.toml", "theme", "nord")
+    with pytest.raises(UsageError, match=r"cannot write .*: File exists; add it yourself"):
+        save_setting(tmp_path / "file" / "settings.toml", "theme", "nord")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_tui.settings import paths, user_settings
+from accel_tui.settings import settings_paths, user_settings
 from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
@@ -27,16 +27,16 @@ def mistakes(file: Path, text: str) -> list[str]:
     with pytest.raises(SettingsError) as error:
         user_settings.load()
     assert error.value.exit_status == 2
-    assert str(error.value).splitlines()[1:] == list(error.value.mistakes)
-    return [mistake.removeprefix(str(file)) for mistake in error.value.mistakes]
+    assert str(error.value).splitlines()[1:] == list(error.value.errors)
+    return [mistake.removeprefix(str(file)) for mistake in error.value.errors]
 
 
 def test_without_a_file_all_is_as_built_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("ACCEL_TUI_SETTINGS")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert paths.settings_path().name == "settings.toml"
-    assert paths.settings_path().is_relative_to(tmp_path)
+    assert settings_paths.settings_path().name == "settings.toml"
+    assert settings_paths.settings_path().is_relative_to(tmp_path)
     assert user_settings.load() == Settings()
 
 
@@ -82,7 +82,7 @@ charts.in = ["z", ","]
 
 def test_a_file_that_the_environment_names_must_be_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "none.toml"))
-    with pytest.raises(SettingsError, match=r"none\.toml: there is no such file, although ACCEL_TUI_SETTINGS names it"):
+    with pytest.raises(SettingsError, match=r"none\.toml: no such file .set by ACCEL_TUI_SETTINGS."):
         user_settings.load()
 
 
@@ -100,45 +100,45 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
     [
         (
             "\ntheme = nord\n",
-            [
-                ":2: is not TOML: Invalid value; text stands in quotes, "
-                'as in theme = "nord", and what is true or false does not'
-            ],
+            [':2: invalid TOML: Invalid value; quote texts, e.g. theme = "nord", but not true or false'],
         ),
-        ('theme = "nord\n', [":1: is not TOML: Illegal character '\\n'; a quote is not closed"]),
-        ("a = 1\na = 2\n", [":2: is not TOML: Cannot overwrite a value; the name is set before"]),
+        ('theme = "nord\n', [":1: invalid TOML: Illegal character '\\n'; a quote is not closed"]),
+        ("a = 1\na = 2\n", [":2: invalid TOML: Cannot overwrite a value; the name is already set"]),
         (
             "[keys]\n[keys]\n",
             [
-                ":2: is not TOML: Cannot declare ('keys',) twice; "
-                "the table is there already, and all its names belong below one such line"
+                ":2: invalid TOML: Cannot declare ('keys',) twice; "
+                "the table already exists; put all its names below one header"
             ],
         ),
-        ('\nthem = "x"', [":2: there is no setting 'them'; did you mean theme?"]),
+        ('\nthem = "x"', [":2: unknown setting 'them'; did you mean theme?"]),
         ("theme = 3", [":1: theme = 3: must be text"]),
         ('glyphs = "asci"', [":1: glyphs = 'asci': must be one of auto, unicode, ascii (did you mean ascii?)"]),
-        ("epochs = 3", [":1: 'epochs' belongs below a line [plan]"]),
-        ("bell = true", [":1: 'bell' belongs below a line [notify]"]),
-        ("rates = 3", [":1: rates = 3: must be a table: put its names below a line [rates]"]),
-        ("plan = 3", [":1: plan = 3: must be a table: put its names below a line [plan]"]),
-        ("[rates]\n\nframe = 3", [":3: [rates] has no 'frame'; did you mean frames?"]),
-        ("[rates]\nframes = 0", [":2: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
-        ("rates = { frames = 0 }", [":1: rates.frames = 0: must be a whole number at least 1 and at most 120"]),
-        ("rates.devices = nan", [":1: rates.devices = nan: must be a number at least 0.2 and at most 60"]),
+        ("epochs = 3", [":1: 'epochs' belongs in the table [plan]"]),
+        ("bell = true", [":1: 'bell' belongs in the table [notify]"]),
+        ("rates = 3", [":1: rates = 3: must be a table: put its settings below a [rates] header"]),
+        ("plan = 3", [":1: plan = 3: must be a table: put its settings below a [plan] header"]),
+        ("[rates]\n\nframe = 3", [":3: unknown setting 'frame' in [rates]; did you mean frames?"]),
+        ("[rates]\nframes = 0", [":2: rates.frames = 0: must be an integer from 1 to 120"]),
+        ("rates = { frames = 0 }", [":1: rates.frames = 0: must be an integer from 1 to 120"]),
+        ("rates.devices = nan", [":1: rates.devices = nan: must be a number from 0.2 to 60"]),
         ("[notify]\nbell = 1", [":2: notify.bell = 1: must be true or false"]),
-        ("[plan]\nepoch = 1", [":2: 'epoch' is not a field of a plan; did you mean epochs?"]),
-        ("[plan]\nepochs = 0", [":2: epochs = 0: must be a whole number at least 1"]),
+        ("[plan]\nepoch = 1", [":2: 'epoch' is not a plan field; did you mean epochs?"]),
+        ("[plan]\nepochs = 0", [":2: epochs = 0: must be an integer of at least 1"]),
         ('[plan]\n"strategy" = "miror"', [":2: strategy = 'miror': no such strategy; did you mean mirrored?"]),
-        ("[keys]\nrun.pause = 3", [':2: run.pause = 3: must be a key, as in "ctrl+x", or several, as in ["x", "f5"]']),
+        (
+            "[keys]\nrun.pause = 3",
+            [':2: run.pause = 3: must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'],
+        ),
         (
             "[keys]\nrun.pause = []",
-            [':2: run.pause = []: must be a key, as in "ctrl+x", or several, as in ["x", "f5"]'],
+            [':2: run.pause = []: must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'],
         ),
         (
             "[rates]\nframes = 0\n[plan]\nepochs = 0",
             [
-                ":2: rates.frames = 0: must be a whole number at least 1 and at most 120",
-                ":4: epochs = 0: must be a whole number at least 1",
+                ":2: rates.frames = 0: must be an integer from 1 to 120",
+                ":4: epochs = 0: must be an integer of at least 1",
             ],
         ),
     ],

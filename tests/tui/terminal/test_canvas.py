@@ -54,9 +54,9 @@ def _seen(cell: pyte.screens.Char) -> tuple[object, ...]:
     return (cell.data, cell.fg, cell.bg, *lines, cell.bold, cell.italics)
 
 
-def plain(pieces: Iterable[tuple[int, int, Strip]]) -> str:
+def plain(strips_of: Iterable[tuple[int, int, Strip]]) -> str:
     """The same without a canvas."""
-    return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(CONSOLE)}" for y, x, strip in pieces)
+    return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(CONSOLE)}" for y, x, strip in strips_of)
 
 
 def strip_of(*parts: tuple[str, Style | None]) -> Strip:
@@ -78,9 +78,9 @@ def test_a_terminal_shows_the_same_with_and_without_a_canvas() -> None:
         canvas, ours, theirs = Canvas(), Emulator(), Emulator()
         shown = {(y, 0): scribble(chance, COLUMNS) for y in range(ROWS)}
         for _ in range(12):
-            pieces = [(y, x, strip) for (y, x), strip in shown.items()]
-            ours.feed(canvas.paint(pieces, CONSOLE))
-            theirs.feed(plain(pieces))
+            strips_of = [(y, x, strip) for (y, x), strip in shown.items()]
+            ours.feed(canvas.paint(strips_of, CONSOLE))
+            theirs.feed(plain(strips_of))
             assert ours.cells == theirs.cells, seed
             y, x = chance.randrange(ROWS), chance.randrange(COLUMNS)
             shown = {(y, 0): scribble(chance, COLUMNS)}
@@ -125,7 +125,7 @@ def test_after_forgetting_all_is_sent_again() -> None:
     canvas = Canvas()
     row = [(0, 0, strip_of(("abc", None)))]
     canvas.paint(row, CONSOLE)
-    canvas.forget()
+    canvas.clear()
     assert canvas.paint(row, CONSOLE) == "\x1b[1;1Habc"
 
 
@@ -141,4 +141,4 @@ def test_an_endless_stream_of_styles_is_not_kept() -> None:
     canvas = Canvas()
     for number in range(12_000):
         canvas.paint([(0, 0, strip_of(("x", Style(color="red", meta={"offset": (number, 0)}))))], CONSOLE)
-    assert len(canvas._pens) <= 5001
+    assert len(canvas._cell_styles) <= 5001

@@ -44,14 +44,14 @@ class SeenApp(StubApp):
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
         if isinstance(renderable, Update) and not self._batch_count:
-            self.seen.paint(incremental_app.pieces(renderable), self.console)
+            self.seen.paint(incremental_app.strips_of(renderable), self.console)
         super()._display(screen, renderable)
 
     def is_whole(self) -> bool:
         """Whether what was painted is what the whole screen would be."""
         whole = Canvas()
         strips = [[strip] for strip in self.screen._compositor.render_strips()]
-        whole.paint(incremental_app.pieces(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
+        whole.paint(incremental_app.strips_of(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
         return _text(whole) == _text(self.seen) and _grounds(whole) == _grounds(self.seen)
 
 
@@ -65,7 +65,7 @@ def _grounds(canvas: Canvas) -> dict[int, list[str]]:
 
 
 def test_this_version_of_textual_is_understood() -> None:
-    assert dirty_regions.UNDERSTOOD
+    assert dirty_regions.TEXTUAL_SUPPORTED
 
 
 async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:
@@ -132,8 +132,8 @@ async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: 
 
         def take(step: int) -> str:
             """Let a line say another step; what is seen right after that."""
-            with screen.painted_at_once():
-                screen.query_one(PhaseLine).take(replace(screen.state, step=step))
+            with screen.immediate_paint():
+                screen.query_one(PhaseLine).set_state(replace(screen.state, step=step))
             return "\n".join(_text(app.seen).values())
 
         assert "step 21" in take(21)
@@ -160,8 +160,8 @@ async def test_what_waits_for_its_turn_is_painted_with_what_is_painted_at_once(
         title = screen.query_one("RunTitle", Widget)
         title.refresh()
         screen._dirty_widgets.add(title)  # as its message does
-        with screen.painted_at_once():
-            screen.query_one(PhaseLine).take(replace(screen.state, step=21))
+        with screen.immediate_paint():
+            screen.query_one(PhaseLine).set_state(replace(screen.state, step=21))
         assert title in asked
 
 
@@ -172,8 +172,8 @@ async def test_what_is_not_painted_at_once_is_painted_at_the_same_place(engine: 
         await begun(pilot)
         await until(pilot, app.is_whole, "the first frames")
         line = app.screen.query_one(PhaseLine)
-        line.take(replace(line.state, info=None))
-        await until(pilot, lambda: " opening …" in "\n".join(_text(app.seen).values()), "the words in its place")
+        line.set_state(replace(line.state, info=None))
+        await until(pilot, lambda: " opening…" in "\n".join(_text(app.seen).values()), "the words in its place")
 
 
 async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: FakeEngine) -> None:

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from accel_engine import launch
 from accel_engine.launch import Installation
 from accel_tui.terminal import incremental_app
-from accel_tui.terminal.flow_control import UNASKED_BYTES
+from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
@@ -59,7 +59,7 @@ class SeenApp(StubApp):
     def __init__(self) -> None:
         super().__init__()
         self.updates = 0
-        self.sent = {"textual": 0, "ours": 0}
+        self.frame_sent = {"textual": 0, "ours": 0}
         self._terminals: tuple[Emulator, Emulator] | None = None
         self._size_seen = Size()
 
@@ -73,20 +73,20 @@ class SeenApp(StubApp):
         if isinstance(renderable, Update) and not self._batch_count and screen.outer_size == self.size:
             if self.size != self._size_seen or self._terminals is None:
                 self._size_seen, self._terminals = self.size, (Emulator(self.size), Emulator(self.size))
-                self._canvas.forget()  # a resized terminal is told to the app before it paints; these two are not
+                self._canvas.clear()  # a resized terminal is told to the app before it paints; these two are not
             theirs, ours = self._terminals
             plain = renderable.render_segments(self.console)
-            painted = self._canvas.paint(incremental_app.pieces(renderable), self.console)
+            painted = self._canvas.paint(incremental_app.strips_of(renderable), self.console)
             theirs.feed(plain)
             ours.feed(painted)
             self.updates += 1
-            self.sent["textual"] += len(plain.encode())
-            self.sent["ours"] += len(painted.encode())
+            self.frame_sent["textual"] += len(plain.encode())
+            self.frame_sent["ours"] += len(painted.encode())
         super()._display(screen, renderable)
 
 
 def test_this_version_of_textual_is_understood() -> None:
-    assert incremental_app.UNDERSTOOD
+    assert incremental_app.TEXTUAL_SUPPORTED
 
 
 async def test_every_picture_is_the_one_that_textual_paints() -> None:
@@ -121,7 +121,7 @@ async def test_every_picture_is_the_one_that_textual_paints() -> None:
         await do("t")
     engine.close()
     assert app.updates > 10
-    assert app.sent["ours"] < app.sent["textual"] / 2
+    assert app.frame_sent["ours"] < app.frame_sent["textual"] / 2
 
 
 async def test_a_full_link_is_not_painted_on_and_then_shows_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,19 +129,19 @@ async def test_a_full_link_is_not_painted_on_and_then_shows_the_newest(monkeypat
     monkeypatch.setattr(App, "_display", lambda self, screen, update: update and updates.append(update))
     app = StubApp()
     waiting = 0
-    monkeypatch.setattr(incremental_app.IncrementalApp, "_waiting", property(lambda _: waiting))
+    monkeypatch.setattr(incremental_app.IncrementalApp, "_queued_writes", property(lambda _: waiting))
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
         waiting = 1000
         app.screen.refresh()
-        await until(pilot, lambda: app._held, "the link to be found full")
+        await until(pilot, lambda: app._is_frame_pending, "the link to be found full")
         updates.clear()
         await pilot.press("question_mark", "escape", "t", "down")
         await pilot.pause()
         assert updates == []
         waiting = 0
         await until(pilot, lambda: updates, "the screen")
-        assert isinstance(updates[0], incremental_app._Painted)
+        assert isinstance(updates[0], incremental_app._CanvasUpdate)
         assert isinstance(updates[0]._update, _compositor.LayoutUpdate)
 
 
@@ -156,8 +156,8 @@ async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
 
     def show(_: App[None], screen: "Screen[object]", update: RenderableType | None) -> None:
         del screen
-        if isinstance(update, incremental_app._Painted):
-            terminal.feed(app._canvas.paint(incremental_app.pieces(update._update), app.console))
+        if isinstance(update, incremental_app._CanvasUpdate):
+            terminal.feed(app._canvas.paint(incremental_app.strips_of(update._update), app.console))
 
     monkeypatch.setattr(App, "_display", show)
     async with app.run_test(size=before) as pilot:
@@ -177,11 +177,11 @@ async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
 async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
     updates: list[object] = []
     monkeypatch.setattr(App, "_display", lambda self, screen, update: updates.append(update))
-    monkeypatch.setattr(incremental_app, "UNDERSTOOD", False)
+    monkeypatch.setattr(incremental_app, "TEXTUAL_SUPPORTED", False)
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
     assert any(isinstance(update, Update) for update in updates)
-    assert not any(isinstance(update, incremental_app._Painted) for update in updates)
+    assert not any(isinstance(update, incremental_app._CanvasUpdate) for update in updates)
 
 
 async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,12 +189,12 @@ async def test_the_whole_screen_is_painted_anew_on_request(monkeypatch: pytest.M
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "engine: ready", "14 layers")
         await begun(pilot)
-        app.sent["ours"] = 0
+        app.frame_sent["ours"] = 0
         app.screen.refresh()
         await pilot.pause()
-        assert app.sent["ours"] < 200
+        assert app.frame_sent["ours"] < 200
         await pilot.press("ctrl+l")
-        await until(pilot, lambda: app.sent["ours"] > 1000, "the screen")
+        await until(pilot, lambda: app.frame_sent["ours"] > 1000, "the screen")
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ async def test_leaving_waits_for_the_terminal_to_answer() -> None:
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._link.answered(app._link.sent(UNASKED_BYTES) or 0)
-        number = app._link.sent(UNASKED_BYTES) or 0
+        app._flow.reply_received(app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0)
+        number = app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0
         app.exit()
         assert not app._exit
         app.post_message(events.CursorPosition(number - 1, 0))
@@ -233,7 +233,7 @@ async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> No
     app = StubApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
-        app._link.answered(app._link.sent(UNASKED_BYTES) or 0)
-        app._link.sent(UNASKED_BYTES)
+        app._flow.reply_received(app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0)
+        app._flow.frame_sent(QUERY_INTERVAL_BYTES)
         app.exit()
         await until(pilot, lambda: app._exit, "the end")

@@ -100,7 +100,7 @@ async def test_the_title_says_how_far_a_run_is_and_its_end_rings(
     app, sent = StubApp(engine.directory), list[str]()
     app.settings = Settings(notify_sequence="osc9")
     monkeypatch.setattr(app, "send", sent.append)
-    app.announcer = Notifier(sent.append, app.settings, {"TERM": "xterm-256color"})
+    app.notifier = Notifier(sent.append, app.settings, {"TERM": "xterm-256color"})
     async with app.run_test() as pilot:
         await shows(pilot, "training")
         await until(pilot, lambda: any("accel-tui: cnn 43 % · loss 0.1250\x07" in words for words in sent), "a title")
@@ -121,7 +121,7 @@ async def test_the_title_is_given_back_when_the_run_is_left(
     engine.chunk([0.125] * 172)
     app, sent = StubApp(), list[str]()
     monkeypatch.setattr(app, "send", sent.append)
-    app.announcer = Notifier(sent.append, app.settings, XTERM)
+    app.notifier = Notifier(sent.append, app.settings, XTERM)
     async with app.run_test() as pilot:
         await shows(pilot, "Start")
         app.show_run(engine.directory)
@@ -132,7 +132,7 @@ async def test_the_title_is_given_back_when_the_run_is_left(
 
 def test_nothing_is_said_in_the_title_where_it_is_settled_so() -> None:
     sent: list[str] = []
-    announcer = Notifier(sent.append, Settings(title=False), XTERM)
-    announcer.show(RunState())
-    announcer.restore()
+    notifier = Notifier(sent.append, Settings(title=False), XTERM)
+    notifier.show(RunState())
+    notifier.restore()
     assert not sent

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from accel_tui.terminal import saved_frame
-from accel_tui.terminal.saved_frame import ALTERNATE, SavedFrame
+from accel_tui.terminal.saved_frame import ENTER_ALTERNATE_SCREEN, SavedFrame
 
 FRAME = "\x1b[1;1Ha frame\n of two lines ▶"
 
@@ -44,7 +44,7 @@ def test_what_was_kept_is_shown_and_typing_is_not(terminal: int) -> None:
     shown, end = b"", FRAME.replace("\n", "\r\n").encode()
     while not shown.endswith(end):  # one read may end within it
         shown += os.read(terminal, 4096)
-    assert shown.startswith(ALTERNATE.encode())
+    assert shown.startswith(ENTER_ALTERNATE_SCREEN.encode())
     assert not termios.tcgetattr(terminal)[3] & termios.ECHO
 
 

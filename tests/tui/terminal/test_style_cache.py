@@ -11,7 +11,7 @@ from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.terminal import style_cache
-from accel_tui.terminal.style_cache import Parts, StyleCache
+from accel_tui.terminal.style_cache import ComponentStyles, StyleCache
 from accel_tui.widgets.chart.chart import Chart
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
@@ -62,7 +62,7 @@ def check(app: StubApp) -> None:
 
 
 def test_this_version_of_textual_is_understood() -> None:
-    assert style_cache.UNDERSTOOD
+    assert style_cache.TEXTUAL_SUPPORTED
 
 
 async def test_all_looks_as_textual_would_have_it() -> None:
@@ -88,7 +88,7 @@ async def test_parts_are_worked_out_only_when_they_are_painted() -> None:
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query("#loss"), "the run")
         await shows(pilot, "epoch")
         parts = app.screen.query_one("#loss", Chart)._component_styles
-        assert isinstance(parts, Parts)
+        assert isinstance(parts, ComponentStyles)
         assert 0 < len(parts) < len(Chart.COMPONENT_CLASSES)
 
 

@@ -1,1 +1,1 @@
-"""Colours and characters, and what stands for them where a terminal shows less."""
+"""Themes, colours and glyphs, and their fallbacks on limited terminals."""

@@ -1,8 +1,7 @@
-"""Colours that stand for amounts, and what stands for them where there are no colours.
+"""Colour scales for shares, with a fallback of shading characters.
 
-The two hues, blue for what is right and orange for what is wrong, are told apart by people who see fewer
-colours too. They are mixed in OKLab (Ottosson, "A perceptual color space for image processing", 2020), so that
-equal steps look equal.
+Blue for correct and orange for incorrect can be told apart with colour blindness. They are mixed in OKLab (Ottosson,
+"A perceptual color space for image processing", 2020), so that equal steps look equal.
 """
 
 from functools import lru_cache
@@ -14,7 +13,7 @@ Colour = tuple[int, int, int]
 """Red, green and blue, from 0 to 255."""
 
 SHADES = " .:-=+*#%@"
-"""From nothing to all."""
+"""Shading characters from 0 to 1."""
 
 RIGHT, WRONG = "right", "wrong"
 
@@ -24,10 +23,10 @@ _ENDS: dict[tuple[str, bool], Colour] = {
     (RIGHT, False): (20, 95, 165),
     (WRONG, False): (185, 80, 10),
 }
-"""The colour of the whole, by hue and by whether the theme is dark."""
+"""The colour of share 1, by hue and by whether the theme is dark."""
 
 _LEAST = 0.2
-"""How far from the background even the smallest share is, so that it is seen."""
+"""Minimum distance from the background, so that the smallest share is visible."""
 
 _TO_CONES = np.array([[0.4122, 0.5363, 0.0515], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.63]])
 _TO_LAB = np.array([[0.2105, 0.7936, -0.0041], [1.978, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
@@ -47,14 +46,14 @@ def tone(share: float, hue: str, background: Colour, *, dark: bool) -> Colour:
 
 
 def ink(background: Colour) -> Colour:
-    """Black or white, whichever is read better on a colour."""
+    """Black or white, whichever has the higher contrast with a colour."""
     luminance = np.array([0.2126, 0.7152, 0.0722]) @ _linear(background)
-    # Where both have the same contrast, by the Web Content Accessibility Guidelines 2.1.
+    # Equal contrast with both, by the Web Content Accessibility Guidelines 2.1.
     return (0, 0, 0) if luminance > (1.05 * 0.05) ** 0.5 - 0.05 else (255, 255, 255)
 
 
 def shade(share: float) -> str:
-    """A character for a share from 0 to 1, the darker the more; a blank for 0 alone."""
+    """Shading character of a share from 0 to 1; a blank only for 0."""
     if share <= 0:
         return SHADES[0]
     return SHADES[max(1, min(len(SHADES) - 1, round(share**0.5 * (len(SHADES) - 1))))]

@@ -1,4 +1,4 @@
-"""How many colours a terminal shows, and how Textual is told."""
+"""Number of colours of the terminal, and how Textual is configured for it."""
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
@@ -6,19 +6,19 @@ from dataclasses import replace
 from accel_tui.settings.user_settings import Settings
 
 ALL = 1 << 24
-"""The number of colours of a terminal that mixes them."""
+"""Colours of a terminal with a 256-colour palette or more."""
 
 FEW = 16
-"""The number of colours of a terminal whose colours are its own."""
+"""Colours of a terminal with 16 colours of its own."""
 
 OWN_THEME = "accel-ansi"
-"""The theme that needs no colours but the terminal's own."""
+"""The theme that uses only the terminal's own colours."""
 
-_SYSTEMS = {"16": "standard", "256": "256", "all": "truecolor"}  # what Textual calls them
+_SYSTEMS = {"16": "standard", "256": "256", "all": "truecolor"}  # Textual's names
 
 
 def count(environment: Mapping[str, str]) -> int:
-    """How many colours the terminal says that it shows."""
+    """Number of colours that the environment declares."""
     if environment.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit"):
         return ALL
     kind = environment.get("TERM", "")
@@ -26,16 +26,16 @@ def count(environment: Mapping[str, str]) -> int:
 
 
 def obey(settings: Settings, environment: MutableMapping[str, str]) -> Settings:
-    """Have Textual, which reads the environment as it is imported, show what is settled.
+    """Configure Textual, which reads the environment on import, by the settings.
 
-    What is settled for this program goes before NO_COLOR, which speaks of programs in general.
+    The program's settings take precedence over NO_COLOR, which is about programs in general.
 
     Returns:
-        The settings, with a theme that the terminal can show where none was chosen.
+        The settings, with a theme that the terminal can show if none was set.
     """
     environment["TEXTUAL_FPS"] = str(settings.frames)
     if not environment.get("NO_COLOR"):
-        environment.pop("NO_COLOR", None)  # empty, it says nothing; Textual takes it for a word
+        environment.pop("NO_COLOR", None)  # an empty value would count as set
     if settings.colours == "none":
         environment["NO_COLOR"] = "1"
     elif settings.colours != "auto":

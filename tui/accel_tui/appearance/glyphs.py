@@ -1,4 +1,4 @@
-"""What stands for each character where there is only ASCII: one table for all that is painted."""
+"""ASCII replacements of all characters that are painted."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from functools import lru_cache
 from accel_tui.settings.user_settings import Settings
 
 UTF = ("utf8", "utf16", "utf32")
-"""The beginnings of the encodings that have every character."""
+"""Prefixes of encodings that have every character."""
 
 SIGNS = {
     "●": "*", "◌": "o", "○": "o", "■": "#", "□": "o", "◆": "*", "◇": "o", "▲": "^", "△": "^", "▶": ">", "▸": ">",
@@ -20,7 +20,7 @@ SIGNS = {
     "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#", "▀": '"', "▔": "-",
     "░": ".", "▒": ":", "▓": "%", "━": "=", "╸": "-", "╺": "-", "┈": " ", "┊": ":", "┆": ":",
 }  # fmt: skip
-"""Signs by themselves: marks, arrows, blocks."""
+"""Replacements of single characters: marks, arrows, blocks."""
 
 _SHAPES = {
     " ": "........",
@@ -32,31 +32,31 @@ _SHAPES = {
     "/": ".x.xx.x. ...xx... .x.xx... ...xx.x. .xx..... ....xxx. .x.x..x. .x..x.x. .xx.x.x. .x.x.xx. ..xx.xx.",
     "\\": "x.x..x.x ..x..x.. x.x..x.. ..x..x.x x..x.... ....x..x x.x....x x....x.x x..x.x.x x.x.x..x",
 }
-"""What an ASCII character looks like, as dots of braille: two a row, four rows, from the top."""
+"""Shapes of ASCII characters as braille dots: two columns, four rows, from the top."""
 
 _BITS = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
 
 
 def resolve(settings: Settings, environment: Mapping[str, str], encoding: str) -> Settings:
-    """The settings, with the glyphs that the terminal can show where none were chosen.
+    """The settings, with the glyphs that the terminal can show if none were set.
 
     Args:
-        settings: The user's.
-        environment: The variables of the environment.
-        encoding: In which characters are written to the terminal.
+        settings: User settings.
+        environment: The environment.
+        encoding: Encoding of the terminal's output.
     """
     if settings.glyphs != "auto":
         return settings
-    able = has_unicode(environment, encoding) and environment.get("TERM") != "linux"  # whose font has no braille
+    able = has_unicode(environment, encoding) and environment.get("TERM") != "linux"  # its font has no braille
     return replace(settings, glyphs="unicode" if able else "ascii")
 
 
 def has_unicode(environment: Mapping[str, str], encoding: str) -> bool:
-    """Whether every character can be written to a terminal: by its encoding, and by the locale where one is set."""
+    """Whether the terminal's encoding and locale can represent every character."""
     language = environment.get("LANG", "")
     kind = environment.get("LC_CTYPE", "")
     if language in ("C", "POSIX") and kind == "C.UTF-8":
-        kind = ""  # this is how Python starts in the locale C, whatever the terminal is (PEP 538)
+        kind = ""  # Python's UTF-8 mode in the C locale, whatever the terminal supports (PEP 538)
     locale = environment.get("LC_ALL") or kind or language
     return _is_utf(encoding) and (not locale or _is_utf(locale.partition(".")[2].partition("@")[0]))
 
@@ -66,7 +66,7 @@ def _is_utf(encoding: str) -> bool:
 
 
 def to_ascii(text: str) -> str:
-    """The text in ASCII, with as many cells."""
+    """The text in ASCII, of the same width."""
     return text if text.isascii() else "".join(map(_ascii, text))
 
 
@@ -83,7 +83,7 @@ def _ascii(character: str) -> str:
         return _box(unicodedata.name(character))
     if 0x2580 <= code <= 0x259F:
         return "|" if "LEFT" in unicodedata.name(character) or "RIGHT" in unicodedata.name(character) else "#"
-    from rich.cells import cell_len  # what asks for settings alone should not wait for it
+    from rich.cells import cell_len  # imported late, since reading settings should not wait for it
 
     width = cell_len(character)
     plain = "".join(each for each in unicodedata.normalize("NFKD", character) if each.isascii() and each.isprintable())
@@ -91,7 +91,7 @@ def _ascii(character: str) -> str:
 
 
 def _box(name: str) -> str:
-    """A character of frames, by its Unicode name."""
+    """ASCII replacement of a box-drawing character, by its Unicode name."""
     words = name.split()
     across = any(word in words for word in ("HORIZONTAL", "LEFT", "RIGHT"))
     along = any(word in words for word in ("VERTICAL", "UP", "DOWN"))
@@ -103,7 +103,7 @@ def _box(name: str) -> str:
 
 
 def _nearest(dots: int) -> str:
-    """The character that looks most like a pattern of braille; of a blank, nothing but a blank does."""
+    """The character that looks most like a braille pattern; a blank only for a blank."""
     found = min(
         ((dots ^ shape).bit_count(), place, character)
         for place, (character, shapes) in enumerate(_patterns().items())

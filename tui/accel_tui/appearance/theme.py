@@ -1,6 +1,6 @@
-"""The program's own colours: quiet greys, one accent, and hues that mean a state.
+"""Colour themes: quiet greys, one accent, and hues for states.
 
-The hues that a series is drawn in can be told apart by people who see fewer colours too, as the tests compute.
+The hues of series can be told apart with colour blindness, as the tests compute.
 """
 
 from textual.theme import Theme
@@ -19,7 +19,7 @@ DARK = Theme(
     surface="#1a2027",
     panel="#1a2027",
     variables={
-        # Textual's own are relative to a background that inline styles do not know, and come out white.
+        # Textual's variables are relative to a background that inline styles do not know, and come out white.
         "text-muted": "#8b97a3",
         "text-disabled": "#687480",
         "border": "#2b343d",
@@ -160,11 +160,11 @@ ANSI = Theme(
         "scrollbar-corner-color": "ansi_default",
     },
 )
-"""The terminal's own sixteen colours, whichever they are; all that there is where it has no others."""
+"""A theme of the terminal's own sixteen colours."""
 
 THEMES = (DARK, LIGHT, CONTRAST, ANSI)
 
 
 def other(theme: Theme) -> Theme:
-    """The theme to change to from one: dark from a light one, light from a dark one."""
+    """The counterpart of a theme: light for a dark one, dark for a light one."""
     return LIGHT if theme.dark else DARK

@@ -1,57 +1,103 @@
-"""The command line. :func:`main` is what the shell starts; it turns every error into one line and a status."""
+"""The command line; :func:`main` is its entry point and turns every error into a line and an exit status."""
 
 import os
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import click
 
 from accel_engine.errors import AccelError
-from accel_tui.cli.output import print_line
+from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
 
 __all__ = ["main"]
 
 INTERRUPTED = 130
-"""The status of a program that Ctrl-C ended."""
+"""The exit status after Ctrl-C."""
+
+USUAL_NAMES = {
+    "--lr": "--learning-rate",
+    "--bs": "--batch-size",
+    "--batch": "--batch-size",
+    "--dataset": "--data",
+    "--gpu": "--devices",
+    "--gpus": "--devices",
+    "--device": "--devices",
+    "--distribute": "--strategy",
+    "--optim": "--optimizer",
+    "--opt": "--optimizer",
+    "--dtype": "--precision",
+    "--amp": "--precision",
+    "--fp16": "--precision",
+    "--bf16": "--precision",
+    "--jit": "--xla",
+    "--grad": "--micro-batches",
+    "--accumulate": "--micro-batches",
+    "--val": "--validation",
+    "--img": "--image-size",
+    "--workers": "--local-workers",
+}
+"""Names of options in other programs, and ours."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the words ask for.
+    """Run a command.
 
     Args:
-        arguments: The words after the program's name; those of this process when left out.
+        arguments: The arguments after the program's name; ``sys.argv`` when left out.
 
     Returns:
-        The status for the shell: 0 when all went well, 1 when it did not, 2 when it was asked wrongly,
-        130 when Ctrl-C ended it.
+        The exit status: 0 for success, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
     """
     try:
         return int(root.main(arguments, prog_name="accel-tui", standalone_mode=False) or 0)
+    except click.NoSuchOption as error:
+        print_to_stderr(f"{_no_such_option(error)}\nTry '{_path(error)} --help'.")
+        return 2
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "accel-tui"
-        print_line(f"{_lowered(error.format_message())}\nTry '{where} --help'.")
+        print_to_stderr(f"{_lowered(error.format_message())}\nTry '{_path(error)} --help'.")
         return 2
     except click.ClickException as error:
-        print_line(_lowered(error.format_message()))
+        print_to_stderr(_lowered(error.format_message()))
         return error.exit_code
     except AccelError as error:
-        print_line(str(error))
+        print_to_stderr(str(error))
         return error.exit_status
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 (the last stop: nobody at a terminal should meet a traceback)
+    except Exception as error:  # noqa: BLE001 (no traceback at a terminal)
         if os.environ.get("ACCEL_TUI_DEBUG"):
-            print_line(traceback.format_exc())
+            print_to_stderr(traceback.format_exc())
             return 1
-        print_line(
+        print_to_stderr(
             f"unexpected {type(error).__name__}: {error}\n"
-            "This is a mistake in accel-tui. Please report it in the project's issue tracker, "
-            "with what the same command shows under ACCEL_TUI_DEBUG=1."
+            "This is a bug in accel-tui. Please report it in the project's issue tracker, "
+            "with the output of the same command under ACCEL_TUI_DEBUG=1."
         )
         return 1
 
 
+def _path(error: click.UsageError) -> str:
+    return error.ctx.command_path if error.ctx else "accel-tui"
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    """The message with the nearest options, also for the short names of other programs such as ``--lr``."""
+    parameters = error.ctx.command.params if error.ctx else []
+    options = [
+        name
+        for option in parameters
+        if isinstance(option, click.Option) and not option.hidden
+        for name in option.opts
+        if name.startswith("--")
+    ]
+    head = error.option_name.split("-")[2] if error.option_name.startswith("--") else ""
+    usual = USUAL_NAMES.get(error.option_name) or USUAL_NAMES.get(f"--{head}", "")
+    near = [usual] if usual in options else get_close_matches(error.option_name, options, n=2, cutoff=0.7)
+    return f"no such option {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
 def _lowered(message: str) -> str:
-    """A message of click's in the form of ours: it goes on from ``accel-tui:``, in one line."""
+    """A message of click's in one line, in lower case as it follows ``accel-tui:``."""
     return message[:1].lower() + " ".join(message[1:].split())

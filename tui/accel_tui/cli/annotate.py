@@ -1,11 +1,11 @@
-"""``accel-tui rename``, ``note`` and ``tag``: what people say of runs, live ones too."""
+"""``accel-tui rename``, ``note`` and ``tag``: edit the name, note and tags of a run."""
 
 from pathlib import Path
 
 import click
 
 from accel_engine.run import find
-from accel_engine.run.annotations import rename as give_name
+from accel_engine.run.annotations import rename as set_name
 from accel_engine.run.annotations import set_note, set_tags
 from accel_tui.cli.output import write
 
@@ -14,23 +14,23 @@ from accel_tui.cli.output import write
 @click.argument("run")
 @click.argument("name")
 def rename(run: str, name: str) -> None:
-    """Call RUN by another NAME; its id stays. An empty NAME gives it its plan's again."""
+    """Rename RUN to NAME; its id stays. An empty NAME restores the name in its plan."""
     directory = find(run)
-    now = give_name(directory, name).name
-    write(f"{directory.name} is called {now!r}" if now else f"{directory.name} is called what its plan calls it")
+    new = set_name(directory, name).name
+    write(f"{directory.name}: name {new!r}" if new else f"{directory.name}: name reset")
 
 
 @click.command(epilog="\b\nExample:\n  accel-tui note last with the cleaned labels")
 @click.argument("run")
 @click.argument("text", nargs=-1, required=True)
 def note(run: str, text: tuple[str, ...]) -> None:
-    """Note TEXT of RUN, in place of what was noted before. An empty TEXT takes the note away."""
+    """Set the note of RUN to TEXT. An empty TEXT removes the note."""
     directory = find(run)
-    now = set_note(directory, " ".join(text)).note
-    write(f"noted of {directory.name}: {now}" if now else f"nothing is noted of {directory.name} any more")
+    new = set_note(directory, " ".join(text)).note
+    write(f"{directory.name}: note {new!r}" if new else f"{directory.name}: note removed")
 
 
-# Else click would take -b for an option.
+# Otherwise click would parse -TAG as an option.
 @click.command(
     context_settings={"ignore_unknown_options": True},
     epilog="\b\nExamples:\n  accel-tui tag last +paper -draft\n  accel-tui runs --filter tag:paper",
@@ -38,7 +38,7 @@ def note(run: str, text: tuple[str, ...]) -> None:
 @click.argument("run")
 @click.argument("changes", nargs=-1, required=True, metavar="+TAG|-TAG...", type=click.UNPROCESSED)
 def tag(run: str, changes: tuple[str, ...]) -> None:
-    """Tag RUN, to find it by: +TAG adds a tag, -TAG takes one away."""
+    """Edit the tags of RUN: +TAG adds a tag, -TAG removes one."""
     directory: Path = find(run)
-    now = set_tags(directory, changes).tags
-    write(f"{directory.name} is tagged {' '.join(now)}" if now else f"{directory.name} has no tags")
+    tags = set_tags(directory, changes).tags
+    write(f"{directory.name}: {'tags ' + ' '.join(tags) if tags else 'no tags'}")

@@ -1,4 +1,4 @@
-"""``accel-tui models``, ``data`` and ``strategies``: what a plan can name."""
+"""``accel-tui models``, ``data`` and ``strategies``: list the built-in models, datasets and strategies."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from accel_engine.plan import Plan
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 def _command(name: str, example: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -25,27 +25,27 @@ def _command(name: str, example: str) -> Callable[[Callable[..., Any]], click.Co
 @_command("models", "accel-tui train --model resnet20 --data cifar10")
 @as_json_option
 def models(as_json: bool) -> None:
-    """List the models that --model can name.
+    """List the built-in models for --model.
 
-    It takes a model of your own too: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, a function that
-    returns a Keras model, or FILE.keras, a saved one.
+    --model also accepts your own model: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, a function that
+    returns a Keras model, or FILE.keras, a saved model.
     """
     entries = architectures.CATALOGUE.values()
     if as_json:
         _print_json(_public(entry) | {"takes": entry.takes} for entry in entries)
         return
-    rows = [(entry.name, f"{entry.summary}. Takes {entry.takes}.") for entry in entries]
-    write(table(("MODEL", "WHAT IT IS"), rows))
-    write("\nAnd your own: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
+    rows = [(entry.name, f"{entry.summary}. Input: {entry.takes}.") for entry in entries]
+    write(table(("MODEL", "DESCRIPTION"), rows))
+    write("\nYour own model: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
 
 
 @_command("data", "accel-tui train --data synthetic:64x64x3:100")
 @as_json_option
 def data(as_json: bool) -> None:
-    """List the datasets that --data can name.
+    """List the built-in datasets for --data.
 
-    It takes data of your own too: FILE.npz with x_train, y_train, x_test and y_test (or x and y), or
-    a folder with a folder of images for each class.
+    --data also accepts your own data: FILE.npz with x_train, y_train, x_test and y_test (or x and y),
+    or a folder with one subfolder of images per class.
     """
     entries = datasets.CATALOGUE.values()
     if as_json:
@@ -61,20 +61,24 @@ def data(as_json: bool) -> None:
         )
         for entry in entries
     ]
-    write(table(("DATA", "SHAPE", "CLASSES", "EXAMPLES", "WHAT IT IS"), rows))
-    write("\nAnd your own: FILE.npz, or a folder with a folder of images for each class")
+    write(table(("DATA", "SHAPE", "CLASSES", "EXAMPLES", "DESCRIPTION"), rows))
+    write("\nYour own data: FILE.npz, or a folder with one subfolder of images per class")
 
 
 @_command("strategies", "accel-tui train --strategy mirrored --virtual-cpus 2")
 @click.option(
-    "--virtual-cpus", type=click.IntRange(1), default=1, metavar="N", help="Were the CPU split into N devices."
+    "--virtual-cpus",
+    type=click.IntRange(1),
+    default=1,
+    metavar="N",
+    help="Assume that the CPU is split into N logical devices.",
 )
 @as_json_option
 def strategies(virtual_cpus: int, as_json: bool) -> None:
-    """List the strategies that --strategy can name, and which fit this machine."""
-    here = hardware.detect().devices
+    """List the strategies for --strategy and whether they fit this machine."""
+    found = hardware.detect().devices
     plan = Plan(virtual_cpus=virtual_cpus)
-    misfits = {name: distributions.incompatibility(name, plan, here) for name in distributions.CATALOGUE}
+    misfits = {name: distributions.incompatibility(name, plan, found) for name in distributions.CATALOGUE}
     entries = distributions.CATALOGUE.values()
     if as_json:
         _print_json(
@@ -82,16 +86,16 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
         )
         return
     rows = [
-        (entry.name, "no", f"{entry.summary}. Not here: {why}.")
-        if (why := misfits[entry.name])
+        (entry.name, "no", f"{entry.summary}. Unavailable: {reason}.")
+        if (reason := misfits[entry.name])
         else (entry.name, "yes", f"{entry.summary}.")
         for entry in entries
     ]
-    write(table(("STRATEGY", "FITS", "WHAT IT IS FOR"), rows))
+    write(table(("STRATEGY", "FITS", "DESCRIPTION"), rows))
 
 
 def _public(entry: Any) -> dict[str, Any]:
-    """An entry's fields, but for those that say where its code or file is."""
+    """The fields of an entry, except for the location of its code or file."""
     return {name: value for name, value in asdict(entry).items() if name not in ("builder", "reader", "path")}
 
 

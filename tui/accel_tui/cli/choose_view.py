@@ -1,4 +1,4 @@
-"""Which view of a run fits what the user asked for and where it goes."""
+"""Chooses how a command shows a run: JSON lines, log lines or a progress bar."""
 
 import os
 import shutil
@@ -8,8 +8,8 @@ from accel_tui.cli.follow_run import ProgressView
 
 
 def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
-    """Choose a view: JSON lines or a log where they are asked for, else a bar on a terminal and a log elsewhere."""
-    # What follows imports NumPy, for which neither help nor the completion of what is typed need wait.
+    """Return the requested view; by default a bar on a terminal and a log elsewhere."""
+    # These import NumPy, which --help and shell completion do not need.
     from accel_tui.cli.json_lines import JsonLines
     from accel_tui.cli.progress import Bar, Log
 

@@ -1,4 +1,4 @@
-"""``accel-tui cluster``: what to run on each of several machines that train together, or running this one's part."""
+"""``accel-tui cluster``: prints the command for each machine of a cluster, or runs this machine's."""
 
 import os
 
@@ -19,13 +19,13 @@ Examples:
 
 \b
 Environment:
-  TF_CONFIG  tells a process who all of them are: each printed command sets
-             it, and where a scheduler does, train takes it from there
+  TF_CONFIG  the addresses and the task of a process; each printed command
+             sets it, and train uses the one that a scheduler sets
 """
 
 
 def _addresses(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Read HOST:PORT,HOST:PORT,... ."""
+    """Parse ``HOST:PORT,HOST:PORT,...``."""
     addresses = tuple((text or "").replace(",", " ").split())
     for address in addresses:
         host, _, port = address.rpartition(":")
@@ -43,21 +43,21 @@ def _addresses(context: click.Context, option: click.Parameter, text: str | None
     required=True,
     callback=_addresses,
     metavar="HOST:PORT,...",
-    help="Where each worker listens, the chief first; a worker is a process with the devices of its host.",
+    help="Address of each worker, the chief first; a worker is one process with the devices of its host.",
 )
 @click.option(
     "--servers",
     callback=_addresses,
     metavar="HOST:PORT,...",
-    help="Where each parameter server listens, which keep the weights; workers then take steps for a coordinator.",
+    help="Address of each parameter server; requires --coordinator.",
 )
-@click.option("--coordinator", callback=_addresses, metavar="HOST:PORT", help="Where their coordinator listens.")
+@click.option("--coordinator", callback=_addresses, metavar="HOST:PORT", help="Address of the coordinator.")
 @click.option(
     "--here",
     metavar="N",
-    help="Run worker N's part here, or that of the coordinator or of ps0, ps1, ...; without it, print all.",
+    help="Run worker N on this machine, or coordinator, ps0, ps1, ...; without it, print all commands.",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PLAN.toml] [OPTIONS OF TRAIN]")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PLAN.toml] [TRAIN OPTIONS]")
 def cluster(
     workers: tuple[str, ...],
     servers: tuple[str, ...],
@@ -65,44 +65,44 @@ def cluster(
     here: str | None,
     arguments: tuple[str, ...],
 ) -> int:
-    """Train on several machines: print the command for each, or run one machine's part.
+    """Train on several machines: print the command for each, or run one of them.
 
-    Every machine needs this program, the same plan and the same data, and must reach the others at
-    their ports. The chief (worker 0, or the coordinator) writes the run; look at it there.
+    Every machine needs accel-tui, the same plan and the same data, and a connection to the ports of
+    the others. The chief (worker 0, or the coordinator) writes the run; view it there.
     """
     if bool(servers) != (len(coordinator) == 1):
-        raise click.UsageError("--servers needs one --coordinator, and it needs them")
+        raise click.UsageError("--servers and --coordinator require each other")
     if len(workers) < 2 and not servers:
-        raise click.UsageError("--workers needs two or more; one machine alone needs no cluster: accel-tui train")
-    everyone = (*coordinator, *workers, *servers)
-    if len(set(everyone)) < len(everyone):
-        raise click.UsageError("an address is named twice; processes of one host need ports of their own")
+        raise click.UsageError("--workers requires at least two addresses; on one machine, use accel-tui train")
+    addresses = (*coordinator, *workers, *servers)
+    if len(set(addresses)) < len(addresses):
+        raise click.UsageError("duplicate address; processes on one host need different ports")
     strategy = "parameter-server" if servers else "multi-worker"
-    words = ["--strategy", strategy, *arguments]
-    _check(words, strategy)
-    parts = ClusterSpec(workers, servers, coordinator="".join(coordinator)).parts
-    places = {"coordinator" if part.role == "chief" else part.place: part for part in parts}
+    train_arguments = ["--strategy", strategy, *arguments]
+    _check(train_arguments, strategy)
+    processes = ClusterSpec(workers, servers, coordinator="".join(coordinator)).processes
+    places = {"coordinator" if part.role == "chief" else part.run_name: part for part in processes}
     if here is not None:
         if here not in places:
             raise click.UsageError(f"--here must be one of {', '.join(places)}")
         os.environ["TF_CONFIG"] = places[here].to_tf_config()
-        status: int = train.main(words, prog_name="accel-tui train", standalone_mode=False)
+        status: int = train.main(train_arguments, prog_name="accel-tui train", standalone_mode=False)
         return status
-    for part, address in zip(parts, everyone, strict=True):
-        leads = ", the chief" * (part.chief and not servers)
-        write(f"# {part.name}{leads}, on {address.rpartition(':')[0]}")
+    for part, address in zip(processes, addresses, strict=True):
+        chief = ", the chief" * (part.chief and not servers)
+        write(f"# {part.name}{chief}, on {address.rpartition(':')[0]}")
         config = shell_command([part.to_tf_config()])
-        write(f"TF_CONFIG={config} {shell_command(['accel-tui', 'train', *words])}\n")
+        write(f"TF_CONFIG={config} {shell_command(['accel-tui', 'train', *train_arguments])}\n")
     return 0
 
 
-def _check(words: list[str], strategy: str) -> None:
-    """Refuse a plan with a mistake here rather than on every machine."""
-    flags = train.make_context("train", list(words)).params
+def _check(arguments: list[str], strategy: str) -> None:
+    """Raise the errors of a plan here rather than on every machine."""
+    flags = train.make_context("train", list(arguments)).params
     if flags["strategy"] != strategy:
-        raise UsageError(f"--strategy {flags['strategy']} is not for these processes, which train by {strategy}")
+        raise UsageError(f"--strategy {flags['strategy']} does not match these processes, which use {strategy}")
     if flags.get("plan_file") is None and flags.get("resume") is None:
         given = {name: value for name, value in flags.items() if name in Plan.__dataclass_fields__}
         plan = Plan.from_mapping({name: value for name, value in given.items() if value is not None})
         if plan.local_workers:
-            raise UsageError("--local-workers starts workers on one machine, and --workers names those of several")
+            raise UsageError("--local-workers starts workers on one machine; it excludes --workers")

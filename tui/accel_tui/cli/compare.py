@@ -1,4 +1,4 @@
-"""``accel-tui compare``: runs side by side."""
+"""``accel-tui compare``: compares the plans and results of runs."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from accel_tui.run.curve import CAPACITY
 from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
 from accel_tui.runs.comparison import ComparedRow, ComparedRun, Comparison
-from accel_tui.runs.comparison import compare as lay_out
+from accel_tui.runs.comparison import compare as compare_sides
 
 EPILOG = """\b
 Examples:
@@ -30,25 +30,25 @@ TITLE_WIDTH = 20
 
 @click.command(epilog=EPILOG)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(runs: tuple[str, ...], as_json: bool) -> None:
-    """Tell what differs between the plans of runs, what is equal, and what came of each.
+    """Compare runs: the differences of their plans, and their results.
 
-    Their curves are laid over each other in the dashboard: choose runs in its list with space, then press c.
+    To compare curves, open the dashboard, select runs with space and press c.
     """
     directories = list(dict.fromkeys(find(run) for run in runs))
     if len(directories) < 2:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
-        raise UsageError(f"{same}name two runs or more to compare")
-    found = lay_out([_side(directory) for directory in directories])
+        raise UsageError(f"{same}give at least two runs to compare")
+    comparison = compare_sides([_side(directory) for directory in directories])
     if as_json:
-        write(json.dumps(_wire(found), default=list))
+        write(json.dumps(_to_json(comparison), default=list))
         return
-    titles = [shortened(side.title, TITLE_WIDTH) for side in found.sides]
-    write(table(("", *titles), [_line(row) for row in (*found.plan, *found.results)]))
-    if not found.plan:
-        write("\nTheir plans do not differ.")
-    write(f"\n{found.words}")
+    titles = [shortened(side.title, TITLE_WIDTH) for side in comparison.sides]
+    write(table(("", *titles), [_line(row) for row in (*comparison.plan, *comparison.results)]))
+    if not comparison.plan:
+        write("\nThe plans are equal.")
+    write(f"\n{comparison.summary}")
 
 
 def _side(directory: Path) -> ComparedRun:
@@ -63,20 +63,20 @@ def _line(row: ComparedRow) -> tuple[str, ...]:
     return (row.label, *(text + " *" * (place in row.best) for place, text in enumerate(row.texts)))
 
 
-def _wire(found: Comparison) -> dict[str, Any]:
+def _to_json(comparison: Comparison) -> dict[str, Any]:
     return {
-        "runs": [side.run.id for side in found.sides],
-        "names": [side.title for side in found.sides],
-        "differs": {_key(row.label): row.values for row in found.plan},
-        "equal": found.equal,
-        "results": {_key(row.label): [_number(value) for value in row.values] for row in found.results},
+        "runs": [side.run.id for side in comparison.sides],
+        "names": [side.title for side in comparison.sides],
+        "differs": {_key(row.label): row.values for row in comparison.plan},
+        "equal": comparison.equal,
+        "results": {_key(row.label): [_finite(value) for value in row.values] for row in comparison.results},
     }
 
 
 def _key(label: str) -> str:
-    return {"steps/s": "steps_per_second", "time": "seconds", "to go": "remaining"}.get(label, label.replace(" ", "_"))
+    return {"steps/s": "steps_per_second", "duration": "seconds"}.get(label, label.replace(" ", "_"))
 
 
-def _number(value: Any) -> Any:
-    """What JSON can hold."""
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinity, which JSON does not have, with ``None``."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""What options and arguments can be completed to; imports as little as that takes."""
+"""Shell completion of models, data, runs and checks; imports as little as possible."""
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -9,44 +9,43 @@ from click.shell_completion import CompletionItem
 
 from accel_engine.text import printable_line
 
-Found = Iterable[tuple[str, str]]
-"""What there is, and what it is."""
+Candidates = Iterable[tuple[str, str]]
+"""Values with their descriptions."""
 
-NAMED = 100
-"""How many runs are looked through for a name, where no id fits: to read each takes a millisecond."""
+MOST_NAMED = 100
+"""The number of runs searched by name when no id matches; reading one takes about a millisecond."""
 
 
 def attach(parameter: click.Parameter) -> None:
-    """Let a parameter be completed by what its name says that it takes, whatever its command."""
-    if find := _known(parameter.name or ""):
-        too = parameter.name in _FILES_TOO
+    """Add completion to a parameter, chosen by its name."""
+    if source := _source_of(parameter.name or ""):
+        accepts_files = parameter.name in _ACCEPT_FILES
 
         def complete(ctx: click.Context, typed: str) -> list[CompletionItem]:  # noqa: ARG001 (click's signature)
-            found = _items(pair for pair in find() if pair[0].startswith(typed))
-            if not found and find is _runs:
+            found = _items(pair for pair in source() if pair[0].startswith(typed))
+            if not found and source is _runs:
                 found = _items(_named(typed))
-            return [CompletionItem(typed, type="file")] if too and not found else found
+            return [CompletionItem(typed, type="file")] if accepts_files and not found else found
 
         parameter.shell_complete = complete  # type: ignore[method-assign, assignment]
 
 
-def _items(found: Found) -> list[CompletionItem]:
-    """What a shell is given to show and to put in: nothing that the terminal would obey."""
-    return [
-        CompletionItem(value, help=printable_line(about)) for value, about in found if value == printable_line(value)
-    ]
+def _items(found: Candidates) -> list[CompletionItem]:
+    """Make completion items, without control characters."""
+    clean = (pair for pair in found if pair[0] == printable_line(pair[0]))
+    return [CompletionItem(value, help=printable_line(description)) for value, description in clean]
 
 
-def _known(name: str) -> Callable[[], Found] | None:
-    if name in _KNOWN:
-        return _KNOWN[name]
+def _source_of(name: str) -> Callable[[], Candidates] | None:
+    if name in _SOURCES:
+        return _SOURCES[name]
     from accel_engine.plan import SPECS
 
     choices = SPECS[name].choices if name in SPECS else ()
     return (lambda: ((choice, "") for choice in choices)) if choices else None
 
 
-def _entries(load: Callable[[], Mapping[str, object]]) -> Callable[[], Found]:
+def _entries(load: Callable[[], Mapping[str, object]]) -> Callable[[], Candidates]:
     return lambda: ((name, str(getattr(entry, "summary", ""))) for name, entry in load().items())
 
 
@@ -68,9 +67,9 @@ def _strategies() -> Mapping[str, object]:
     return CATALOGUE
 
 
-def _runs() -> Found:
-    """The ids of runs by the names of their directories, newest first: to read each would take long."""
-    from accel_engine.run.paths import runs_directory
+def _runs() -> Candidates:
+    """The ids of runs, newest first; the directories are listed but not read, which would be slow."""
+    from accel_engine.run.run_paths import runs_directory
 
     def age(directory: Path) -> float:
         try:
@@ -85,19 +84,19 @@ def _runs() -> Found:
                 yield directory.name, ""
 
 
-def _named(typed: str) -> Found:
-    """Runs whose name begins so: that name, or the id where a shell would take the name for several words."""
+def _named(typed: str) -> Candidates:
+    """The names that start with ``typed``, or the ids where a shell would split the name into words."""
     from accel_engine.run.listing import summarize
-    from accel_engine.run.paths import runs_directory
+    from accel_engine.run.run_paths import runs_directory
 
-    newest = [run for run, about in _runs() if not about][:NAMED]
+    newest = [run for run, description in _runs() if not description][:MOST_NAMED]
     for info in (summarize(runs_directory() / run).info for run in newest):
         if info and info.name.startswith(typed):
-            whole = shlex.quote(info.name) == info.name
-            yield (info.name, info.id) if whole else (info.id, info.name)
+            is_one_word = shlex.quote(info.name) == info.name
+            yield (info.name, info.id) if is_one_word else (info.id, info.name)
 
 
-def _checks() -> Found:
+def _checks() -> Candidates:
     from accel_engine.doctor import checks
     from accel_tui.cli import terminal_checks
 
@@ -105,13 +104,13 @@ def _checks() -> Found:
     return ((name, "") for name in dict.fromkeys([name.partition(".")[0] for name in names] + names))
 
 
-_KNOWN: Mapping[str, Callable[[], Found]] = {
+_SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "model": _entries(_models),
     "data": _entries(_data),
     "strategy": _entries(_strategies),
     "names": _checks,
     **dict.fromkeys(("run", "runs", "resume"), _runs),
 }
-"""What there is for a parameter of each of these names, whatever its command."""
+"""The candidates by the name of the parameter, in any command."""
 
-_FILES_TOO = frozenset({"model", "data"})
+_ACCEPT_FILES = frozenset({"model", "data"})

@@ -1,4 +1,4 @@
-"""Steering a live run from another terminal."""
+"""``accel-tui stop``, ``pause``, ``resume``, ``checkpoint`` and ``set``: control a running run."""
 
 import time
 from collections.abc import Callable
@@ -20,90 +20,93 @@ PATIENCE = 10.0
 INTERVAL = 0.05
 
 _run = click.argument("run")
-_wait = click.option("--wait/--no-wait", default=True, help="Wait for the engine's answer.  [default: --wait]")
+_wait = click.option("--wait/--no-wait", default=True, help="Wait for the answer of the engine.  [default: --wait]")
 
 
 def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]], click.Command]:  # noqa: A002
     return click.command(name, help=help, epilog=f"\b\nExample:\n  {example}")
 
 
-@_command("stop", "End a run after the steps under way, with a checkpoint of its work.", "accel-tui stop last")
+@_command("stop", "Stop a run after the current steps and write a checkpoint.", "accel-tui stop last")
 @_run
-@click.option("--now", is_flag=True, help="Write no checkpoint; the last one stays.")
+@click.option("--now", is_flag=True, help="Stop without writing a checkpoint; the last one is kept.")
 @_wait
 def stop(run: str, now: bool, wait: bool) -> int:
-    """End a run."""
-    return _ask(find(run), "stop_now" if now else "stop", wait=wait)
+    """Ask the engine to stop."""
+    return _send(find(run), "stop_now" if now else "stop", wait=wait)
 
 
-@_command("pause", "Let a run wait between two steps, until it is resumed.", "accel-tui pause last")
+@_command("pause", "Pause a run between two steps, until it is resumed.", "accel-tui pause last")
 @_run
 @_wait
 def pause(run: str, wait: bool) -> int:
-    """Let a run wait."""
-    return _ask(find(run), "pause", wait=wait)
+    """Ask the engine to pause."""
+    return _send(find(run), "pause", wait=wait)
 
 
 @_command(
     "resume",
-    "Let a run go on that was paused. One that has ended goes on with accel-tui train --resume RUN.",
+    "Resume a paused run. To continue an ended run from its last checkpoint, use accel-tui continue RUN.",
     "accel-tui resume last",
 )
 @_run
 @_wait
 def resume(run: str, wait: bool) -> int:
-    """Let a paused run go on."""
+    """Ask the engine to resume; of an ended run, name the command that continues it."""
     directory = find(run)
     status = _status(directory)
     if not status.live:
         raise RunError(
-            f"run {directory.name} is {status}, not paused: go on from its last checkpoint with "
-            f"accel-tui train --resume {directory.name}"
+            f"run {directory.name} is {status}, not paused: use accel-tui continue {directory.name} "
+            "to continue from its last checkpoint"
         )
-    return _ask(directory, "resume", wait=wait)
+    return _send(directory, "resume", wait=wait)
 
 
-@_command("checkpoint", "Write a checkpoint of a run now; it goes on.", "accel-tui checkpoint last")
+@_command("checkpoint", "Write a checkpoint of a run now; training continues.", "accel-tui checkpoint last")
 @_run
 @_wait
 def checkpoint(run: str, wait: bool) -> int:
-    """Write a checkpoint now."""
-    return _ask(find(run), "checkpoint", wait=wait)
+    """Ask the engine for a checkpoint."""
+    return _send(find(run), "checkpoint", wait=wait)
 
 
-@_command("set", "Change how a run trains, from the next step on.", "accel-tui set last --learning-rate 1e-4")
+@_command("set", "Change the learning rate of a run, from the next step on.", "accel-tui set last --learning-rate 1e-4")
 @_run
-@click.option("--learning-rate", type=float, metavar="X", help="The learning rate from the next step on.")
+@click.option("--learning-rate", type=float, metavar="X", help="The new learning rate.")
 @_wait
-def set_(run: str, learning_rate: float | None, wait: bool) -> int:
-    """Change the learning rate."""
+@click.argument("extra", nargs=-1, metavar="")
+def set_(run: str, learning_rate: float | None, wait: bool, extra: tuple[str, ...]) -> int:
+    """Ask the engine to change the learning rate."""
+    if extra:
+        raise UsageError(f"unexpected {' '.join(extra)}: use accel-tui set {run} --learning-rate {extra[0]}")
     if learning_rate is None:
         raise UsageError("nothing to set: give --learning-rate")
     SPECS["learning_rate"].check("learning_rate", learning_rate)
-    return _ask(find(run), "learning_rate", learning_rate, wait=wait)
+    return _send(find(run), "learning_rate", learning_rate, wait=wait)
 
 
-def _ask(directory: Path, name: str, argument: float | None = None, *, wait: bool) -> int:
-    """Ask a run's engine for something and print its answer; the status for the shell."""
-    number = request(directory, name, argument)
+def _send(directory: Path, name: str, argument: float | None = None, *, wait: bool) -> int:
+    """Send a command to a run's engine and print the answer; return the status for the shell."""
+    command_id = request(directory, name, argument)
     if not wait:
-        write(f"asked run {directory.name} to {name.replace('_', ' ')}")
+        write(f"{directory.name}: {name.replace('_', ' ')} requested")
         return 0
     deadline = time.monotonic() + PATIENCE
-    while (reply := read_answer(directory, number)) is None:
+    while (reply := read_answer(directory, command_id)) is None:
         status = _status(directory)
-        if not status.live and read_answer(directory, number) is None:
-            raise RunError(f"run {directory.name} ended before it could answer: it is {status}")
+        if not status.live and read_answer(directory, command_id) is None:
+            raise RunError(f"run {directory.name} ended before it answered: it is {status}")
         if time.monotonic() > deadline:
             raise RunError(
-                f"run {directory.name} has not answered in {PATIENCE:.0f} seconds; it will when its engine "
-                "is free, which may be busy building or tracing"
+                f"run {directory.name} has not answered in {PATIENCE:.0f} seconds: its engine may be building or "
+                "tracing the model, and answers after that"
             )
         time.sleep(INTERVAL)
-    obeyed, words = reply
+    obeyed, message = reply
     if not obeyed:
-        raise RunError(f"run {directory.name} did not {name.replace('_', ' ')}: {words}")
-    write(f"{directory.name}: {words}")
+        raise RunError(f"run {directory.name} did not {name.replace('_', ' ')}: {message}")
+    write(f"{directory.name}: {message}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``accel-tui demo``: the same model on each device and strategy that is there, and the speed-up as bars."""
+"""``accel-tui demo``: trains the same model on each device and strategy and shows the speed-up."""
 
 import json
 import os
@@ -24,7 +24,6 @@ from accel_engine.events import RunEnded
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.annotations import set_tags
 from accel_tui.appearance.glyphs import has_unicode
-from accel_tui.cli.event_text import number
 from accel_tui.cli.output import write
 from accel_tui.cli.progress import Bar, Line
 from accel_tui.formatting import figures
@@ -39,19 +38,19 @@ Examples:
 """
 
 INTERVAL = 0.1
-"""Seconds between two looks at the run."""
+"""Seconds between two polls of the run."""
 
-LEAST = 3.0
-"""Seconds that each act trains at least after its warm-up, however long its start took."""
+MIN_SECONDS = 3.0
+"""The minimum seconds that each stage trains after its warm-up."""
 
-PATIENCE = 60.0
-"""Seconds beyond its share after which an act is given up that has taken no step."""
+START_TIMEOUT = 60.0
+"""Seconds beyond its share after which a stage without a step is cancelled."""
 
-GRACE = 1.5
-"""How many times as long as it may take is taken before no further act is begun."""
+OVERRUN = 1.5
+"""The factor of the requested duration after which no further stage starts."""
 
-LEAVING_SECONDS = 10.0
-"""How long an engine that was told to stop is waited for."""
+EXIT_SECONDS = 10.0
+"""Seconds to wait for an engine to stop."""
 
 INTERRUPTED = 130
 
@@ -62,108 +61,110 @@ INTERRUPTED = 130
     metavar="X",
     type=click.FloatRange(min=1),
     default=120.0,
-    help="How long it may take, about.  [default: 120]",
+    help="Approximate duration.  [default: 120]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output, one for each way.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per configuration.")
 def demo(seconds: float, as_json: bool) -> int:
-    """Show in about two minutes what acceleration does on this machine.
+    """Measure the speed-up of this machine's devices and strategies in about two minutes.
 
-    The same model is trained on each device and with each strategy that is there, one after the other, by real
-    engines; then bars show how many steps a second each of them took, without the warm-up. Ctrl-C ends it at any time
-    and shows what is done. The runs are kept, with the tag demo.
+    The same model is trained on each available device and strategy, one after the other. Bars then compare their
+    steps per second, without the warm-up. Ctrl-C stops the demo and shows the results so far. The runs are kept,
+    tagged demo.
     """
     if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
     devices = detect().devices
-    acts = demo_stages.acts(devices)
-    show = _nothing if as_json else write
-    for line in _announcement(devices, acts, seconds):
+    stages = demo_stages.stages(devices)
+    show = _discard if as_json else write
+    for line in _announcement(devices, stages, seconds):
         show(line)
     results: list[DemoResult] = []
-    stage_of = _stages(sys.stdout) if not as_json and sys.stdout.isatty() else None
+    bar_of = _stage_bars(sys.stdout) if not as_json and sys.stdout.isatty() else None
     deadline = time.monotonic() + seconds
     with _interruptible() as interrupted:
-        for index, act in enumerate(acts):
-            if results and time.monotonic() - deadline > (GRACE - 1) * seconds:  # starts took all of it
+        for index, stage in enumerate(stages):
+            if results and time.monotonic() - deadline > (OVERRUN - 1) * seconds:  # used up by the starts
                 break
-            title = f"{index + 1}/{len(acts)} {act.title}"
-            share = max(deadline - time.monotonic(), 0.0) / (len(acts) - index)
-            least = min(LEAST, seconds / len(acts))
-            result = _perform(act, share, least, stage_of and stage_of(title), interrupted)
+            title = f"{index + 1}/{len(stages)} {stage.title}"
+            share = max(deadline - time.monotonic(), 0.0) / (len(stages) - index)
+            minimum = min(MIN_SECONDS, seconds / len(stages))
+            result = _train_stage(stage, share, minimum, bar_of and bar_of(title), interrupted)
             if interrupted.is_set():
                 break
             results.append(result)
-            show(f"{title}: {_said(result)}")
+            show(f"{title}: {_format_result(result)}")
     if as_json:
-        for entry in _wire(results):
+        for entry in _to_json(results):
             write(json.dumps(entry))
     else:
-        for line in _ending(acts, results, "interrupted" if interrupted.is_set() else f"{seconds:g} s were too few"):
+        reason = "interrupted" if interrupted.is_set() else f"{seconds:g} s were too short"
+        for line in _summary(stages, results, reason):
             write(line)
     return INTERRUPTED if interrupted.is_set() else int(not any(result.rate for result in results))
 
 
 @dataclass(slots=True)
-class _Watch:
-    """What is known of the run that trains."""
+class _RunRecord:
+    """The chunks and the end of the run of a stage."""
 
     chunks: list[Chunk] = field(default_factory=list)
     ended: RunEnded | None = None
 
-    def result(self, act: DemoStage, run: str, status: Status) -> DemoResult:
+    def result(self, stage: DemoStage, run: str, status: Status) -> DemoResult:
         rate, seconds = demo_stages.rate(self.chunks)
         accuracies = [float(value) for chunk in self.chunks for value in chunk.series.get("accuracy", ())]
         problem = ""
         if status in (Status.FAILED, Status.LOST):
-            rate, problem = None, f"failed: {self.ended.reason}" if self.ended else "its engine died"
+            rate, problem = None, f"failed: {self.ended.reason}" if self.ended else "the engine exited unexpectedly"
         elif rate is None:
-            problem = "took no step in time" if not self.chunks else "was not measured: too short"
-        return DemoResult(act, run, rate, seconds, accuracies, problem)
+            problem = "no steps in time" if not self.chunks else "too short to measure"
+        return DemoResult(stage, run, rate, seconds, accuracies, problem)
 
 
-def _perform(
-    act: DemoStage, share: float, least: float, stage: "_Stage | None", interrupted: threading.Event
+def _train_stage(
+    stage: DemoStage, share: float, minimum: float, bar: "_StageBar | None", interrupted: threading.Event
 ) -> DemoResult:
-    """Train an act for its share of the time, but for ``least`` seconds after its warm-up unless it is interrupted."""
-    directory = create(act.plan)
+    """Train a stage for its share of the time, at least ``minimum`` seconds after its warm-up unless interrupted."""
+    directory = create(stage.plan)
     set_tags(directory, [TAG])
-    watch, began = _Watch(), time.monotonic()
-    with closing(RunReader(directory)) as reader, _running(act, directory):
-        first, asked = 0.0, 0.0
+    record, started = _RunRecord(), time.monotonic()
+    with closing(RunReader(directory)) as reader, _running_engine(stage, directory):
+        first_chunk, stop_requested = 0.0, 0.0
         while True:
-            info = reader.info()  # before the news, so that the last of them are not missed
+            info = reader.info()  # before the poll, so that the last events are not missed
             update = reader.poll()
-            watch.chunks += update.chunks
-            watch.ended = next((event for event in update.events if isinstance(event, RunEnded)), watch.ended)
-            if stage:
-                stage.share = (time.monotonic() - began) / max(share, 1e-9)
-                stage.show(update)
+            record.chunks += update.chunks
+            record.ended = next((event for event in update.events if isinstance(event, RunEnded)), record.ended)
+            if bar:
+                bar.share = (time.monotonic() - started) / max(share, 1e-9)
+                bar.show(update)
             now = time.monotonic()
-            if not info.status.live or (asked and now - asked > LEAVING_SECONDS):
+            if not info.status.live or (stop_requested and now - stop_requested > EXIT_SECONDS):
                 break
-            first = first or (now if watch.chunks else 0.0)
-            due = max(began + share, first + WARM_UP + least) if first else began + share + PATIENCE
-            if (now > due or interrupted.is_set()) and not asked:
-                with suppress(RunError):  # it has ended meanwhile
+            first_chunk = first_chunk or (now if record.chunks else 0.0)
+            warmed_up = first_chunk + WARM_UP + minimum
+            due = max(started + share, warmed_up) if first_chunk else started + share + START_TIMEOUT
+            if (now > due or interrupted.is_set()) and not stop_requested:
+                with suppress(RunError):  # it has just ended
                     request(directory, "stop_now")
-                asked = now
+                stop_requested = now
             time.sleep(INTERVAL)
-    if stage:
-        stage.clear()
-    return watch.result(act, directory.name, info.status)
+    if bar:
+        bar.clear()
+    return record.result(stage, directory.name, info.status)
 
 
 @contextmanager
-def _running(act: DemoStage, directory: Any) -> Iterator[None]:
-    """An engine that trains, and that is gone afterwards, so that the next has the devices to itself."""
-    engine = launch.start(directory, act.environment)
+def _running_engine(stage: DemoStage, directory: Any) -> Iterator[None]:
+    """Start an engine and make sure that it has exited afterwards, which frees the devices."""
+    engine = launch.start(directory, stage.environment)
     try:
         yield
     finally:
         with suppress(RunError):
             request(directory, "stop_now")
         try:
-            engine.wait(LEAVING_SECONDS)
+            engine.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             engine.kill()
             engine.wait()
@@ -171,22 +172,22 @@ def _running(act: DemoStage, directory: Any) -> Iterator[None]:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """What is set by Ctrl-C, TERM and a hang-up, which raise nothing: no engine is to be forgotten half started."""
+    """An event that SIGINT, SIGTERM and SIGHUP set; they raise no exception, so that no engine is left behind."""
     interrupted = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(each, lambda *_: interrupted.set()) for each in numbers]
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = [signal.signal(each, lambda *_: interrupted.set()) for each in signals]
     try:
         yield interrupted
     finally:
-        for each, handler in zip(numbers, before, strict=True):
+        for each, handler in zip(signals, previous, strict=True):
             signal.signal(each, handler)
 
 
-class _Stage(Bar):
-    """Shows the run that trains in one line of a terminal.
+class _StageBar(Bar):
+    """Shows the progress of a stage in one line.
 
     Attributes:
-        share: How much of its time is over, from 0 to 1.
+        share: The elapsed share of its time, from 0 to 1.
     """
 
     share = 0.0
@@ -195,8 +196,8 @@ class _Stage(Bar):
         super().__init__(stream, width)
         self._title = title
 
-    def _put(self, lines: Sequence[Line]) -> None:  # noqa: ARG002 (what happens is not worth a line here)
-        self._paint((), self._bar())
+    def _put(self, lines: Sequence[Line]) -> None:  # noqa: ARG002 (events are not shown here)
+        self._redraw((), self._bar())
 
     def _bar(self) -> str:
         state, width = self.state, self._width() - 3
@@ -204,51 +205,51 @@ class _Stage(Bar):
         if state.rate:
             parts.append(f"{figures.compact(state.rate)} steps/s")
             if curve := state.curves.get("accuracy"):
-                parts.append(f"accuracy {number(curve.last, 'accuracy')}")
+                parts.append(f"accuracy {figures.metric(curve.last)}")
         elif state.phase:
             parts.append(str(state.phase.phase))
         room = max(min(width - 62, 40), 4)
-        return f"{self._drawn(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
+        return f"{self._render_bar(self.share, room)}  {'  '.join(parts)[: width - room - 2]}"
 
 
-def _stages(stream: TextIO) -> Callable[[str], _Stage]:
-    return lambda title: _Stage(stream, lambda: shutil.get_terminal_size().columns, title)
+def _stage_bars(stream: TextIO) -> Callable[[str], _StageBar]:
+    return lambda title: _StageBar(stream, lambda: shutil.get_terminal_size().columns, title)
 
 
-def _nothing(_: str) -> None:
-    """Say nothing."""
+def _discard(_: str) -> None:
+    """Print nothing."""
 
 
-def _announcement(devices: Sequence[Device], acts: Sequence[DemoStage], seconds: float) -> Iterator[str]:
-    plan = acts[0].plan
+def _announcement(devices: Sequence[Device], stages: Sequence[DemoStage], seconds: float) -> Iterator[str]:
+    plan = stages[0].plan
     yield textwrap.fill(
-        f"{plan.model} learns {plan.data.partition(':')[0]} images, {plan.batch_size} a step, in {len(acts)} ways, one "
-        f"after the other, for about {seconds:.0f} s in all:",
+        f"Training {plan.model} on {plan.data.partition(':')[0]} images, batch size {plan.batch_size}, in "
+        f"{len(stages)} configurations for about {seconds:.0f} s in total:",
         _width(),
     )
-    for index, act in enumerate(acts, 1):
-        yield f"  {index} {act.title}"
+    for index, stage in enumerate(stages, 1):
+        yield f"  {index} {stage.title}"
     if all(device.kind == "cpu" for device in devices):
         yield textwrap.fill(
-            "No GPU or TPU was found here (accel-tui doctor says why): all are ways of the CPU.", _width()
+            "No GPU or TPU was found (accel-tui doctor gives the cause): all configurations use the CPU.", _width()
         )
-    yield "Ctrl-C ends it and shows what is done.\n"
+    yield "Press Ctrl-C to stop and show the results so far.\n"
 
 
 def _width() -> int:
-    """The columns that lines may take."""
+    """The maximum width of lines in columns."""
     return min(shutil.get_terminal_size((80, 24)).columns, 120)
 
 
-def _said(result: DemoResult) -> str:
+def _format_result(result: DemoResult) -> str:
     if result.rate is None:
         return result.problem
-    run = result.run.partition("-")[0]  # which names it as well, and leaves the line as short as a terminal
-    return f"{result.rate:,.1f} steps/s over {result.seconds:.1f} s (run {run})"
+    run = result.run.partition("-")[0]  # is unique, and keeps the line short
+    return f"{figures.compact(result.rate)} steps/s over {result.seconds:.1f} s (run {run})"
 
 
-def _ending(acts: Sequence[DemoStage], results: Sequence[DemoResult], why: str) -> Iterator[str]:
-    """The bars, what they mean, and why some are missing where they are."""
+def _summary(stages: Sequence[DemoStage], results: Sequence[DemoResult], reason: str) -> Iterator[str]:
+    """The bars, their explanation, and the stages that are missing."""
     if not any(result.rate for result in results):
         yield "\nNothing was measured."
         return
@@ -257,44 +258,44 @@ def _ending(acts: Sequence[DemoStage], results: Sequence[DemoResult], why: str) 
     yield ""
     width = _width()
     yield from demo_stages.bars(results, width, full)
-    words = (
-        f"Steps a second of the same model on the same data, {first.act.plan.batch_size} examples a step over all "
-        f"devices, as measured here and now; the first {WARM_UP:g} s of training are left out. "
-        f"The last column is the speed-up over '{first.act.title}'."
+    text = (
+        f"Steps per second with a global batch size of {first.stage.plan.batch_size}, without the first {WARM_UP:g} s. "
+        f"The last column is the speed-up over '{first.stage.title}'."
     )
-    yield f"\n{textwrap.fill(words, width)}"
-    if len(results) < len(acts):
-        yield textwrap.fill(f"Not measured: {', '.join(act.title for act in acts[len(results) :])} ({why}).", width)
+    yield f"\n{textwrap.fill(text, width)}"
+    if len(results) < len(stages):
+        missing = ", ".join(stage.title for stage in stages[len(results) :])
+        yield textwrap.fill(f"Not measured: {missing} ({reason}).", width)
     found = demo_stages.agreement(results)
     if found is None:
-        yield "There are too few steps to compare what was learned."
+        yield "Too few steps to compare accuracies."
     else:
-        yield textwrap.fill(_agreed(found), width)
-    yield f"The runs are kept, with the tag {TAG}: accel-tui runs"
+        yield textwrap.fill(_format_agreement(found), width)
+    yield f"The runs are tagged {TAG}: accel-tui runs --filter tag:{TAG}"
 
 
-def _agreed(found: Agreement) -> str:
-    low, high = (choose(found.accuracies, key=found.accuracies.__getitem__) for choose in (min, max))
-    lead = f"Each has taken {found.steps:,} steps; the training accuracy of the last {found.window} of these is"
+def _format_agreement(found: Agreement) -> str:
+    low, high = (select(found.accuracies, key=found.accuracies.__getitem__) for select in (min, max))
+    lead = f"Training accuracy after {found.steps:,} steps, mean of the last {found.window}:"
     if found.accuracies[low] == found.accuracies[high]:
-        return f"{lead} {found.accuracies[low]:.3f} for all."
+        return f"{lead} {found.accuracies[low]:.3f} for all configurations."
     span = f"{found.accuracies[low]:.3f} ({low}) to {found.accuracies[high]:.3f} ({high})"
-    return f"{lead} {span}: {'the same' if found.alike else 'not the same'} within {demo_stages.ALIKE}."
+    return f"{lead} {span}: {'equal' if found.agree else 'different'} within {demo_stages.TOLERANCE}."
 
 
-def _wire(results: Sequence[DemoResult]) -> Iterator[dict[str, Any]]:
+def _to_json(results: Sequence[DemoResult]) -> Iterator[dict[str, Any]]:
     base = next((result.rate for result in results if result.rate), None)
     found = demo_stages.agreement(results)
     for result in results:
         yield {
-            "act": result.act.title,
+            "act": result.stage.title,
             "run": result.run,
             "steps_per_second": result.rate,
             "seconds": round(result.seconds, 3),
             "speedup": result.rate / base if result.rate and base else None,
-            "accuracy": found.accuracies.get(result.act.title) if found else None,
+            "accuracy": found.accuracies.get(result.stage.title) if found else None,
             "accuracy_steps": found.steps if found else None,
             "problem": result.problem,
-            "plan": result.act.plan.changed(),
-            "environment": dict(result.act.environment),
+            "plan": result.stage.plan.changed(),
+            "environment": dict(result.stage.environment),
         }

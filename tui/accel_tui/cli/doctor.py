@@ -1,4 +1,4 @@
-"""``accel-tui doctor``: what is wrong with this machine, and what to do about it."""
+"""``accel-tui doctor``: checks this machine and suggests fixes."""
 
 import json
 import os
@@ -16,41 +16,42 @@ from accel_engine.text import printable_fields
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.output import write
-from accel_tui.cli.table import NARROWEST
+from accel_tui.cli.table import MIN_WIDTH
+from accel_tui.formatting import units
 
 EPILOG = """\b
 Examples:
-  accel-tui doctor                        look at everything
-  accel-tui doctor tensorflow terminal    look only at these
-  accel-tui doctor tpu.lock --json        a finding a line, for a script
+  accel-tui doctor                        run all checks
+  accel-tui doctor tensorflow terminal    run only these
+  accel-tui doctor tpu.lock --json        one finding per line, for a script
 
 \b
 Exit status:
   0  no check failed
-  1  one did
-  2  it was asked wrongly
+  1  a check failed
+  2  wrong usage
 """
 
 WIDTH = 80
-"""Columns that a line takes at most, where the terminal has as many."""
+"""The maximum width of a line in columns."""
 
-MARKS = {
+SYMBOLS = {
     Verdict.PASS: ("\N{CHECK MARK}", "+", "green"),
     Verdict.WARN: ("!", "!", "yellow"),
     Verdict.FAIL: ("\N{BALLOT X}", "x", "red"),
 }
-"""The mark of a verdict, in Unicode and in ASCII, and its colour."""
+"""The symbol of a verdict, in Unicode and in ASCII, and its colour."""
 
 
 @click.command(epilog=EPILOG)
 @click.argument("names", nargs=-1, metavar="[CHECK]...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def doctor(names: Sequence[str], as_json: bool) -> int:
-    """Look what is wrong with this machine, and what to do about it.
+    """Diagnose this machine and suggest fixes.
 
-    CHECK is a check's name, or the part before the dot: python, tensorflow, nvidia, tpu, runs,
-    terminal. Checks are made at the same time, each with a time limit of its own; TensorFlow is
-    imported in a process apart.
+    CHECK is the name of a check, or the part before the dot: python, tensorflow, nvidia, tpu, runs,
+    terminal. Checks run in parallel, each with its own time limit. TensorFlow is imported in a
+    separate process.
     """
     chosen = _choose(names, (*checks(), *terminal_checks.checks()))
     show = _Json() if as_json else _Text([check.name for check in chosen])
@@ -61,10 +62,10 @@ def doctor(names: Sequence[str], as_json: bool) -> int:
 
 
 def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
-    """The checks of these names, or all of them, in their own order.
+    """Select checks by name, all of them without a name, in their usual order.
 
     Raises:
-        UsageError: There is none of a name.
+        UsageError: A name is unknown.
     """
     subjects = dict.fromkeys(check.name.partition(".")[0] for check in known)
     all_names = dict.fromkeys([*subjects, *(check.name for check in known)])
@@ -78,7 +79,7 @@ def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
 
 
 class _Json:
-    """Shows a report a line, for scripts."""
+    """Shows one JSON object per report."""
 
     def all(self, reports: Iterator[Report]) -> Iterator[Report]:
         for report in reports:
@@ -97,10 +98,10 @@ class _Json:
 
 
 class _Text:
-    """Shows a report as an aligned line, and under it why it is bad and what to do.
+    """Shows a report as an aligned line, with its cause and fix below.
 
     Args:
-        names: Of the checks, in order: they make the column's width, and say what is waited for.
+        names: The names of the checks, in order.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -114,41 +115,42 @@ class _Text:
     def all(self, reports: Iterator[Report]) -> Iterator[Report]:
         verdicts: Counter[Verdict] = Counter()
         for name in self._names:
-            self._wait(name)
+            self._show_running(name)
             report = next(reports)
-            self._put(report)
+            self._print(report)
             verdicts[report.finding.verdict] += 1
             yield report
-        parts = ((Verdict.FAIL, "failed"), (Verdict.WARN, "warned"), (Verdict.PASS, "passed"))
-        counts = ", ".join(f"{verdicts[verdict]} {words}" for verdict, words in parts if verdicts[verdict])
+        failed, warned, passed = (verdicts[each] for each in (Verdict.FAIL, Verdict.WARN, Verdict.PASS))
+        texts = ((failed, f"{failed} failed"), (warned, units.counted(warned, "warning")), (passed, f"{passed} passed"))
+        counts = ", ".join(text for number, text in texts if number)
         write(f"\n{counts}")
 
-    def _wait(self, name: str) -> None:
-        """Say which check is waited for, in the place where its line will be."""
+    def _show_running(self, name: str) -> None:
+        """Show the name of the running check where its result will be."""
         if self._in_place:
             write(f"  {name} ...", end="")
             sys.stdout.flush()
 
-    def _put(self, report: Report) -> None:
+    def _print(self, report: Report) -> None:
         finding = printable_fields(report.finding)
-        in_unicode, in_ascii, colour = MARKS[finding.verdict]
-        mark = in_unicode if self._has_unicode else in_ascii
+        in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
+        symbol = in_unicode if self._has_unicode else in_ascii
         lead = " " * (self._column + 4)
-        found = _wrapped(finding.summary, max(self._width - len(lead), NARROWEST)) or [""]
+        found = _wrapped(finding.summary, max(self._width - len(lead), MIN_WIDTH)) or [""]
         first = f" {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
-        lines += self._indented("why", finding.cause) + self._indented("do", finding.fix)
+        lines += self._indented("cause", finding.cause) + self._indented("fix", finding.fix)
         erase = "\r\x1b[K" if self._in_place else ""
         text = "\n".join(lines if self._has_unicode else map(_plain, lines))
-        write(text, control=erase + self._coloured(mark, colour))
+        write(text, control=erase + self._coloured(symbol, colour))
         sys.stdout.flush()
 
     def _indented(self, label: str, text: str) -> list[str]:
-        lead = f"    {label}:".ljust(9)
-        return _wrapped(text, self._width, lead, " " * 9) if text else []
+        lead = f"    {label}:".ljust(11)
+        return _wrapped(text, self._width, lead, " " * 11) if text else []
 
-    def _coloured(self, mark: str, colour: str) -> str:
-        return click.style(mark, fg=colour) if self._has_colour else mark
+    def _coloured(self, symbol: str, colour: str) -> str:
+        return click.style(symbol, fg=colour) if self._has_colour else symbol
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:

@@ -1,6 +1,5 @@
-"""What happens in a run, in words that fit a line of 80 columns."""
+"""Formats the events of a run as log lines of up to 80 columns."""
 
-import math
 from collections.abc import Mapping
 
 from accel_engine.events import (
@@ -22,48 +21,52 @@ from accel_engine.events import (
     WorkersMet,
     XlaTried,
 )
-from accel_tui.cli.durations import duration
+from accel_engine.run.run_paths import trained_model
+from accel_engine.text import shell_command
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import means_of, whereabouts
+from accel_tui.run.worker_follower import reduction_name, worker_locations
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
-"""The phases before the first step, in which nothing else is heard."""
+"""The phases before the first step, each shown as a line."""
 
 
-def worded(event: Event, state: RunState) -> str:
-    """An event as a line, or two; nothing for one that is not worth it.
+def format_event(event: Event, state: RunState) -> str:
+    """Format an event as one or two lines; return an empty text for an event that is not shown.
 
     Args:
-        event: What happened.
-        state: The run after it, and perhaps after more.
+        event: The event.
+        state: The run after the event, and perhaps after later ones.
     """
     match event:
         case RunStarted():
             title = event.name or f"{event.plan.get('model')} on {event.plan.get('data')}"
-            onwards = f", from step {event.first_step:,} on" if event.first_step else ""
+            onwards = f", from step {event.first_step:,}" if event.first_step else ""
             worker = f", {event.worker}" if event.worker else ""
             return f"run {event.run}: {title}{worker}{onwards}"
         case PhaseChanged(phase=phase) if phase in OPENING:
             return f"{phase} {event.detail}".rstrip()
-        case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a server's, who trains nothing itself
+        case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a parameter server, which trains nothing itself
             return event.detail
         case WorkersMet():
-            return f"workers: {whereabouts(event)}; gradients summed by {means_of(event)}"
+            return f"workers: {worker_locations(event)}; gradients summed by {reduction_name(event)}"
         case DevicesFound():
             names = ", ".join(device["name"] for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
-            left_out = f", {event.dropped_examples:,} examples left out" if event.dropped_examples else ""
-            steps = f" of {event.steps_per_epoch:,} steps" if event.steps_per_epoch else ""
-            batch = f" of {event.global_batch}" if event.global_batch else ""
+            dropped = units.counted(event.dropped_examples, "example")
+            drops = f"\ndrops the last partial batch: {dropped} per epoch" if event.dropped_examples else ""
+            steps = f" of {units.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
+            batch = f", batch size {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
-            parameters = "parameters unknown" if event.parameters is None else f"{event.parameters:,} parameters"
+            count = event.parameters
+            parameters = "parameters unknown" if count is None else units.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            return f"{parameters}; {event.epochs} epochs{steps}{batch}{left_out}{optimizer}{scaling}"
+            epochs = units.counted(event.epochs, "epoch")
+            return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
         case Validated():
@@ -71,29 +74,29 @@ def worded(event: Event, state: RunState) -> str:
             trained = f"{means(own.metrics)}  " if own else ""
             return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
         case LearningRateChanged():
-            onwards = f", then follows {event.schedule}" if event.schedule else " on"
-            return f"learning rate {event.learning_rate:g} from step {event.step:,}{onwards}"
+            schedule = f", then {event.schedule}" if event.schedule else ""
+            return f"learning rate {event.learning_rate:g} from step {event.step:,}{schedule}"
         case XlaTried():
-            source = ", as an earlier run found" if event.remembered else ""
-            way = "with" if event.xla else "without"
-            with_it, without = figures.compact(event.compiled), figures.compact(event.plain)
-            return f"going on {way} XLA{source}: {with_it} steps/s with it, {without} without"
+            source = " (measured by an earlier run)" if event.remembered else ""
+            mode = "on" if event.xla else "off"
+            with_xla, without = figures.compact(event.compiled), figures.compact(event.plain)
+            return f"XLA {mode}: {with_xla} steps/s with it, {without} without{source}"
         case MicroBatchesTried():
-            source = ", as an earlier run found" if event.remembered else ""
-            way = f"in {event.micro_batches} micro-batches" if event.micro_batches > 1 else "with whole batches"
+            source = " (measured by an earlier run)" if event.remembered else ""
+            mode = f"{event.micro_batches} per step" if event.micro_batches > 1 else "off"
             split, whole = figures.compact(event.split), figures.compact(event.whole)
-            return f"going on {way}{source}: {split} steps/s in {event.tried}, {whole} whole"
+            return f"micro-batches {mode}: {split} steps/s with {event.tried}, {whole} without{source}"
         case WorkCounted(flops=None):
-            return f"the operations of a step are not counted: {event.reason}"
+            return f"FLOPs per step unknown: {event.reason}"
         case WorkCounted(flops=float(flops)):
-            peak = event.reason if event.peak is None else f"the peak is {units.flops(event.peak)}/s ({event.source})"
-            return f"a step is {units.flops(flops)}; {peak}"
+            peak = event.reason if event.peak is None else f"peak {units.flops(event.peak)}/s ({event.source})"
+            return f"FLOPs per step {units.flops(flops)}; {peak}"
         case CommandAnswered():
-            return f"{event.command.replace('_', ' ')}, asked by {event.who}: {event.answer}"
+            return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
         case Warned():
             return f"warning: {event.message}"
         case RunEnded():
-            return _ending(event, state)
+            return _format_end(event, state)
     return ""
 
 
@@ -105,30 +108,23 @@ def epoch_of(epoch: int, state: RunState) -> str:
 
 
 def means(metrics: Mapping[str, float]) -> str:
-    """``loss 0.2310  accuracy 0.931``: the loss first, so that a word before it is read as said of it."""
-    ordered = sorted(ranges(metrics), key=lambda item: item[0] != "loss")  # Keras' own logs are in another order
-    words = [(name, " to ".join(number(value, name) for value in values)) for name, values in ordered]
-    return "  ".join(f"{name.replace('_', ' ')} {values}" for name, values in words)
-
-
-def number(value: float, name: str = "") -> str:
-    """A metric's value with as many digits as mean something."""
-    if not math.isfinite(value):
-        return str(value)
-    if name.endswith("accuracy"):
-        return f"{value:.3f}"
-    return f"{value:.4f}" if 0.001 <= abs(value) < 1000 or value == 0 else f"{value:.2e}"
+    """``loss 0.2310  accuracy 0.9310``: the loss first, so that a preceding "validation" belongs to it."""
+    ordered = sorted(ranges(metrics), key=lambda item: item[0] != "loss")  # Keras logs metrics in another order
+    texts = [(name, " to ".join(map(figures.metric, values))) for name, values in ordered]
+    return "  ".join(f"{name.replace('_', ' ')} {values}" for name, values in texts)
 
 
 def _is_validated(state: RunState) -> bool:
-    """Whether each epoch is followed by a validation, whose line tells of both."""
+    """Whether a validation follows each epoch; its line then shows both."""
     mode = state.started.plan.get("validation") if state.started else None
     return mode == "epoch" and bool(state.built and state.built.validation_examples)
 
 
-def _ending(event: RunEnded, state: RunState) -> str:
+def _format_end(event: RunEnded, state: RunState) -> str:
     speed = f"{figures.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
-    where = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
-    took = figures.time_taken("after", event.seconds, state.worked, state.resumed_at, duration)
-    end = f"{event.outcome}{where}{took}"
-    return ", ".join(filter(None, (end, speed, units.speed(event.flops_per_second, event.mfu))))
+    step = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
+    duration = figures.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
+    flops = units.speed(event.flops_per_second, event.mfu)
+    line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))
+    model = state.info and trained_model(state.info.directory)
+    return f"{line}\ntrained model: {shell_command([str(model)])}" if model else line

@@ -1,4 +1,4 @@
-"""``accel-tui export``: a run in a form that other programs read."""
+"""``accel-tui export``: exports a run to CSV, JSON, Parquet or TensorBoard."""
 
 import io
 import os
@@ -15,19 +15,21 @@ from accel_engine.run import find
 from accel_tui.cli.output import write
 
 EPILOG = """\b
-Forms:
-  csv          a table, by default of every step: number, epoch, time, values
-  json         one object with all there is: plan, events, steps, devices
-  parquet      a table as in csv, with the plan in its metadata; takes PyArrow
+Formats:
+  csv          one table, by default the steps: number, epoch, time, values
+  json         one object with the plan, events, steps and device metrics
+  parquet      one table as in csv, with the plan as metadata; needs PyArrow
   tensorboard  a directory of event files: train, validation, devices
 
 \b
 Examples:
-  accel-tui export last --to csv              every step, in RUN.csv
+  accel-tui export last --to csv              every step, to RUN.csv
   accel-tui export last --to csv --table validation -o -
-                                              the validations, to read on
+                                              validations, to standard output
   accel-tui export k3fp --to tensorboard -o logs/k3fp
 """
+
+FORMATS = ("csv", "json", "parquet", "tensorboard")
 
 TABLES = ("steps", "validation", "samples", "events")
 
@@ -36,93 +38,93 @@ STANDARD_OUTPUT = "-"
 
 @click.command(epilog=EPILOG)
 @click.argument("run")
-@click.option("--to", "form", required=True, type=click.Choice(["csv", "json", "parquet", "tensorboard"]), help="Form.")
-@click.option("-o", "--output", metavar="PATH", help="Where to; - for standard output (csv, json).  [default: RUN.csv]")
+@click.option("--to", "file_format", required=True, type=click.Choice(FORMATS), help="Output format.")
 @click.option(
-    "--table", type=click.Choice(TABLES), help="What a csv or parquet file has the rows of.  [default: steps]"
+    "-o", "--output", metavar="PATH", help="Output path; - for standard output (csv, json).  [default: RUN.csv]"
 )
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
-def export(run: str, form: str, output: str | None, table: str | None, force: bool) -> None:
-    """Write RUN, live or ended, as a file that other programs read.
+@click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def export(run: str, file_format: str, output: str | None, table: str | None, force: bool) -> None:
+    """Export RUN, live or ended, to a file.
 
-    Steps are counted from 0 and their values are exact. It takes little memory however long the run is. The name of
-    what was written goes to standard output.
+    Steps are numbered from 0; values are exact. Memory use does not grow with the length of the run. The path of the
+    file is printed.
     """
-    if table is not None and form not in ("csv", "parquet"):
-        raise click.UsageError(f"--table is for csv and parquet; {form} holds all that it has a place for")
+    if table is not None and file_format not in ("csv", "parquet"):
+        raise click.UsageError(f"--table is for csv and parquet; {file_format} contains all tables")
     table = table or "steps"
     directory = find(run)
     if output == STANDARD_OUTPUT:
-        if form not in ("csv", "json"):
-            raise click.UsageError(f"{form} does not go to standard output: name a PATH")
-        _write(form, table, directory, cast(TextIO, _Shown()) if sys.stdout.isatty() else sys.stdout)
+        if file_format not in ("csv", "json"):
+            raise click.UsageError(f"{file_format} cannot be written to standard output: give a PATH")
+        _write(file_format, table, directory, cast(TextIO, _Terminal()) if sys.stdout.isatty() else sys.stdout)
         return
-    path = Path(output or _name(directory, form, table))
-    _check(path, is_directory=form == "tensorboard", force=force)
+    path = Path(output or _default_path(directory, file_format, table))
+    _check(path, is_directory=file_format == "tensorboard", force=force)
     try:
-        _write_to(path, form, table, directory)
+        _write_to(path, file_format, table, directory)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     write(path)
 
 
-class _Shown(io.TextIOBase):
-    """A terminal in place of a file: the data is for programs, and is cleaned only where a person looks at it."""
+class _Terminal(io.TextIOBase):
+    """Writes to the terminal with control characters escaped; files get the exact data."""
 
     def write(self, text: str) -> int:
         write(text, end="")
         return len(text)
 
 
-def _name(directory: Path, form: str, table: str) -> str:
-    if form == "tensorboard":
+def _default_path(directory: Path, file_format: str, table: str) -> str:
+    if file_format == "tensorboard":
         return f"{directory.name}-tensorboard"
-    return f"{directory.name}{'' if table == 'steps' else f'-{table}'}.{form}"
+    return f"{directory.name}{'' if table == 'steps' else f'-{table}'}.{file_format}"
 
 
 def _check(path: Path, *, is_directory: bool, force: bool) -> None:
-    """Refuse to overwrite what nobody said may be overwritten, or what is something else."""
+    """Raise an error if the path exists without --force, or is not of the right kind."""
     if path.is_dir() != is_directory and path.exists():
-        raise UsageError(f"{path} is {'a file' if is_directory else 'a directory'}: name another with --output")
+        raise UsageError(f"{path} is {'a file' if is_directory else 'a directory'}: choose another path with --output")
     if not force and path.exists() and (not is_directory or any(path.iterdir())):
-        raise UsageError(f"{path} is there already: name another with --output, or overwrite it with --force")
+        raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
 
 
-def _write_to(path: Path, form: str, table: str, directory: Path) -> None:
-    from accel_engine.run.bulk_reader import BulkReader  # imports NumPy, which --help does without
+def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None:
+    from accel_engine.run.bulk_reader import BulkReader  # imports NumPy, which --help does not need
 
-    if form == "tensorboard":
+    if file_format == "tensorboard":
         from accel_engine.tensorboard.run_log import RunLog
 
         with closing(BulkReader(directory)) as source, closing(RunLog(source, path)) as log:
             log.extend()
         return
-    with _replacing(path) as written:
-        if form == "parquet":
+    with _replacing(path) as temporary:
+        if file_format == "parquet":
             from accel_engine.export.writers import write_parquet
 
             with closing(BulkReader(directory)) as source:
-                write_parquet(source, table, written)
+                write_parquet(source, table, temporary)
             return
-        with written.open("w", encoding="utf-8", newline="") as stream:
-            _write(form, table, directory, stream)
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
+            _write(file_format, table, directory, stream)
 
 
-def _write(form: str, table: str, directory: Path, stream: TextIO) -> None:
+def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> None:
     from accel_engine.export.writers import write_csv, write_json
     from accel_engine.run.bulk_reader import BulkReader
 
     with closing(BulkReader(directory)) as source:
-        write_json(source, stream) if form == "json" else write_csv(source, table, stream)
+        write_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
     stream.flush()
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A file beside the one that is wanted, which takes its place once it is whole."""
-    written = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write to a temporary file that replaces ``path`` once it is complete."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        yield written
-        written.replace(path)
+        yield temporary
+        temporary.replace(path)
     finally:
-        written.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

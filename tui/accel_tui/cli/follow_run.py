@@ -1,43 +1,43 @@
-"""Following a run until it ends, whoever looks at it: a log, a bar or a script."""
+"""Follows a run until it ends and shows it as log lines, a progress bar or JSON lines."""
 
 import time
 from typing import Protocol
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
-from accel_engine.run.paths import LOG, latest_checkpoint
+from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.output import print_line
+from accel_tui.cli.output import print_to_stderr
 
 INTERVAL = 0.1
-"""Seconds between two looks at the run."""
+"""Seconds between two polls of the run."""
 
 
 class ProgressView(Protocol):
-    """Something that shows a run as it goes."""
+    """Shows a run while it trains."""
 
     def show(self, update: Update, info: RunInfo | None = None) -> None:
-        """Show what the run said since the last call, which may be nothing.
+        """Show what is new, which may be nothing.
 
         Args:
-            update: What it said.
-            info: How the run stands now.
+            update: The events and chunks since the last call.
+            info: The run's present status.
         """
 
     def lost(self, info: RunInfo, steps: int) -> None:
-        """Show that nothing more will come, although the run did not end."""
+        """Show that the engine exited unexpectedly."""
 
     def clear(self) -> None:
-        """Leave room for a message on standard error."""
+        """Make room for a message on standard error."""
 
 
 def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None = None) -> int:
     """Show a run until it ends.
 
     Args:
-        reader: The run; what it has read before is not shown.
-        view: What shows it.
-        interrupts: What Ctrl-C does to the run; without it, Ctrl-C ends the following only.
+        reader: The run; only what it has not yet read is shown.
+        view: Shows the run.
+        interrupts: Stops the run on Ctrl-C; without it, Ctrl-C ends only the following.
 
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
@@ -45,7 +45,7 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
     steps, ended = 0, None
     try:
         while True:
-            info = reader.info()  # before the news, so that the last of them are not missed
+            info = reader.info()  # before the poll, so that the last events are not missed
             update = reader.poll()
             if update.chunks:
                 steps = update.chunks[-1].first_step + update.chunks[-1].count
@@ -53,45 +53,42 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
             view.show(update, info)
             if not info.status.live:
                 break
-            for message in interrupts.act(info) if interrupts else ():
+            for message in interrupts.escalate(info) if interrupts else ():
                 view.clear()
-                print_line(message)
+                print_to_stderr(message)
             time.sleep(INTERVAL)
         if info.status is Status.LOST:
             view.lost(info, steps)
     finally:
         view.clear()
     if info.status is Status.LOST:
-        print_line(_loss(info, steps))
+        print_to_stderr(_lost_message(info, steps))
     elif info.status is Status.FAILED and ended:
-        print_line(_failure(info, ended))
+        print_to_stderr(_failed_message(info, ended))
     elif info.status is Status.STOPPED and interrupts and not info.script:
-        print_line(f"go on with: accel-tui train --resume {info.id}")
+        print_to_stderr(f"continue it with: accel-tui continue {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
 
 
-def _failure(info: RunInfo, ended: RunEnded) -> str:
-    lines = (f"run {info.id} failed: {ended.reason}", ended.hint, f"Its log: {info.directory / 'log.txt'}")
+def _failed_message(info: RunInfo, ended: RunEnded) -> str:
+    lines = (f"run {info.id} failed: {ended.reason}", ended.hint, f"Log: {info.directory / LOG}")
     return "\n".join(filter(None, lines))
 
 
-def _loss(info: RunInfo, steps: int) -> str:
+def _lost_message(info: RunInfo, steps: int) -> str:
     if info.script:
         return (
-            f"the script of run {info.id} ended without a word after step {steps:,}\n"
-            f"It alone knows how to go on; start it again: {info.script}"
+            f"the script of run {info.id} exited unexpectedly after step {steps:,}\n"
+            f"Only the script itself can continue the run; start it again: {info.script}"
         )
     log = info.directory / LOG
-    last_words: list[str] = []
+    last_line: list[str] = []
     if not steps and log.is_file():
-        # An engine that never got to train says why in its log.
-        last_words = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-    onwards = "Go on from its last checkpoint" if latest_checkpoint(info.directory) else "Start it again"
-    return "\n".join(
-        (
-            f"the training process of run {info.id} ended without a word after step {steps:,}",
-            *last_words,
-            f"Its log: {log}",
-            f"{onwards}: accel-tui train --resume {info.id}",
-        )
-    )
+        # An engine that never trained says why in its log.
+        last_line = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+    lines = [f"the engine of run {info.id} exited unexpectedly after step {steps:,}", *last_line, f"Log: {log}"]
+    if latest_checkpoint(info.directory):
+        lines.append(f"Continue from the last checkpoint: accel-tui continue {info.id}")
+    elif info.plan:
+        lines.append(f"Train it again: {info.plan.command()}")
+    return "\n".join(lines)

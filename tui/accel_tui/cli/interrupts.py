@@ -1,4 +1,4 @@
-"""What Ctrl-C does to a run that is trained in the foreground: ask, then ask harder, then end the engine."""
+"""Handles Ctrl-C for a run in the foreground: stop, stop now, terminate, kill."""
 
 import contextlib
 import signal
@@ -12,73 +12,73 @@ import psutil
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, request
 
-PATIENCE = (None, 15.0, 5.0, None)
-"""Seconds that an engine has to end after each stage, before the next; ``None`` for as long as it takes."""
+TIMEOUTS = (None, 15.0, 5.0, None)
+"""Seconds to wait after each stage before the next one; ``None`` for no limit."""
 
 
 class Interrupts:
-    """Counts Ctrl-C (and SIGTERM), and takes the run a stage further to its end at each.
+    """Counts Ctrl-C (and SIGTERM) and stops the run in stages, one per Ctrl-C.
 
-    The stages: stop and keep a checkpoint; stop now; TERM to the engine's process; KILL. An engine that
-    does not obey in time is taken to the next stage without another Ctrl-C, except from the first.
+    The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage follows
+    without another Ctrl-C.
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self._signals = 0
         self._stage = 0
-        self._since = 0.0
-        self._handlers: dict[signal.Signals, Any] = {}
+        self._stage_started = 0.0
+        self._previous_handlers: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._handlers[number] = signal.signal(number, self._on_signal)
+            self._previous_handlers[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
 
-    def act(self, info: RunInfo) -> Iterator[str]:
-        """Do what is due to a live run, and say it."""
-        while self._stage < len(PATIENCE) and (self._stage < self._count or self._is_overdue()):
+    def escalate(self, info: RunInfo) -> Iterator[str]:
+        """Perform the due stages on a live run; yield a message for each."""
+        while self._stage < len(TIMEOUTS) and (self._stage < self._signals or self._is_overdue()):
             stage = (_stop, _stop_now, _terminate, _kill)[self._stage]
             self._stage += 1
-            self._since = time.monotonic()
-            with contextlib.suppress(RunError, psutil.Error):  # it has ended meanwhile
+            self._stage_started = time.monotonic()
+            with contextlib.suppress(RunError, psutil.Error):  # the run has just ended
                 yield stage(info)
 
     def _is_overdue(self) -> bool:
-        patience = PATIENCE[self._stage - 1] if self._stage else None
-        return patience is not None and time.monotonic() - self._since > patience
+        timeout = TIMEOUTS[self._stage - 1] if self._stage else None
+        return timeout is not None and time.monotonic() - self._stage_started > timeout
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._count += 1
+        self._signals += 1
 
 
 def _stop(info: RunInfo) -> str:
     request(info.directory, "stop")
-    return "stopping, with a checkpoint (Ctrl-C again: at once, without one)"
+    return "stopping with a checkpoint (press Ctrl-C again to stop now, without one)"
 
 
 def _stop_now(info: RunInfo) -> str:
     request(info.directory, "stop_now")
-    return "stopping now; the last checkpoint stays"
+    return "stopping now; the last checkpoint is kept"
 
 
 def _terminate(info: RunInfo) -> str:
-    for process in _engine(info):
+    for process in _engine_processes(info):
         process.terminate()
-    return "the engine does not stop: asked its process to end (TERM)"
+    return "the engine does not stop: sent SIGTERM"
 
 
 def _kill(info: RunInfo) -> str:
-    for process in _engine(info):
+    for process in _engine_processes(info):
         process.kill()
-    return "the engine does not end: killed it (KILL); the last checkpoint stays"
+    return "the engine does not exit: sent SIGKILL; the last checkpoint is kept"
 
 
-def _engine(info: RunInfo) -> list[psutil.Process]:
-    """The processes of a run's engine, which is on this machine and lives: its children before itself."""
+def _engine_processes(info: RunInfo) -> list[psutil.Process]:
+    """The live processes of the engine on this machine, its children first."""
     if info.pid is None:
         return []
     engine = psutil.Process(info.pid)

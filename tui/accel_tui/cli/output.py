@@ -1,4 +1,4 @@
-"""How the commands write. Nothing else does: whatever is in a text, the terminal is not made to obey it."""
+"""Writes to standard output and standard error, without terminal control sequences from untrusted text."""
 
 import click
 
@@ -9,13 +9,13 @@ def write(text: object = "", *, control: str = "", end: str = "\n") -> None:
     """Write to standard output.
 
     Args:
-        text: What to write, as it is; cleaned of what a terminal would obey.
-        control: A control sequence of our own to send before it.
-        end: What to write after it.
+        text: The text; control characters in it are escaped.
+        control: A trusted control sequence to write before it.
+        end: The text to write after it.
     """
     click.echo(f"{control}{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
 
 
-def print_line(message: str) -> None:
-    """Write a message to standard error, under the program's name."""
+def print_to_stderr(message: str) -> None:
+    """Write a message to standard error, prefixed with the program's name."""
     click.echo(f"accel-tui: {printable(message)}", err=True)  # noqa: TID251 (as above)

@@ -1,4 +1,4 @@
-"""``accel-tui predict``: what the model of a run says that images show."""
+"""``accel-tui predict``: classifies images with the model of a run."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,9 @@ import click
 from accel_engine.data.image_header import SUFFIXES
 from accel_engine.errors import UsageError
 from accel_engine.prediction import Prediction
-from accel_engine.prediction import predict as ask
+from accel_engine.prediction import predict as predict_images
 from accel_engine.run import find
-from accel_tui.cli.output import print_line, write
+from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.table import table
 
 EPILOG = """\b
@@ -24,45 +24,45 @@ Examples:
 @click.argument("run")
 @click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="How many classes to tell."
+    "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="Number of classes to show."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each image on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per image.")
 def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
-    """Say what each IMAGE shows, by the model of RUN's last checkpoint; of a folder, each image in it.
+    """Classify each IMAGE with the last checkpoint of RUN. IMAGE is a file or a folder of images.
 
-    The files are PNG, JPEG, GIF or BMP, and are brought to what the run was trained on: its size, its
-    colours or shades, its range. This is done on the CPU, so that a run that goes on is left alone. The
-    status is 1 when an image or the model could not be read, and 2 when a file is not there.
+    PNG, JPEG, GIF and BMP files are converted to the size, colours and scaling of the training data.
+    Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an image or
+    the model cannot be read, 2 if a file does not exist.
     """
     directory = find(run)
     if missing := [str(path) for path in images if not path.exists()]:
         raise UsageError(f"no such file: {', '.join(missing)}")
-    said = ask(directory, [file for path in images for file in _files(path)], top)
-    told = [prediction for prediction in said.images if not prediction.problem]
+    predictions = predict_images(directory, [file for path in images for file in _files(path)], top)
+    readable = [prediction for prediction in predictions.images if not prediction.problem]
     if as_json:
-        for prediction in said.images:
-            write(json.dumps({"run": directory.name, "step": said.step, **_wire(prediction)}))
-    elif told:
-        write(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in told for row in _rows(each)]))
-        noted = [f"{prediction.image}: {'; '.join(prediction.notes)}" for prediction in told if prediction.notes]
-        if noted:
-            write("\n".join(["", *noted]))
-    for prediction in said.images:
+        for prediction in predictions.images:
+            write(json.dumps({"run": directory.name, "step": predictions.step, **_to_json(prediction)}))
+    elif readable:
+        write(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in readable for row in _rows(each)]))
+        notes = [f"{prediction.image}: {'; '.join(prediction.notes)}" for prediction in readable if prediction.notes]
+        if notes:
+            write("\n".join(["", *notes]))
+    for prediction in predictions.images:
         if prediction.problem:
-            print_line(prediction.problem)
-    return int(len(told) < len(said.images))
+            print_to_stderr(prediction.problem)
+    return int(len(readable) < len(predictions.images))
 
 
 def _files(path: Path) -> list[Path]:
-    """The images that are meant: the file, or all of a folder, by their names."""
+    """The image files of a path: the file itself, or those of a folder sorted by name."""
     if not path.is_dir():
         return [path]
     try:
         found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
     except OSError as error:
-        raise UsageError(f"cannot look into {path}: {error.strerror}") from error
+        raise UsageError(f"cannot read the folder {path}: {error.strerror}") from error
     if not found:
-        raise UsageError(f"the folder {path} has no images ({', '.join(SUFFIXES)}): name files, or a folder that has")
+        raise UsageError(f"the folder {path} contains no images ({', '.join(SUFFIXES)})")
     return found
 
 
@@ -74,7 +74,7 @@ def _rows(prediction: Prediction) -> list[tuple[str, ...]]:
     ]
 
 
-def _wire(prediction: Prediction) -> dict[str, object]:
+def _to_json(prediction: Prediction) -> dict[str, object]:
     return {
         "image": prediction.image,
         "top": [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices],

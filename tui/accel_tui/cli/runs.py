@@ -1,20 +1,23 @@
-"""``accel-tui runs``: what ran, is running or was lost."""
+"""``accel-tui runs``: lists runs."""
 
 import json
 import math
+import os
+import shutil
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from accel_engine.errors import UsageError
+from accel_engine.registry import suggestion
 from accel_engine.run import RunSummary, list_runs, runs_directory
-from accel_tui.cli.durations import ago, duration
-from accel_tui.cli.event_text import number
 from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
+from accel_tui.formatting import figures, units
 from accel_tui.runs.columns import TITLES, SortOrder, ordered, title_of
-from accel_tui.runs.run_filter import fits, parse
+from accel_tui.runs.run_filter import key_error, matches, parse
 
 EPILOG = """\b
 Examples:
@@ -23,43 +26,58 @@ Examples:
   accel-tui runs --filter status:lost --json | jq -r .run
 """
 
-HEADER = ("RUN", "STATUS", "BEGUN", "TOOK", "STEPS", "LOSS", "ACC", "VAL ACC")
+HEADER = ("RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "ACC", "VAL ACC")
 
-NAME_WIDTH = 22
+NAME_WIDTH = 18
+"""Columns for the name on a terminal of 80 columns; a wider one gives it the rest."""
+
+FORMER_COLUMNS = {"begun": "created", "took": "duration"}
+"""Names of columns in earlier versions."""
 
 COLUMNS = {title.replace(" ", "-"): title for title in TITLES}
-"""What the list can be put in order by, and the title of each on the screen."""
+"""The titles of the dashboard's columns by their names for --sort."""
 
-SORT_HELP = f"What to order them by: {', '.join(COLUMNS)}.  [default: begun]"
+SORT_HELP = f"Sort by a column: {', '.join(COLUMNS)}.  [default: created]"
+
+
+def _column(_context: click.Context, _option: click.Parameter, name: str) -> str:
+    """The title of a column, also by its former name."""
+    column = FORMER_COLUMNS.get(name, name)
+    if column not in COLUMNS:
+        raise click.BadParameter(f"no column {name!r}; {suggestion(name, COLUMNS)}")
+    return COLUMNS[column]
 
 
 @click.command(epilog=EPILOG)
 @click.option(
-    "--filter", "words", default="", metavar="WORDS", help="Only runs that fit: words anywhere, or key:value."
+    "--filter", "text", default="", metavar="FILTER", help="List only matching runs: words, or key:value terms."
 )
-@click.option("--sort", "column", type=click.Choice(tuple(COLUMNS)), default="begun", metavar="COLUMN", help=SORT_HELP)
-@click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
-def runs(words: str, column: str, reverse: bool, as_json: bool) -> None:
-    """List the runs, newest first, with the means of their last epoch and the accuracy of their last validation.
+@click.option("--sort", "column", default="created", metavar="COLUMN", callback=_column, help=SORT_HELP)
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
+    """List runs, newest first, with the metrics of their last epoch and validation.
 
-    WORDS are looked for in id, name, model, data, strategy, tags, status, note and host, or in one of them, as in
-    status:failed or tag:paper, or in any field of the plan, as in batch_size:64.
+    FILTER searches id, name, model, data, strategy, tags, status, note and host. A term with a key
+    searches one of them, e.g. status:failed or tag:paper, or a field of the plan, e.g. batch_size:64.
     """
+    if error := key_error(text):
+        raise UsageError(error)
     everything = list_runs()
-    terms = parse(words)
-    found = ordered((run for run in everything if fits(run, terms)), SortOrder(COLUMNS[column], turned=reverse))
+    terms = parse(text)
+    found = ordered((run for run in everything if matches(run, terms)), SortOrder(column, reversed=reverse))
     if as_json:
         for run in found:
             write(json.dumps(_wire(run)))
         return
     if everything and not found:
-        write(f"None of {len(everything)} runs fits {words!r}.")
+        write(f"No matching runs: {text!r} matches none of {units.counted(len(everything), 'run')}.")
         return
     if not found:
-        write(f"There are no runs yet in {runs_directory()}. Make one: accel-tui train")
+        write(_no_runs())
         return
-    write(table(HEADER, [_row(run) for run in found]))
+    width = NAME_WIDTH + max(shutil.get_terminal_size((80, 24)).columns - 80, 0)
+    write(table(HEADER, [_row(run, width) for run in found]))
     for run in found:
         if run.problem:
             write(f"\n{run.problem}")
@@ -67,20 +85,28 @@ def runs(words: str, column: str, reverse: bool, as_json: bool) -> None:
             write(f"\n{run.id} is {run.membership}")
 
 
-def _row(run: RunSummary) -> tuple[str, ...]:
+def _no_runs() -> str:
+    directory = runs_directory()
+    existing = next((each for each in (directory, *directory.parents) if each.exists()), directory)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return f"No runs, and {directory} cannot be written. Set ACCEL_TUI_HOME to a writable directory."
+    return f"No runs yet in {directory}. Start one: accel-tui train"
+
+
+def _row(run: RunSummary, width: int) -> tuple[str, ...]:
     metrics = run.metrics or {}
     return (
-        shortened(title_of(run), NAME_WIDTH),
+        shortened(title_of(run), width),
         str(run.status or "unreadable"),
-        ago(time.time() - run.info.created) if run.info else "",
-        duration(run.seconds) if run.steps else "",
+        units.ago(time.time() - run.info.created) if run.info else "",
+        figures.duration(run.seconds) if run.steps else "",
         f"{run.steps:,}" if run.steps else "",
         *(_metric(metrics, name) for name in ("loss", "accuracy", "validation_accuracy")),
     )
 
 
 def _metric(metrics: Mapping[str, float], name: str) -> str:
-    return number(metrics[name], name) if name in metrics else ""
+    return figures.metric(metrics[name]) if name in metrics else ""
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``accel-tui serve``: the dashboard in a browser."""
+"""``accel-tui serve``: serves the dashboard to a browser."""
 
 import getpass
 import importlib.util
@@ -7,18 +7,18 @@ import ipaddress
 import click
 
 from accel_engine.errors import UsageError
-from accel_tui.cli.output import print_line, write
+from accel_tui.cli.output import print_to_stderr, write
 
 EPILOG = """\b
 Examples:
-  accel-tui serve                          then open the address that it says
+  accel-tui serve                          then open the printed address
   accel-tui serve --port 0                 on any free port
   ssh -L 8000:127.0.0.1:8000 HOST accel-tui serve
-                                           a remote machine's, at home
+                                           on a remote machine, through SSH
 
 \b
 Exit status:
-  0  Ctrl-C ended it
+  0  stopped by Ctrl-C
   2  textual-serve is missing, or the address cannot be used
 """
 
@@ -29,41 +29,44 @@ Exit status:
     metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
-    help="The address of this machine to listen on.",
+    help="Address to listen on.",
 )
 @click.option(
-    "--port", metavar="N", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 for any."
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 for any free port.",
 )
 def serve(host: str, port: int) -> int:
-    """Show the dashboard in a browser.
+    """Serve the dashboard to a browser.
 
-    Every page that is opened is a dashboard of its own; all of them show the same runs. A page ends
-    when it is closed, and Ctrl-C here ends them all; runs go on.
+    Every browser page opens its own dashboard; all show the same runs. Closing a page closes its
+    dashboard, Ctrl-C closes all of them. Active runs keep training.
 
-    Whoever has the whole address can start programs as you: it ends in a secret, new each time.
-    Other addresses than 127.0.0.1 can be reached from other machines, and nothing that is sent is
-    encrypted. To look from afar, rather bring the port to you, as the last example does.
+    Anyone with the full address can start programs as you: it contains a secret, new each time.
+    Addresses other than 127.0.0.1 accept connections from other machines, and the connection is
+    not encrypted. For remote access, forward the port through SSH instead, as in the last example.
 
-    Needs textual-serve: pip install 'accel-tui[serve]'. No network is needed for it.
+    Requires textual-serve: pip install 'accel-tui[serve]'. Works without internet access.
     """
     if importlib.util.find_spec("textual_serve") is None:
-        raise UsageError(
-            "to serve browsers needs textual-serve, which is not installed: pip install 'accel-tui[serve]'"
-        )
+        raise UsageError("textual-serve is not installed: pip install 'accel-tui[serve]'")
     if not is_loopback(host):
-        print_line(
-            f"warning: every machine that can reach {_spoken(host)} can ask for the dashboard. Whoever has its\n"
-            f"secret address, or overhears it, can start programs as {getpass.getuser()}: nothing is encrypted.\n"
-            f"Safer: accel-tui serve on 127.0.0.1, and ssh -L {port}:127.0.0.1:{port} from where the browser is."
+        print_to_stderr(
+            f"warning: other machines can connect to {_describe_host(host)}, and the connection is not encrypted.\n"
+            f"Anyone who obtains the secret address can start programs as {getpass.getuser()}.\n"
+            f"Safer: accel-tui serve on 127.0.0.1, and ssh -L {port}:127.0.0.1:{port} from the browser's machine."
         )
-    from accel_tui.cli import web_server  # imports a web server, which no other command needs
+    from accel_tui.cli import web_server  # imports a web server, which other commands do not need
 
-    web_server.serve(host, port, lambda url: write(f"open {url}\nCtrl-C ends it."))
+    web_server.serve(host, port, lambda url: write(f"Open {url}\nPress Ctrl-C to stop."))
     return 0
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine can reach an address."""
+    """Whether an address accepts connections from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -72,9 +75,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _spoken(host: str) -> str:
+def _describe_host(host: str) -> str:
     try:
-        anywhere = ipaddress.ip_address(host).is_unspecified
+        unspecified = ipaddress.ip_address(host).is_unspecified
     except ValueError:
-        anywhere = False
-    return "any address of this one" if anywhere else host
+        unspecified = False
+    return "any address of this machine" if unspecified else host

@@ -1,4 +1,4 @@
-"""``accel-tui settings``: where settings are, what they come to, and whether they are right."""
+"""``accel-tui settings``: shows, checks and creates the settings file."""
 
 import os
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
-from accel_tui.settings import paths
+from accel_tui.settings import settings_paths
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
 
 EPILOG = """\b
 Examples:
-  accel-tui settings init      write a file with all defaults
-  accel-tui settings check     look whether the file is right
-  accel-tui settings show      what holds, and where each of it comes from
+  accel-tui settings init      create a file with all defaults
+  accel-tui settings check     check the file
+  accel-tui settings show      show all values and where they come from
 
 \b
 Files:
@@ -31,70 +31,73 @@ Files:
 
 \b
 Environment:
-  ACCEL_TUI_SETTINGS  another file
-  XDG_CONFIG_HOME     another place than ~/.config
+  ACCEL_TUI_SETTINGS  path of another settings file
+  XDG_CONFIG_HOME     directory in place of ~/.config
 """
 
-BUILT_IN = "built in"
-"""Where a setting comes from that no file changes."""
+BUILT_IN = "default"
+"""The origin of a setting that the file does not change."""
 
-HEAD = """# Settings of accel-tui. What begins with # is the default: take the # away to change it.
-# The command line goes before a plan file, a plan file before these settings.
+HEAD = """# Settings of accel-tui. Lines with # show the defaults: remove the # to change one.
+# Command-line options override a plan file, a plan file overrides these settings.
 """
 
 
-@click.group(epilog=EPILOG)
-def settings() -> None:
-    """Look at the settings file, or begin one.
+@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.pass_context
+def settings(context: click.Context) -> None:
+    """Show, check or create the settings file, in TOML.
 
-    It is TOML. The command line goes before a plan file, a plan file before settings, settings
-    before what is built in.
+    Command-line options override a plan file, a plan file overrides settings, settings override
+    the defaults.
     """
+    if context.invoked_subcommand is None:
+        write(context.get_help())
 
 
 @settings.command("path")
 def path_() -> None:
-    """Print where the file is, or would be."""
-    write(paths.settings_path())
+    """Print the path of the settings file."""
+    write(settings_paths.settings_path())
 
 
 @settings.command()
 def show() -> None:
-    """Show what holds, and where each of it comes from."""
-    chosen = _checked()
-    write(chosen.source.path)
-    write(table(("SETTING", "VALUE", "FROM"), list(_rows(chosen))))
+    """Show all values and where they come from."""
+    loaded = _load_checked()
+    write(loaded.source.path)
+    write(table(("SETTING", "VALUE", "FROM"), list(_rows(loaded))))
 
 
 @settings.command()
 def check() -> None:
-    """Look whether the file is right; the status is 2 when it is not."""
-    chosen = _checked()
-    write(f"{chosen.source.path}: " + ("no mistakes" if chosen.source.lines else "nothing is set"))
+    """Check the settings file; the exit status is 2 if it has errors."""
+    loaded = _load_checked()
+    write(f"{loaded.source.path}: " + ("no errors" if loaded.source.lines else "no settings"))
 
 
 @settings.command()
 def init() -> None:
-    """Write a file with all defaults, as comments, where there is none."""
+    """Create a settings file with all defaults, as comments."""
     from accel_tui.settings import keymap
 
-    place = paths.settings_path()
+    path = settings_paths.settings_path()
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("x", encoding="utf-8") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
             file.write(template(keymap.keys()))
     except FileExistsError:
-        raise UsageError(f"{place} is there already, and stays as it is") from None
+        raise UsageError(f"{path} already exists") from None
     except OSError as error:
-        raise UsageError(f"cannot write {place}: {error.strerror}") from error
-    write(place)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    write(path)
 
 
 def template(keys: "dict[str, Any]") -> str:
-    """A settings file with all defaults, as comments.
+    """The text of a settings file with all defaults, as comments.
 
     Args:
-        keys: What keys do, as :func:`accel_tui.settings.keymap.keys` gives it.
+        keys: The key bindings, from :func:`accel_tui.settings.keymap.keys`.
     """
     groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "keys": []}
     defaults = Settings()
@@ -105,7 +108,7 @@ def template(keys: "dict[str, Any]") -> str:
         groups["plan"] += _lines(name, spec.doc, _allowed(spec.choices), PLAN_DEFAULTS[name])
     for key in keys.values():
         pressed = key.keys[0] if len(key.keys) == 1 else list(key.keys)
-        groups["keys"] += _lines(f'"{key.id}"', key.does, "", pressed)
+        groups["keys"] += _lines(f'"{key.id}"', key.description, "", pressed)
     parts = [HEAD, *(("\n" + f"[{name}]\n" if name else "\n") + "".join(lines) for name, lines in groups.items())]
     return "".join(parts)
 
@@ -119,7 +122,7 @@ def _lines(name: str, doc: str, allowed: str, value: Any) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML has it, in a line; of one that is left out, what says so."""
+    """A value as TOML, in one line; ``"auto"`` for ``None``."""
     if value is None:
         value = AUTO
     if isinstance(value, list | tuple):
@@ -127,36 +130,36 @@ def _toml(value: Any) -> str:
     return tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
 
 
-def _checked() -> Settings:
-    """The settings, every name in them looked up.
+def _load_checked() -> Settings:
+    """Load the settings and check all names in them.
 
     Raises:
-        SettingsError: Something in the file is wrong.
+        SettingsError: The file has errors.
     """
     from accel_tui.settings import keymap  # imports all screens
 
-    chosen, mistakes = user.read(paths.settings_path())
-    if mistakes := [*mistakes, *keymap.theme_mistakes(chosen), *keymap.key_mistakes(chosen)]:
-        raise SettingsError(mistakes)
-    return chosen
+    loaded, errors = user.read(settings_paths.settings_path())
+    if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded)]:
+        raise SettingsError(errors)
+    return loaded
 
 
-def _rows(chosen: Settings) -> Iterator[tuple[str, str, str]]:
+def _rows(loaded: Settings) -> Iterator[tuple[str, str, str]]:
     from accel_tui.settings import keymap
 
     for name in SETTINGS:
-        yield name, _toml(getattr(chosen, ATTRIBUTES[name])), _origin(chosen, name)
+        yield name, _toml(getattr(loaded, ATTRIBUTES[name])), _origin(loaded, name)
     for name in PLAN_SPECS:
-        value = chosen.plan.get(name, PLAN_DEFAULTS[name])
-        yield f"plan.{name}", _toml(value), _origin(chosen, f"plan.{name}")
+        value = loaded.plan.get(name, PLAN_DEFAULTS[name])
+        yield f"plan.{name}", _toml(value), _origin(loaded, f"plan.{name}")
     for key in keymap.keys().values():
-        yield f"keys.{key.id}", chosen.keys.get(key.id, ",".join(key.keys)), _origin(chosen, f"keys.{key.id}")
+        yield f"keys.{key.id}", loaded.keys.get(key.id, ",".join(key.keys)), _origin(loaded, f"keys.{key.id}")
 
 
-def _origin(chosen: Settings, name: str) -> str:
+def _origin(loaded: Settings, name: str) -> str:
     table, _, below = name.partition(".")
-    if name in chosen.source.lines or below in {"plan": chosen.plan, "keys": chosen.keys}.get(table, ()):
-        return f"line {chosen.source.line(name)}"
+    if name in loaded.source.lines or below in {"plan": loaded.plan, "keys": loaded.keys}.get(table, ()):
+        return f"line {loaded.source.line(name)}"
     if name == "colours" and os.environ.get("NO_COLOR"):
-        return f"{BUILT_IN}, and NO_COLOR"
+        return "NO_COLOR"
     return BUILT_IN

@@ -1,4 +1,4 @@
-"""Columns of text for the terminal and for files."""
+"""Formats tables of text for terminals and files."""
 
 import shutil
 import textwrap
@@ -8,25 +8,25 @@ from accel_engine.text import printable_line
 
 GAP = "  "
 
-NARROWEST = 12
-"""A last column is not wrapped to less than this; the lines get longer instead."""
+MIN_WIDTH = 12
+"""The minimum width of the last column; below it, lines are longer than the terminal."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    """Lay rows out in columns under a header.
+    """Format rows as columns under a header.
 
-    The columns are as wide as what is in them, but for the last, which wraps to the rest of the width.
+    Columns are as wide as their longest text; the last one wraps to the remaining width.
 
     Args:
         header: The columns' titles.
-        rows: As many texts each.
-        width: In columns of the terminal; its own, or 80 where there is none, when left out.
+        rows: The texts of each row, one per column.
+        width: The width in columns; by default that of the terminal, or 80 without one.
     """
     header, rows = list(map(printable_line, header)), [list(map(printable_line, row)) for row in rows]
     width = width or shutil.get_terminal_size((80, 24)).columns
     widths = [max(len(row[index]) for row in (header, *rows)) for index in range(len(header))]
     lead = sum(widths[:-1]) + len(GAP) * (len(widths) - 1)
-    rest = max(width - lead, NARROWEST)
+    rest = max(width - lead, MIN_WIDTH)
     lines = []
     for row in (header, *rows):
         first = GAP.join(text.ljust(size) for text, size in zip(row[:-1], widths[:-1], strict=True))
@@ -37,6 +37,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
 
 
 def shortened(text: str, width: int) -> str:
-    """The text in a printable line, or its beginning with an ellipsis when it is wider than ``width``."""
+    """Shorten a text to ``width`` columns, with an ellipsis; control characters are escaped."""
     text = printable_line(text)
     return text if len(text) <= width else text[: width - 1] + "\u2026"

@@ -1,7 +1,9 @@
-"""``accel-tui train``: train in the foreground, for a person, a log or a script, or in the background."""
+"""``accel-tui train``: trains a model in the foreground or in the background."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -9,17 +11,19 @@ from typing import Any
 import click
 
 from accel_engine import launch, preflight
+from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
 from accel_engine.field_spec import AUTO, FieldSpec
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
-from accel_engine.run import RunReader, create, find
+from accel_engine.run import RunReader, Status, create, find
 from accel_engine.run.creation import reopen
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.worker_runs import run_to_continue
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.output import print_line, write
+from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -27,7 +31,6 @@ Examples:
   accel-tui train
   accel-tui train --model resnet20 --data cifar10 --batch-size 128
   accel-tui train plan.toml --learning-rate 3e-4 --json > steps.jsonl
-  accel-tui train --resume last --epochs 20
 
 \b
 Exit status:
@@ -36,17 +39,17 @@ Exit status:
   2  the plan or the command is wrong
 """
 
-LEAVING_SECONDS = 10.0
-"""How long an engine that has ended its run is waited for."""
+EXIT_SECONDS = 10.0
+"""Seconds to wait for the engine process to exit after its run has ended."""
 
 METAVARS = {int: "N", float: "X", tuple: "ID,..."}
 
-SHORT = 14
-"""How long choices may be to stand beside their option instead of in its text."""
+INLINE_CHOICES = 14
+"""Up to this length, choices are shown next to the option instead of in its description."""
 
 
 def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:
-    """Read a flag's text as its field's type; ``None`` when the flag was not given."""
+    """Parse the value of an option as the type of its field; ``None`` if the option is not given."""
     if text is None or option.name is None:
         return None
     try:
@@ -56,90 +59,144 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
     return AUTO if value is None else value
 
 
-def _option(name: str, spec: FieldSpec) -> click.Option:
-    """A field of the plan as an option of the command."""
-    details = [] if DEFAULTS[name] in (None, "", ()) else [f"default: {DEFAULTS[name]}"]
+def plan_option(name: str, spec: FieldSpec, *, default: Any = None, hidden: bool = False) -> click.Option:
+    """Make the option of a plan field.
+
+    Args:
+        name: The field.
+        spec: Its type, bounds and description.
+        default: The default to show in the help.
+        hidden: Whether to leave it out of the help.
+    """
+    details = [] if default in (None, "", ()) else [f"default: {default}"]
     metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
-    if spec.choices and len("|".join(spec.choices)) <= SHORT:
+    if spec.choices and len("|".join(spec.choices)) <= INLINE_CHOICES:
         metavar = "|".join(spec.choices)
     elif spec.choices:
         details.insert(0, ", ".join(spec.choices))
     elif spec.minimum is not None or spec.above is not None or spec.maximum is not None:
         details.insert(0, spec.allowed)
     elif spec.example:
-        details.insert(0, f"as in {spec.example}")
+        details.insert(0, f"e.g. {spec.example}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([flag(name)], callback=_check, metavar=metavar, help=help_text)
+    return click.Option([flag(name)], callback=_check, metavar=metavar, help=help_text, hidden=hidden)
+
+
+_OUTPUTS = (
+    click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print one JSON object per line, with the loss and accuracy of every step.",
+    ),
+    click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
+    click.option("--detach", is_flag=True, help="Print the run's id and return; train in the background."),
+)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json, --plain and --detach to a command."""
+    for option in reversed(_OUTPUTS):
+        command = option(command)
+    return command
 
 
 @click.command(epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
-@click.option("--resume", metavar="RUN", help="Go on with a run that has ended or was lost, from its last checkpoint.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="One JSON object a line on standard output, with every step's loss and accuracy.",
-)
-@click.option("--plain", is_flag=True, help="Lines fit for a log, on a terminal too.")
-@click.option("--detach", is_flag=True, help="Print the run's id and return; training goes on in the background.")
+@click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
+@output_options
 def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool, detach: bool, **flags: Any) -> int:
-    """Train a model and show how it goes.
+    """Train a model and show its progress.
 
-    The plan is PLAN.toml (or .json), with what the flags say in place of what it says; without a
-    file, your settings or the defaults. With --resume it is the run's own, with what the flags say
-    instead, and the run goes on.
+    The plan is read from PLAN.toml (or .json); options override it. Without a file, your settings
+    and the defaults apply.
 
-    Ctrl-C stops after the steps under way and keeps a checkpoint; twice, it stops at once. Training
-    is a process of its own: when the terminal closes or a pipe's reader goes away it goes on, and
-    'accel-tui watch last' finds it.
+    Ctrl-C stops after the current steps and writes a checkpoint; a second Ctrl-C stops at once.
+    Training runs in a separate process: it keeps running when the terminal closes, and
+    'accel-tui watch last' shows it again.
     """
-    if as_json + plain + detach > 1:
-        raise click.UsageError("--json, --plain and --detach exclude each other")
+    refuse_two_outputs(as_json, plain, detach)
     if resume is not None and plan_file is not None:
-        raise click.UsageError("--resume takes the run's own plan: leave PLAN.toml out")
-    given = {name: value for name, value in flags.items() if value is not None}
+        raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if resume is not None:
-        directory, plan = _run_to_resume(resume, given)
-    else:
-        written = read_values(plan_file) if plan_file else {}
-        directory, plan = None, Plan.from_mapping({**load().plan, **written, **given})
+        return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
+    written = read_values(plan_file) if plan_file else {}
+    plan = Plan.from_mapping({**load().plan, **written, **_given(flags)})
+    _check_machine(plan)
+    return _run_engine(create(plan), as_json=as_json, plain=plain, detach=detach)
+
+
+def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:
+    """Continue an ended run from its last checkpoint and show its progress.
+
+    Args:
+        reference: The run, as :func:`accel_engine.run.find` takes it.
+        flags: New values of plan fields; ``None`` for unchanged.
+        as_json: Whether to print JSON lines.
+        plain: Whether to print log lines on a terminal too.
+        detach: Whether to train in the background.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        RunError: The run is live, has no checkpoint, or cannot be continued here.
+        PlanError: A changed field must not change, or all epochs are already trained.
+    """
+    directory = run_to_continue(find(reference))
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+    if info.status is Status.PAUSED:
+        raise RunError(f"run {info.id} is paused: resume it with accel-tui resume {info.id}")
+    if info.status.live:
+        raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
+    if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
+        anew = f": train it again with {info.plan.command()}" if info.plan else ""
+        raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
+    plan = Plan.from_mapping(info.values | _given(flags))
+    _check_machine(plan)
+    reopen(directory, plan)
+    return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
+
+
+def refuse_two_outputs(*chosen: bool) -> None:
+    """Raise a usage error when more than one of --json, --plain and --detach is given."""
+    if sum(chosen) > 1:
+        raise click.UsageError("--json, --plain and --detach exclude each other")
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _check_machine(plan: Plan) -> None:
+    """Raise an error, before a run is created, if the plan cannot be trained on this machine."""
     preflight.check(plan, detect().devices)
     if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
-    if directory is None:
-        directory = create(plan)
-    else:
-        reopen(directory, plan)
+
+
+def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     if detach:
         launch.start(directory)
         write(directory.name)
         return 0
-    return _train_here(directory, as_json=as_json, plain=plain)
+    return _train_in_foreground(directory, as_json=as_json, plain=plain)
 
 
-def _train_here(directory: Path, *, as_json: bool, plain: bool) -> int:
-    """Start an engine on a run and show the run until it ends."""
+def _train_in_foreground(directory: Path, *, as_json: bool, plain: bool) -> int:
+    """Start the engine of a run and show the run until it ends."""
     try:
         with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
-            reader.skip()  # what an earlier engine said of a resumed run is no news
+            reader.skip()  # the events of an earlier engine were shown before
             engine = launch.start(directory)
             status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
             with suppress(subprocess.TimeoutExpired):
-                engine.wait(LEAVING_SECONDS)  # the next command of a script should find its accelerator free
+                engine.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script
             return status
     except BrokenPipeError:
-        print_line(f"the output was closed; training goes on in the background: accel-tui watch {directory.name}")
+        print_to_stderr(f"output closed; training continues in the background: accel-tui watch {directory.name}")
         raise
 
 
-def _run_to_resume(reference: str, changes: dict[str, Any]) -> tuple[Path, Plan]:
-    directory = run_to_continue(find(reference))
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
-    if info.status.live:
-        raise RunError(f"run {info.id} is {info.status}: look at it with accel-tui watch {info.id}")
-    return directory, Plan.from_mapping(info.values | changes)
-
-
-train.params[1:1] = [_option(name, spec) for name, spec in SPECS.items()]
+train.params[1:1] = [plan_option(name, spec, default=DEFAULTS[name]) for name, spec in SPECS.items()]

@@ -1,4 +1,4 @@
-"""What a bug report needs to know of the place where the program runs; nothing is imported for it."""
+"""Versions for a bug report, found without importing the packages."""
 
 import platform
 
@@ -9,13 +9,13 @@ from accel_tui.cli.terminal_checks import Terminal
 
 
 def versions() -> str:
-    """The program's version, and below it a line for each thing that it depends on."""
+    """Return the version of accel-tui and a line for each dependency."""
     tensorflow = ", ".join(f"{name} {version}" for name, version in installed_packages().items())
-    facts = {
+    rows = {
         "python": f"{platform.python_version()}, {platform.python_implementation()}",
         "system": platform.platform(),
         "tensorflow": tensorflow or "not installed",
         **{name: installed_version(name) or "not installed" for name in ("keras", "textual")},
         "terminal": str(Terminal.here()),
     }
-    return "\n".join([f"accel-tui {__version__}", *(f"{name:12}{value}" for name, value in facts.items())])
+    return "\n".join([f"accel-tui {__version__}", *(f"{name:12}{value}" for name, value in rows.items())])

@@ -1,4 +1,4 @@
-"""``accel-tui watch``: look at a run, live or ended."""
+"""``accel-tui watch``: follows a run, live or ended."""
 
 import sys
 from contextlib import closing
@@ -17,21 +17,21 @@ Examples:
 
 \b
 Exit status:
-  0    the run finished or was stopped; the dashboard was left
-  1    without the dashboard: it failed or was lost
-  2    there is no such run
-  130  Ctrl-C left it alone
+  0    the run finished or was stopped, or the dashboard was closed
+  1    without the dashboard: the run failed or was lost
+  2    no such run
+  130  interrupted by Ctrl-C; the run is not affected
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")
-@click.option("--plain", is_flag=True, help="Lines fit for a log, and no dashboard.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--plain", is_flag=True, help="Print log lines; do not open the dashboard.")
 def watch(run: str, as_json: bool, plain: bool) -> int:
-    """Follow RUN from its beginning to its end: in the dashboard, or as lines where there is no terminal.
+    """Follow RUN from its first step to its end, in the dashboard or, without a terminal, as log lines.
 
-    Leaving, by Ctrl-C too, leaves the run alone.
+    Quitting or Ctrl-C does not affect the run.
     """
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other")

@@ -1,7 +1,7 @@
-"""A web server with a dashboard for each page that is opened, made of textual-serve's parts.
+"""A web server that runs one dashboard per browser page, based on textual-serve.
 
-Those trust whoever connects. A page of another site could connect as well, and so could every user of this machine:
-so here only who came by an address with the right secret is let in, and only from pages of this server.
+textual-serve accepts every connection, also from other users of this machine and from pages of other sites. This
+server requires a secret in the address and the right origin.
 """
 
 import asyncio
@@ -25,39 +25,38 @@ from textual_serve.server import Server, to_int
 from accel_engine.errors import UsageError
 from accel_tui.terminal.notifications import MARKS
 
-END_SECONDS = 5.0
-"""How long dashboards may take to end before they are ended."""
+SHUTDOWN_SECONDS = 5.0
+"""Seconds that dashboards have to exit before they are killed."""
 
-PAGE = (Path(__file__).parent / "serving.html").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent / "web_page.html").read_text(encoding="utf-8")
 
 POLICY = (
     "default-src 'self'; script-src 'self' 'nonce-{}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "frame-ancestors 'none'"
 )
-"""Nothing of a page comes from anywhere else, and no other page may frame it."""
+"""The content security policy: all resources from this server, no framing by other pages."""
 
-_NOT_PASSED_ON = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "LC_TERMINAL", "COLORTERM", *MARKS)
-"""Variables that tell of the terminal that the server runs in."""
+_DROPPED_VARIABLES = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "LC_TERMINAL", "COLORTERM", *MARKS)
+"""Environment variables that describe the terminal of the server, not of the page."""
 
-
-SMALLEST = (("width", 80), ("height", 24))
-"""What is taken for a page's cells where it does not say them."""
+DEFAULT_SIZE = (("width", 80), ("height", 24))
+"""The size in cells of a page that does not send its own."""
 
 
 class Dashboard(AppService):
-    """The dashboard of a page, as a process."""
+    """The dashboard process of a page."""
 
     async def run(self) -> None:
-        """Pass on what it shows until it ends, and then close its page, though it had no time to say so."""
+        """Forward its output until it exits, then close the page, also after a crash."""
         await super().run()
         await self.remote_close()
 
 
-class Dashboards(Server):
-    """Serves dashboards to who knows the secret.
+class DashboardServer(Server):
+    """Serves dashboards to clients that know the secret.
 
     Args:
-        host: The address that is listened on.
+        host: The address to listen on.
     """
 
     def __init__(self, host: str) -> None:
@@ -66,27 +65,27 @@ class Dashboards(Server):
         self._pages: set[web.WebSocketResponse] = set()
 
     async def make_app(self) -> web.Application:
-        """Make what an HTTP server runs."""
+        """Create the web application."""
         return await self._make_app()
 
     async def on_startup(self, app: web.Application) -> None:
-        """Say nothing: the address is told once it can be opened."""
+        """Print nothing: the address is printed once the server listens."""
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
-        """Let all pages go, which ends their dashboards."""
+        """Close all pages, which stops their dashboards."""
         for page in tuple(self._pages):
             await page.close()
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """The page. Its secret goes from the address to a cookie, where neither history nor screens show it."""
+        """Return the page; move the secret from the address to a cookie, out of the history and off the screen."""
         if "secret" in request.query:
-            if not self._knows(request.query["secret"]):
-                raise self._refusal()
+            if not self._is_secret(request.query["secret"]):
+                raise self._forbidden()
             reply = web.HTTPFound("/")
             reply.set_cookie(_cookie(request), self.secret, httponly=True, samesite="Strict")
             return reply
-        if not self._knows(request.cookies.get(_cookie(request), "")):
-            raise self._refusal()
+        if not self._is_secret(request.cookies.get(_cookie(request), "")):
+            raise self._forbidden()
         nonce = secrets.token_urlsafe(16)
         socket_url = f"{'wss' if request.secure else 'ws'}://{request.host}/ws"
         headers = {
@@ -98,10 +97,10 @@ class Dashboards(Server):
         return web.Response(text=text, content_type="text/html", headers=headers)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """What a page is connected by: the keys to its dashboard, and what that shows."""
-        mine = request.headers.get("Origin", "").partition("://")[2] == request.host
-        if not mine or not self._knows(request.cookies.get(_cookie(request), "")):
-            raise self._refusal()
+        """Connect a page to its dashboard: keys in one direction, output in the other."""
+        same_origin = request.headers.get("Origin", "").partition("://")[2] == request.host
+        if not same_origin or not self._is_secret(request.cookies.get(_cookie(request), "")):
+            raise self._forbidden()
         page = web.WebSocketResponse(heartbeat=15)
         await page.prepare(request)
 
@@ -117,79 +116,79 @@ class Dashboards(Server):
         )
         self._pages.add(page)
         try:
-            await dashboard.start(*(to_int(request.query.get(name, ""), least) for name, least in SMALLEST))
+            await dashboard.start(*(to_int(request.query.get(name, ""), default) for name, default in DEFAULT_SIZE))
             await self._process_messages(page, dashboard)
         finally:
             self._pages.discard(page)
             await dashboard.stop()
         return page
 
-    def _knows(self, secret: str) -> bool:
+    def _is_secret(self, secret: str) -> bool:
         return hmac.compare_digest(secret.encode(), self.secret.encode())
 
-    def _refusal(self) -> web.HTTPForbidden:
-        return web.HTTPForbidden(text="Open the whole address that accel-tui serve said, with its secret.\n")
+    def _forbidden(self) -> web.HTTPForbidden:
+        return web.HTTPForbidden(text="Open the full address that accel-tui serve printed, including the secret.\n")
 
 
-def serve(host: str, port: int, tell: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or a signal that ends; then end all dashboards.
+def serve(host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C, SIGTERM or SIGHUP; then stop all dashboards.
 
     Args:
         host: The address to listen on.
-        port: The port; 0 for any that is free.
-        tell: Called with the address to open, once it can be.
+        port: The port; 0 for any free port.
+        announce: Called with the URL once the server listens.
 
     Raises:
-        UsageError: The address cannot be listened on.
+        UsageError: The server cannot listen on the address.
     """
-    for name in _NOT_PASSED_ON:
+    for name in _DROPPED_VARIABLES:
         os.environ.pop(name, None)
-    os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # what the page's terminal is
+    os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the terminal of the page
     try:
-        asyncio.run(_serve(host, port, tell))
+        asyncio.run(_serve(host, port, announce))
     finally:
-        for child in psutil.Process().children():  # one that hangs; the others have ended
+        for child in psutil.Process().children():  # those that hang; the others have exited
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
 
 
-async def _serve(host: str, port: int, tell: Callable[[str], None]) -> None:
-    ended = asyncio.Event()
+async def _serve(host: str, port: int, announce: Callable[[str], None]) -> None:
+    stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    dashboards = Dashboards(host)
-    runner = web.AppRunner(await dashboards.make_app(), access_log=None, shutdown_timeout=END_SECONDS)
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    server = DashboardServer(host)
+    runner = web.AppRunner(await server.make_app(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            raise UsageError(_problem(error, host, port)) from error
-        bound = runner.addresses[0][1]
-        tell(f"http://{_reached(host)}:{bound}/?secret={dashboards.secret}")
-        await ended.wait()
+            raise UsageError(_explain(error, host, port)) from error
+        bound_port = runner.addresses[0][1]
+        announce(f"http://{_url_host(host)}:{bound_port}/?secret={server.secret}")
+        await stopped.wait()
     finally:
         await runner.cleanup()
 
 
 def _cookie(request: web.Request) -> str:
-    """A name for each port: browsers keep one set of cookies for all servers of a machine."""
+    """The cookie name, one per port: browsers share the cookies of all ports of a host."""
     return f"accel-tui-{request.host.rpartition(':')[2]}"
 
 
-def _reached(host: str) -> str:
-    """What to call this machine in an address."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (the user chose it, and was warned)
+def _url_host(host: str) -> str:
+    """The host to use in a URL."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (the user is warned)
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host
 
 
-def _problem(error: OSError, host: str, port: int) -> str:
+def _explain(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is in use by another program; choose another, or any that is free: --port 0"
+        return f"port {port} of {host} is already in use; choose another port, or --port 0 for any free port"
     if error.errno == errno.EACCES:
-        return f"port {port} is not for every user to listen on; choose one from 1024 on, as in --port 8000"
-    # From Python 3.13 on, asyncio leaves out an address that cannot be had, and tells no number if none is left.
+        return f"no permission to listen on port {port}; choose a port above 1023, e.g. --port 8000"
+    # From Python 3.13 on, asyncio skips unavailable addresses, and raises without an errno if none is left.
     if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
-        return f"{host} is no address of this machine; --host is one of its own, as in 127.0.0.1"
+        return f"{host} is not an address of this machine; use e.g. --host 127.0.0.1"
     return f"cannot listen on {host} port {port}: {error.strerror or error}"

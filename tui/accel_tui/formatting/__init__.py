@@ -1,1 +1,1 @@
-"""How amounts, names and states are put for people."""
+"""Formats amounts, names and states for the screen and the command line."""

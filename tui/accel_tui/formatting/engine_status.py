@@ -1,10 +1,10 @@
-"""What the warm engine does, in words."""
+"""Describes the state of the warm engine."""
 
 from accel_engine.launch import EngineState, WarmEngine
 
 
 def engine_status(engine: WarmEngine) -> str:
-    """What a warm engine does, for the user."""
+    """The state of a warm engine, as the top bar shows it."""
     match engine.state:
         case EngineState.IMPORTING:
             return "engine: importing TensorFlow…"

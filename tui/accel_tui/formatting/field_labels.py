@@ -1,17 +1,17 @@
-"""What the fields of a plan are called, and what those stand for that are left empty."""
+"""Labels and placeholders of plan fields."""
 
 from accel_engine.plan import SPECS
 
 _LABELS = {"xla": "XLA", "micro_batches": "micro-batches", "virtual_cpus": "virtual CPUs", "tpu": "TPU"}
 
-_EMPTY = {"devices": "auto", "steps_per_epoch": "all the data", "image_size": "as they are", "name": "none"}
+_PLACEHOLDERS = {"devices": "auto", "steps_per_epoch": "all the data", "image_size": "original size", "name": "none"}
 
 
 def label(name: str) -> str:
-    """A field's name on the screen; also that of one which only another version knows."""
+    """The label of a field, also of one that only another version has."""
     return _LABELS.get(name, name.replace("_", " "))
 
 
-def empty(name: str) -> str:
-    """What a field stands for when it is left empty; nothing where that says it all."""
-    return _EMPTY.get(name, "auto" if name in SPECS and SPECS[name].optional else "")
+def placeholder(name: str) -> str:
+    """The value that an empty field stands for; empty if there is none."""
+    return _PLACEHOLDERS.get(name, "auto" if name in SPECS and SPECS[name].optional else "")

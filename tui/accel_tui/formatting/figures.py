@@ -1,12 +1,11 @@
-"""Durations, rates and metrics as people read them. Amounts are in ``units``."""
+"""Formats durations, rates and metrics; bytes, counts and ages are in ``units``."""
 
 import math
-from collections.abc import Callable
 
 
 def duration(seconds: float) -> str:
-    """A length of time: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``."""
-    minutes, second = divmod(max(0, int(seconds)), 60)
+    """A duration, rounded to seconds: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``."""
+    minutes, second = divmod(max(0, round(seconds)), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
     if days:
@@ -14,27 +13,24 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def time_taken(
-    word: str, seconds: float, before: float | None, first_step: int, write: Callable[[float], str] = duration
-) -> str:
-    """How long engines worked on a run: ``after 4:37, 0:13 of it since step 1,000``; the last alone, where it must.
+def time_taken(word: str, seconds: float, before: float | None, first_step: int) -> str:
+    """How long engines trained a run: ``after 4:37, 0:13 since step 1,000``.
 
     Args:
-        word: Comes before it: ``in`` or ``after``.
-        seconds: What the latest engine took.
-        before: What others took before it; ``None`` where that is not known.
-        first_step: The step that the latest engine began at.
-        write: How a length of time is written.
+        word: The preposition: ``in`` or ``after``.
+        seconds: Seconds of the latest engine.
+        before: Seconds of the engines before it; ``None`` if unknown, when only the latest is shown.
+        first_step: The step that the latest engine started at.
     """
     if before:
-        return f" {word} {write(before + seconds)}, {write(seconds)} of it since step {first_step:,}"
+        return f" {word} {duration(before + seconds)}, {duration(seconds)} since step {first_step:,}"
     if before is None and first_step:
-        return f", {write(seconds)} since step {first_step:,}"
-    return f" {word} {write(seconds)}"
+        return f", {duration(seconds)} since step {first_step:,}"
+    return f" {word} {duration(seconds)}"
 
 
 def compact(number: float) -> str:
-    """A number in three digits and a decimal prefix: ``7.25``, ``648``, ``62.3k``; a small count is exact: ``44``."""
+    """A number in three digits with a decimal prefix: ``7.25``, ``648``, ``62.3k``; an ``int`` below 1000 is exact."""
     if isinstance(number, int) and abs(number) < 1000:
         return str(number)
     prefixes = ["E", "P", "T", "G", "M", "k", ""]

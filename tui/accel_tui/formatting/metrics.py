@@ -1,4 +1,4 @@
-"""Metrics in few words."""
+"""Groups metrics of several values, such as a score per class, into ranges."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,19 +6,19 @@ from accel_engine.run.series_names import elements
 
 
 def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Give each metric's name and value; of one that has several, such as a score a class, the least and the largest.
+    """Yield each metric's name and value; for one with several values, the minimum and the maximum.
 
     Args:
-        metrics: Values by the name of their series.
+        metrics: The values by series name.
     """
-    several = elements(metrics)
-    metric_of = {name: metric for metric, names in several.items() for name in names}
-    told = set[str]()
+    elements_of = elements(metrics)
+    metric_of = {name: metric for metric, names in elements_of.items() for name in names}
+    yielded = set[str]()
     for name, value in metrics.items():
         metric = metric_of.get(name)
         if metric is None:
             yield name, (value,)
-        elif metric not in told:
-            told.add(metric)
-            values = [metrics[one] for one in several[metric]]
+        elif metric not in yielded:
+            yielded.add(metric)
+            values = [metrics[one] for one in elements_of[metric]]
             yield metric, (min(values), max(values))

@@ -1,24 +1,24 @@
-"""Names of the user's own models and data, short enough for a line; and those of who trains."""
+"""Shortens the names of user models and data; names of workers."""
 
 from pathlib import PurePath
 
 CHIEF = "worker 0"
-"""The worker that writes the run that people look at."""
+"""The worker that writes the run."""
 
 COORDINATOR = "coordinator"
-"""Who writes it where the workers are others."""
+"""The process that writes the run with parameter servers."""
 
 
-def brief(spec: str) -> str:
-    """What a model or data is called where there is no room for its folder: ``net.py:build``, ``mine.npz``."""
+def base_name(spec: str) -> str:
+    """The name of a model or dataset without its folder: ``net.py:build``, ``mine.npz``."""
     return PurePath(spec).name or spec
 
 
-def end(text: str, width: int) -> str:
-    """The end of a text that is too long, which tells more of a file than its beginning does.
+def shorten_start(text: str, width: int) -> str:
+    """Cut the start of a long text, since the end of a path matters more.
 
     Args:
         text: The text.
-        width: The most characters, at least 1.
+        width: The maximum number of characters, at least 1.
     """
     return text if len(text) <= width else "…" + text[len(text) - width + 1 :]

@@ -1,4 +1,4 @@
-"""Amounts as people read them: bytes, counts, shapes, times past. Durations and metrics are in ``figures``."""
+"""Formats bytes, counts, FLOPs, shapes and ages; durations and metrics are in ``figures``."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _BINARY = ("B", "K", "M", "G", "T")
 
 
 def size(count: float) -> str:
-    """Bytes in binary multiples: ``80B``, ``1.2M``, ``512M``, ``23.4G``."""
+    """A number of bytes in binary multiples: ``80B``, ``1.2M``, ``512M``, ``23.4G``."""
     step = 0
     while count >= 1000 and step < len(_BINARY) - 1:
         count /= 1024
@@ -17,8 +17,14 @@ def size(count: float) -> str:
 
 
 def count(number: int) -> str:
-    """A whole number with its thousands apart: ``1,437``."""
+    """A whole number with thousands separators: ``1,437``."""
     return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: ``1 step``, ``1,437 steps``, ``10 classes``."""
+    suffix = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count(number)} {noun}{suffix}"
 
 
 def flops(number: float) -> str:
@@ -29,21 +35,21 @@ def flops(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of one, in two digits: ``41%``, ``3.2%``, ``0.05%``."""
+    """A share from 0 to 1 as a percentage of two digits: ``41%``, ``3.2%``, ``0.05%``."""
     if share < 0.0001:
         return "under 0.01%"
     return f"{share:.0%}" if share >= 0.0995 else f"{100 * share:.2g}%"
 
 
-def speed(reached: float | None, share: float | None) -> str:
-    """Operations a second and their share of the peak: ``12.3 GFLOP/s, 41% of peak``; nothing where unknown."""
-    if reached is None:
+def speed(flops_per_second: float | None, mfu: float | None) -> str:
+    """Achieved FLOPs per second and MFU: ``12.3 GFLOP/s, MFU 41%``; empty if unknown."""
+    if flops_per_second is None:
         return ""
-    return f"{flops(reached)}/s" + ("" if share is None else f", {percent(share)} of peak")
+    return f"{flops(flops_per_second)}/s" + ("" if mfu is None else f", MFU {percent(mfu)}")
 
 
 def ago(seconds: float) -> str:
-    """How long something is past, in one unit: ``now``, ``42s ago``, ``5m ago``, ``3d ago``."""
+    """An age in its largest unit: ``now``, ``42s ago``, ``5m ago``, ``3d ago``."""
     for length, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= length:
             return f"{seconds // length:.0f}{unit} ago"

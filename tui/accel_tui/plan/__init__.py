@@ -1,1 +1,1 @@
-"""A plan as people fill it in, what it would mean, and the way from it to a run; no widgets."""
+"""The form of a plan, its preview, and starting a run from it, without widgets."""

@@ -1,4 +1,4 @@
-"""What a demonstration trains on a machine, one act after another, and what the figures come to. Nothing runs here."""
+"""The stages of the demo for a machine, and the analysis of their results."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,35 +11,37 @@ from accel_engine.devices.reading import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk
+from accel_tui.formatting import figures
 
 TAG = "demo"
-"""What the runs of a demonstration are tagged with."""
+"""The tag of the runs of the demo."""
 
 WARM_UP = 1.0
-"""Seconds of training, from the first step on, that no rate counts."""
+"""Seconds of training from the first step that are excluded from rates."""
 
-ALIKE = 0.02
-"""Accuracies count as the same that are no further apart."""
+TOLERANCE = 0.02
+"""The largest difference between accuracies that count as equal."""
 
 WINDOW = 100
-"""Steps that an accuracy is the mean of, at most."""
+"""The maximum number of steps that an accuracy is averaged over."""
 
-_FEWEST = 20
+_MIN_STEPS = 20
+"""The minimum number of steps to compare accuracies."""
 
-_LIGHT = Plan(model="mlp", data="synthetic:28x28x1:100:20000", batch_size=256)
-_HEAVY = Plan(model="resnet20", data="synthetic:32x32x3:10:20000", batch_size=256)
+_CPU_PLAN = Plan(model="mlp", data="synthetic:28x28x1:100:20000", batch_size=256)
+_ACCELERATOR_PLAN = Plan(model="resnet20", data="synthetic:32x32x3:10:20000", batch_size=256)
 
 _ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStage:
-    """One way to train the model.
+    """A configuration of the demo: a device, a strategy and a precision.
 
     Attributes:
-        title: What it is called, in a few words.
-        plan: What is trained.
-        environment: What its engine finds in its environment beside what is there.
+        title: A short name.
+        plan: The plan to train.
+        environment: Additional environment variables of the engine.
     """
 
     title: str
@@ -49,18 +51,18 @@ class DemoStage:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What an act came to.
+    """The measurement of a stage.
 
     Attributes:
-        act: The act.
-        run: Its run's id.
-        rate: Steps a second, without the warm-up; ``None`` where nothing was measured.
-        seconds: Of training that the rate was measured over.
-        accuracies: Of every step from the first, as far as it was recorded.
-        problem: Why nothing was measured.
+        stage: The stage.
+        run: The id of its run.
+        rate: Steps per second after the warm-up; ``None`` if not measured.
+        seconds: Seconds of training that the rate was measured over.
+        accuracies: The accuracy of every recorded step.
+        problem: Why there is no rate.
     """
 
-    act: DemoStage
+    stage: DemoStage
     run: str
     rate: float | None = None
     seconds: float = 0.0
@@ -70,12 +72,12 @@ class DemoResult:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Whether all ways learn the same.
+    """A comparison of the accuracies of stages after equally many steps.
 
     Attributes:
-        steps: Steps that each of them has taken.
-        window: How many of the last of these each accuracy is the mean of.
-        accuracies: One for each result that has any.
+        steps: The number of steps that every stage has completed.
+        window: The number of last steps that each accuracy is averaged over.
+        accuracies: The accuracy of each stage by title.
     """
 
     steps: int
@@ -83,29 +85,29 @@ class Agreement:
     accuracies: Mapping[str, float]
 
     @property
-    def alike(self) -> bool:
-        """Whether they are the same as far as that can be told."""
-        found = self.accuracies.values()
-        return all(abs(each - other) <= ALIKE for each in found for other in found)  # false for what is no number
+    def agree(self) -> bool:
+        """Whether all accuracies are equal within the tolerance."""
+        values = self.accuracies.values()
+        return all(abs(each - other) <= TOLERANCE for each in values for other in values)  # false for NaN
 
 
-def acts(devices: Sequence[Device]) -> tuple[DemoStage, ...]:
-    """Choose what fits a machine; the first act is what the others are compared with.
+def stages(devices: Sequence[Device]) -> tuple[DemoStage, ...]:
+    """Return the stages that fit a machine; the first one is the baseline.
 
     Args:
-        devices: The machine's.
+        devices: The devices of the machine.
     """
     gpus = sum(device.kind == "gpu" for device in devices)
     accelerated = any(device.kind != "cpu" for device in devices)
     cores = next((device.cores for device in devices if device.kind == "cpu"), 0)
-    base = _HEAVY if accelerated else _LIGHT
-    # Longer than a demonstration takes, and with an end even if nobody is there to stop it.
+    base = _ACCELERATOR_PLAN if accelerated else _CPU_PLAN
+    # Longer than the demo takes, but finite in case that nothing stops it.
     base = base.replace(steps_per_epoch=2000, epochs=50, validation="off", xla="off")
-    chosen: list[DemoStage] = []
+    found: list[DemoStage] = []
 
     def add(title: str, environment: Mapping[str, str] | None = None, **fields: Any) -> None:
         name = f"{TAG}-{title.replace(',', '').replace(' ', '-').lower()}"
-        chosen.append(DemoStage(title, base.replace(name=name, **fields), environment or {}))
+        found.append(DemoStage(title, base.replace(name=name, **fields), environment or {}))
 
     if accelerated:
         add("CPU", strategy="one-device", devices=("cpu:0",))
@@ -126,53 +128,53 @@ def acts(devices: Sequence[Device]) -> tuple[DemoStage, ...]:
         add("bfloat16", precision="mixed_bfloat16")
         if cores > 1:
             add("CPU in two, mirrored", strategy="mirrored", virtual_cpus=2)
-    return tuple(act for act in chosen if _fits(act.plan, devices))
+    return tuple(stage for stage in found if _fits(stage.plan, devices))
 
 
 def rate(chunks: Sequence[Chunk]) -> tuple[float | None, float]:
-    """Steps a second after the warm-up, and the seconds of training that they took; ``None`` where there are none."""
+    """Return steps per second after the warm-up (``None`` if there are none) and the seconds they took."""
     steps, seconds = 0, 0.0
     for before, chunk in pairwise(chunks):
         if chunk.started >= chunks[0].started + WARM_UP:
             steps += chunk.count
-            # Dispatches may overlap; what is between them, such as a checkpoint, is no training.
+            # Chunks may overlap; gaps between them, such as checkpoints, are not training.
             seconds += chunk.ended - max(chunk.started, min(before.ended, chunk.ended))
     return (steps / seconds if seconds > 0 else None), seconds
 
 
 def agreement(results: Sequence[DemoResult]) -> Agreement | None:
-    """Compare what was learned after as many steps; ``None`` where there is nothing to compare."""
-    learned = [result for result in results if result.rate is not None and len(result.accuracies)]
-    steps = min((len(result.accuracies) for result in learned), default=0)
-    if len(learned) < 2 or steps < _FEWEST:
+    """Compare accuracies after equally many steps; return ``None`` with fewer than two stages or too few steps."""
+    measured = [result for result in results if result.rate is not None and len(result.accuracies)]
+    steps = min((len(result.accuracies) for result in measured), default=0)
+    if len(measured) < 2 or steps < _MIN_STEPS:
         return None
     window = min(WINDOW, steps // 2)
     return Agreement(
         steps,
         window,
-        {result.act.title: statistics.fmean(result.accuracies[steps - window : steps]) for result in learned},
+        {result.stage.title: statistics.fmean(result.accuracies[steps - window : steps]) for result in measured},
     )
 
 
 def bars(results: Sequence[DemoResult], width: int, full: str = "\u2588") -> list[str]:
-    """Draw the rates: a line each, with the speed-up over the first that was measured.
+    """Draw the rates as bars, one line per stage, with the speed-up over the first measured stage.
 
     Args:
-        results: What the acts came to.
-        width: Columns of a line.
-        full: What bars are made of.
+        results: The results of the stages.
+        width: The width of a line in columns.
+        full: The character of the bars.
     """
     rates = [result.rate for result in results if result.rate is not None]
-    names = max((len(result.act.title) for result in results), default=0)
+    names = max((len(result.stage.title) for result in results), default=0)
     room = max(width - names - 30, 4)
     lines = []
     for result in results:
-        name = result.act.title.ljust(names)
+        name = result.stage.title.ljust(names)
         if result.rate is None:
             lines.append(f"{name}  {result.problem}")
             continue
         bar = full * max(round(room * result.rate / max(rates)), 1)
-        lines.append(f"{name}  {bar:{room}}  {result.rate:10,.1f} steps/s {result.rate / rates[0]:6.2f}x")
+        lines.append(f"{name}  {bar:{room}}  {figures.compact(result.rate):>10} steps/s {result.rate / rates[0]:6.2f}x")
     return lines
 
 

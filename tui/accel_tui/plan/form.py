@@ -1,7 +1,6 @@
-"""What the plan's form knows: texts in, a plan or reasons out; no widgets.
+"""The form of a plan: turns the texts of fields into a plan or errors, without widgets.
 
-Everything comes from the plan's specs and the catalogues, so that a new field or model is on the
-screen as soon as it is there.
+Fields and choices come from the plan's specs and the catalogues.
 """
 
 import re
@@ -20,10 +19,10 @@ from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
 from accel_engine.strategies import Placement
 from accel_tui.formatting import field_labels, units
-from accel_tui.plan.relevance import relevant, sensible
+from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
-WHAT = ("model", "data", "image_size", "scale", "name")
-WHERE = (
+MODEL_AND_DATA = ("model", "data", "image_size", "scale", "name")
+DEVICES = (
     "strategy",
     "devices",
     "virtual_cpus",
@@ -38,32 +37,32 @@ WHERE = (
 )
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "What": WHAT,
-    "Where": WHERE,
-    "How": tuple(name for name in SPECS if name not in WHAT + WHERE),
+    "Model and data": MODEL_AND_DATA,
+    "Devices": DEVICES,
+    "Training": tuple(name for name in SPECS if name not in MODEL_AND_DATA + DEVICES),
 }
-"""The fields of the form by the question that they answer; a field of no other group is a how."""
+"""The groups of the form with their fields; fields in no other group belong to "Training"."""
 
 _DOCS = {
     "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",
     "data": "Data: a name, FILE.npz, a folder, or synthetic[:SHAPE[:CLASSES[:NUMBER]]]",
 }
-"""Of fields whose own words need more than a line."""
+"""Shorter descriptions of fields, to fit one line."""
 
-_REMEDIES = {"local_workers": 2, "tpu": "local"}
-"""Of fields that mean something under some strategies only, what those may lack until it is filled in."""
+_REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
+"""Values with which a strategy becomes available that needs them."""
 
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """Something that a field can be set to.
+    """A choice for a field.
 
     Attributes:
-        value: The field's text.
-        note: What it is, in a line; why not, when it is not possible.
-        possible: Whether it can be chosen here.
+        value: The text of the field.
+        note: A description; for an unavailable choice, the reason.
+        possible: Whether it is available.
     """
 
     value: str
@@ -73,58 +72,57 @@ class FieldChoice:
 
 @dataclass(frozen=True, slots=True)
 class FormResult:
-    """A form as it is filled in.
+    """The plan and the errors of a form.
 
     Attributes:
-        plan: The plan of all fields that are right; the others are at their default.
-        errors: By field, what it may be instead.
-        layout: What would train; ``None`` before the machine's devices are known.
-        entry: The data, as far as it is known.
-        schedule: Its steps; ``None`` when the number of examples or of replicas is not known, or is wrong.
+        plan: The plan of all valid fields; invalid ones are at their default.
+        errors: The error message of each invalid field.
+        placement: The devices that would train; ``None`` before the devices of the machine are known.
+        entry: The dataset, as far as it is known.
+        step_counts: Steps and batches; ``None`` if the number of examples or replicas is unknown or invalid.
     """
 
     plan: Plan
     errors: Mapping[str, str]
-    layout: Placement | None
+    placement: Placement | None
     entry: DatasetEntry
-    schedule: StepCounts | None = None
+    step_counts: StepCounts | None = None
 
 
 def doc(name: str) -> str:
-    """What a field is for, in a line that fits the smallest comfortable terminal."""
+    """The description of a field, in one line of up to 78 columns."""
     return _DOCS.get(name, SPECS[name].doc)
 
 
-def text_of(value: Any) -> str:
-    """A plan's value as the text of its field."""
+def to_text(value: Any) -> str:
+    """The value of a plan field as the text of the form."""
     if value is None:
         return ""
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def fill(
+def evaluate(
     texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DatasetEntry | None = None
 ) -> FormResult:
-    """Read all fields that mean something; every one that is wrong says why.
+    """Evaluate the relevant fields of a form.
 
     Args:
-        texts: The fields' texts by name; those that are left out, or mean nothing beside the others, are at
-            their default.
-        devices: The machine's devices; without them, what fits is not checked.
-        surveyed: What was last found in the user's own data, which may be other data by now.
+        texts: The texts by field; missing and irrelevant fields are at their default.
+        devices: The devices of the machine; without them, the placement is not checked.
+        surveyed: The last inspected user dataset; ignored if the form names another one.
     """
     plan, errors = _read(texts)
-    plan, errors = _read({name: text for name, text in texts.items() if relevant(name, plan, devices)})
+    plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, plan, devices)})
     entry = data.find(plan.data)
     if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
         entry = surveyed
-    layout = None
-    schedule = None
+    placement = None
+    step_counts = None
     try:
         if devices is not None:
-            layout = strategies.resolve_placement(plan, devices)
-        if layout is not None and layout.replicas is not None and entry.examples is not None:
-            schedule = estimate.count_steps(plan, entry.examples, layout.replicas)
+            placement = strategies.resolve_placement(plan, devices)
+        if placement is not None and placement.replicas is not None and entry.examples is not None:
+            step_counts = estimate.count_steps(plan, entry.examples, placement.replicas)
     except PlanError as error:
         errors.setdefault(error.field, error.allowed)
     except UsageError as error:
@@ -137,16 +135,18 @@ def fill(
     model = models.find(plan.model)
     if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
         errors.setdefault("model", reason)
-    return FormResult(plan, {name: on_screen(reason) for name, reason in errors.items()}, layout, entry, schedule)
+    return FormResult(
+        plan, {name: use_labels(reason) for name, reason in errors.items()}, placement, entry, step_counts
+    )
 
 
-def on_screen(reason: str) -> str:
-    """A reason that names fields as the form does, where it names the command's options: ``--virtual-cpus 2``."""
-    return _FLAG.sub(lambda flag: field_labels.label(flag[1].replace("-", "_")), reason)
+def use_labels(message: str) -> str:
+    """Replace command-line options such as ``--virtual-cpus`` in a message by the labels of the form."""
+    return _FLAG.sub(lambda flag: field_labels.label(flag[1].replace("-", "_")), message)
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
-    """Make a plan of the fields that are right; a plan names one wrong field at a time."""
+    """Make a plan of the valid fields; the plan reports one invalid field at a time."""
     values: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name, text in texts.items():
@@ -162,26 +162,25 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
             del values[error.field]
 
 
-def offers(name: str) -> bool:
-    """Whether there is something to choose from for a field."""
+def has_choices(name: str) -> bool:
+    """Whether a field has a list of choices."""
     return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices")
 
 
 def choices(name: str, filled: FormResult, devices: Sequence[Device] = ()) -> tuple[FieldChoice, ...]:
-    """What is offered for a field; nothing for one that takes any number or text.
+    """Return the choices for a field; none for a free number or text.
 
     Args:
         name: The field.
-        filled: What else is chosen.
-        devices: The machine's.
+        filled: The present form.
+        devices: The devices of the machine.
     """
     match name:
         case "model":
             return tuple(_model(entry, filled.entry) for entry in models.CATALOGUE.values())
         case "data":
-            return tuple(
-                FieldChoice(entry.name, f"{entry.summary}: {about(entry)}") for entry in data.CATALOGUE.values()
-            )
+            notes = {entry.name: f"{entry.summary}: {describe_dataset(entry)}" for entry in data.CATALOGUE.values()}
+            return tuple(FieldChoice(name, note) for name, note in notes.items())
         case "strategy":
             return tuple(_strategy(entry, filled.plan, devices) for entry in strategies.CATALOGUE.values())
         case "devices":
@@ -191,24 +190,24 @@ def choices(name: str, filled: FormResult, devices: Sequence[Device] = ()) -> tu
     return tuple(FieldChoice(value) for value in SPECS[name].choices)
 
 
-def about(entry: DatasetEntry) -> str:
-    """Shape, classes and examples of a dataset, as far as they are known."""
+def describe_dataset(entry: DatasetEntry) -> str:
+    """The known shape, classes and examples of a dataset."""
     parts = [
         units.shape(entry.shape) if entry.shape is not None else "",
-        f"{entry.classes} classes" if entry.classes else "",
-        f"{units.count(entry.examples)} examples" if entry.examples else "",
+        units.counted(entry.classes, "class") if entry.classes else "",
+        units.counted(entry.examples, "example") if entry.examples else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def remark(name: str, filled: FormResult) -> str:
-    """What a field's present value is, in a line, where that needs saying."""
+def describe_value(name: str, filled: FormResult) -> str:
+    """Describe the present value of a field in a line; empty if it needs no description."""
     match name:
         case "model":
             model = models.find(filled.plan.model)
-            return f"{model.summary}; takes {model.takes}" if isinstance(model, ModelEntry) else "your own"
+            return f"{model.summary}; input: {model.takes}" if isinstance(model, ModelEntry) else "your own model"
         case "data":
-            return "; ".join(part for part in (filled.entry.summary, about(filled.entry)) if part)
+            return "; ".join(part for part in (filled.entry.summary, describe_dataset(filled.entry)) if part)
         case "strategy":
             return strategies.find(filled.plan.strategy).summary
         case "precision" if filled.plan.precision == "auto":
@@ -216,11 +215,11 @@ def remark(name: str, filled: FormResult) -> str:
     return ""
 
 
-def empty(name: str, filled: FormResult) -> str:
-    """What a field stands for when it is left empty."""
-    layout = filled.layout if name == "devices" and not filled.plan.devices else None
-    chosen = layout.elsewhere or ",".join(layout.devices) if layout else ""
-    return f"auto: {chosen}" if chosen else field_labels.empty(name)
+def placeholder(name: str, filled: FormResult) -> str:
+    """The value that an empty field stands for."""
+    placement = filled.placement if name == "devices" and not filled.plan.devices else None
+    default = placement.remote_tpu or ",".join(placement.devices) if placement else ""
+    return f"auto: {default}" if default else field_labels.placeholder(name)
 
 
 def _model(entry: ModelEntry, chosen: DatasetEntry) -> FieldChoice:
@@ -231,24 +230,25 @@ def _model(entry: ModelEntry, chosen: DatasetEntry) -> FieldChoice:
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> FieldChoice:
     if not devices:
         return FieldChoice(entry.name, entry.summary)
-    # Which devices it may use, how it sums and in which numbers it computes is for the user to decide after the
-    # strategy; only what is there counts.
-    chosen = sensible(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
-    lacks = strategies.incompatibility(entry.name, chosen, devices)
-    remedies = {name: value for name, value in _REMEDIES.items() if relevant(name, chosen, devices)}
-    reason = strategies.incompatibility(entry.name, chosen.replace(**remedies), devices) if lacks else ""
-    return FieldChoice(entry.name, on_screen(reason or lacks) or entry.summary, not reason)
+    # Devices, reduction and precision are selected after the strategy: only the hardware counts here.
+    chosen = drop_irrelevant(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
+    missing = strategies.incompatibility(entry.name, chosen, devices)
+    required = {name: value for name, value in _REQUIRED_VALUES.items() if is_relevant(name, chosen, devices)}
+    reason = strategies.incompatibility(entry.name, chosen.replace(**required), devices) if missing else ""
+    return FieldChoice(entry.name, use_labels(reason or missing) or entry.summary, not reason)
 
 
 def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[FieldChoice, ...]:
-    known = {device.id: device.name for device in devices if device.kind != "cpu"}
+    descriptions = {device.id: device.name for device in devices if device.kind != "cpu"}
     host = next((device.name for device in devices if device.kind == "cpu"), "")
     for index in range(plan.virtual_cpus):
-        known[f"cpu:{index}"] = host if plan.virtual_cpus == 1 else f"one of {plan.virtual_cpus} parts of {host}"
+        descriptions[f"cpu:{index}"] = (
+            host if plan.virtual_cpus == 1 else f"logical CPU {index + 1} of {plan.virtual_cpus}"
+        )
     gpus = [device.id for device in devices if device.kind == "gpu"]
     several = (FieldChoice(",".join(gpus), "all GPUs"),) if len(gpus) > 1 else ()
     return (
-        FieldChoice("", "all that the strategy can use"),
+        FieldChoice("", "all devices that the strategy can use"),
         *several,
-        *(FieldChoice(device, note) for device, note in known.items()),
+        *(FieldChoice(device, note) for device, note in descriptions.items()),
     )

@@ -1,4 +1,4 @@
-"""What a plan would mean, as it is shown beside the form; no widgets."""
+"""The summary of a plan next to the form, without widgets."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from accel_tui.plan.form import FormResult
 
 @dataclass(frozen=True, slots=True)
 class PreviewRow:
-    """A line of what a plan means.
+    """A row of the summary.
 
     Attributes:
-        name: What it is about.
-        text: What there is to say.
-        pending: Whether the text says only that the answer is to come.
+        name: Its label.
+        text: Its value.
+        pending: Whether the value is not known yet.
     """
 
     name: str
@@ -27,20 +27,20 @@ class PreviewRow:
     pending: bool = False
 
 
-def facts(filled: FormResult, description: Description | None, pending: str) -> tuple[PreviewRow, ...]:
-    """Say what a form comes to.
+def rows(filled: FormResult, description: Description | None, pending: str) -> tuple[PreviewRow, ...]:
+    """Return the summary of a form.
 
     Args:
         filled: The form.
-        description: The model, once an engine has counted it.
-        pending: What to say in its place until then.
+        description: The model, once an engine has inspected it.
+        pending: The text for unknown values until then.
     """
     return (
-        *_unless(filled, _MODEL, _model(filled, description, pending)),
-        *_unless(filled, _MODEL | {"scale"}, _scaling(filled, description, pending)),
-        *_unless(filled, _MODEL | _STEPS, _steps(filled)),
-        *_unless(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
-        *_unless(filled, {"precision", "strategy"}, _precision(filled)),
+        *_blank_on_error(filled, _MODEL, _model(filled, description, pending)),
+        *_blank_on_error(filled, _MODEL | {"scale"}, _scaling(filled, description, pending)),
+        *_blank_on_error(filled, _MODEL | _STEPS, _steps(filled)),
+        *_blank_on_error(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
+        *_blank_on_error(filled, {"precision", "strategy"}, _precision(filled)),
     )
 
 
@@ -60,39 +60,39 @@ _STEPS = {
 }
 
 
-def _unless(filled: FormResult, fields: set[str], said: list[PreviewRow]) -> list[PreviewRow]:
-    """Facts without their text while a field is wrong that they depend on."""
-    return [PreviewRow(fact.name, "—") for fact in said] if fields & filled.errors.keys() else said
+def _blank_on_error(filled: FormResult, fields: set[str], rows: list[PreviewRow]) -> list[PreviewRow]:
+    """Blank the values of rows that depend on an invalid field."""
+    return [PreviewRow(row.name, "—") for row in rows] if fields & filled.errors.keys() else rows
 
 
-def choices(filled: FormResult) -> tuple[PreviewRow, ...]:
-    """What the model, the data and the strategy are that a form names."""
+def choice_rows(filled: FormResult) -> tuple[PreviewRow, ...]:
+    """Describe the selected model, data and strategy."""
     return tuple(
-        PreviewRow(name, form.remark(name, filled))
+        PreviewRow(name, form.describe_value(name, filled))
         for name in ("model", "data", "strategy")
         if name not in filled.errors
     )
 
 
 def warnings(filled: FormResult, description: Description | None) -> tuple[str, ...]:
-    """What the user should know of a plan before it is started."""
-    said = []
-    plan, laid_out = filled.plan, filled.schedule
+    """Return warnings about a plan before it is started."""
+    found = []
+    plan, counts = filled.plan, filled.step_counts
     if description and description.problem:
-        said.append(description.problem)
-    if (scaling := _chosen_scaling(filled, description)) and scaling.note:
-        said.append(form.on_screen(scaling.note))
-    said += filled.entry.notes
-    if laid_out and (rest := plan.batch_size - laid_out.global_batch):
-        said.append(
-            f"{plan.batch_size} does not divide by {laid_out.replicas} replicas: a step takes "
-            f"{laid_out.global_batch} examples, {rest} fewer"
+        found.append(description.problem)
+    if (scaling := _resolve_scaling(filled, description)) and scaling.note:
+        found.append(form.use_labels(scaling.note))
+    found += filled.entry.notes
+    if counts and plan.batch_size != counts.global_batch:
+        found.append(
+            f"batch size {plan.batch_size} is not divisible by {counts.replicas} replicas: "
+            f"the global batch is {counts.global_batch}"
         )
-    if laid_out and strategies.find(plan.strategy).kind == "tpu":
-        said += filter(None, [estimate.tpu_advice(laid_out, filled.entry.examples or 0)])
-    if laid_out and laid_out.passes > 1:
-        said.append(f"an epoch goes over the data {laid_out.passes:.3g} times")
-    return tuple(said)
+    if counts and strategies.find(plan.strategy).kind == "tpu":
+        found += filter(None, [estimate.tpu_advice(counts, filled.entry.examples or 0)])
+    if counts and counts.passes > 1:
+        found.append(f"each epoch uses the data {counts.passes:.3g} times")
+    return tuple(found)
 
 
 def _model(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
@@ -101,20 +101,21 @@ def _model(filled: FormResult, description: Description | None, pending: str) ->
     elif description.problem:
         parameters = PreviewRow("parameters", "—")
     else:
-        parameters = PreviewRow("parameters", f"{units.count(description.parameters)} in {description.layers} layers")
+        layers = units.counted(description.layers, "layer")
+        parameters = PreviewRow("parameters", f"{units.count(description.parameters)} in {layers}")
     shape, classes = filled.entry.shape, filled.entry.classes
     if shape is None or classes is None:
-        return [parameters, PreviewRow("input", "looking…", pending=True)]
-    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {classes} classes")]
+        return [parameters, PreviewRow("input", "reading the data…", pending=True)]
+    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.counted(classes, 'class')}")]
 
 
 def _scaling(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
-    scaling = _chosen_scaling(filled, description)
+    scaling = _resolve_scaling(filled, description)
     return [PreviewRow("scaling", scaling.text) if scaling else PreviewRow("scaling", pending, pending=True)]
 
 
-def _chosen_scaling(filled: FormResult, description: Description | None) -> Scaling | None:
-    """What is done to raw numbers; ``None`` while that is not known, or cannot be."""
+def _resolve_scaling(filled: FormResult, description: Description | None) -> Scaling | None:
+    """The scaling of the inputs; ``None`` while unknown or invalid."""
     numbers, model = filled.entry.value_range, models.find(filled.plan.model)
     known = description is not None or (isinstance(model, ModelEntry) and not model.preprocesses)
     if numbers is None or "scale" in filled.errors or (numbers.pixels and filled.plan.scale == "auto" and not known):
@@ -123,42 +124,42 @@ def _chosen_scaling(filled: FormResult, description: Description | None) -> Scal
 
 
 def _steps(filled: FormResult) -> list[PreviewRow]:
-    laid_out, entry = filled.schedule, filled.entry
-    if entry.examples is None or filled.layout is None:
-        return [PreviewRow(name, "—") for name in ("examples", "left out", "steps", "batch")]
-    held = f" + {units.count(entry.validation_examples)} held out" if entry.validation_examples else ""
-    examples = PreviewRow("examples", units.count(entry.examples) + held)
-    if laid_out is None:
-        share = f"{filled.plan.batch_size} shared by the cores of {filled.layout.elsewhere or 'the TPU'}"
+    counts, entry = filled.step_counts, filled.entry
+    if entry.examples is None or filled.placement is None:
+        return [PreviewRow(name, "—") for name in ("examples", "dropped", "steps", "batch")]
+    validation = f" + {units.count(entry.validation_examples)} validation" if entry.validation_examples else ""
+    examples = PreviewRow("examples", units.count(entry.examples) + validation)
+    if counts is None:
+        batch = f"{filled.plan.batch_size} over the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [
             examples,
-            *(PreviewRow(name, "known once connected") for name in ("left out", "steps")),
-            PreviewRow("batch", share),
+            *(PreviewRow(name, "known after connecting") for name in ("dropped", "steps")),
+            PreviewRow("batch", batch),
         ]
-    parts = filled.plan.micro_batches or 1
-    at_a_time = f", {laid_out.per_replica_batch // parts} at a time" if parts > 1 else ""
+    micro_batches = filled.plan.micro_batches or 1
+    micro_batch = f", {counts.per_replica_batch // micro_batches} per micro-batch" if micro_batches > 1 else ""
     return [
         examples,
         PreviewRow(
-            "left out",
-            f"{units.count(laid_out.dropped_examples)} examples an epoch" if laid_out.dropped_examples else "none",
+            "dropped",
+            f"{units.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
         ),
         PreviewRow(
-            "steps", f"{units.count(laid_out.steps_per_epoch)} an epoch, {units.count(laid_out.total_steps)} in all"
+            "steps", f"{units.count(counts.steps_per_epoch)} per epoch, {units.count(counts.total_steps)} total"
         ),
-        PreviewRow("batch", f"{laid_out.per_replica_batch} on {_each(filled.layout)}{at_a_time}"),
+        PreviewRow("batch", f"{counts.per_replica_batch} on {_device_text(filled.placement)}{micro_batch}"),
     ]
 
 
-def _each(layout: Placement) -> str:
-    devices = layout.devices[0] if len(layout.devices) == 1 else f"each of {', '.join(layout.devices)}"
-    if layout.cores > 1:
-        devices = f"each of {layout.cores} cores of {devices}"
-    return devices if layout.workers == 1 else f"{devices} of each of {layout.workers} workers"
+def _device_text(placement: Placement) -> str:
+    devices = placement.devices[0] if len(placement.devices) == 1 else f"each of {', '.join(placement.devices)}"
+    if placement.replicas_per_device > 1:
+        devices = f"each of {placement.replicas_per_device} cores of {devices}"
+    return devices if placement.workers == 1 else f"{devices} of each of {placement.workers} workers"
 
 
 def _precision(filled: FormResult) -> list[PreviewRow]:
-    """What numbers are computed with, where those are not plain float32."""
+    """The numeric precision, unless it is float32."""
     policy = filled.plan.policy
     return [] if policy == "float32" else [PreviewRow("precision", policy)]
 
@@ -166,14 +167,14 @@ def _precision(filled: FormResult) -> list[PreviewRow]:
 def _memory(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
-    if description.problem or filled.schedule is None:
+    if description.problem or filled.step_counts is None:
         return [PreviewRow("memory", "—")]
     needed = estimate.estimate_memory(
         filled.plan,
-        filled.schedule.per_replica_batch,
+        filled.step_counts.per_replica_batch,
         description.parameters,
         description.trainable,
         description.activations,
     )
-    each = " a device" if filled.schedule.replicas > 1 else ""
-    return [PreviewRow("memory", f"about {units.size(needed)}{each} beside data")]
+    each = " per device" if filled.step_counts.replicas > 1 else ""
+    return [PreviewRow("memory", f"about {units.size(needed)}{each}, without data")]

@@ -1,6 +1,6 @@
-"""Which fields of a plan mean something for what else is chosen; no widgets.
+"""Determines which fields of a plan are relevant, given the other fields.
 
-A form shows no others, and they count as left at their default: what cannot be seen is not in the plan.
+The form hides irrelevant fields; they have their default in the plan.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,26 +13,26 @@ from accel_engine.plan import DEFAULTS, Plan
 Devices = Sequence[Device] | None
 
 
-def relevant(name: str, plan: Plan, devices: Devices) -> bool:
-    """Whether a field means something.
+def is_relevant(name: str, plan: Plan, devices: Devices) -> bool:
+    """Whether a field is relevant.
 
     Args:
         name: The field.
-        plan: What is chosen; other fields that mean nothing may be filled in.
-        devices: The machine's; ``None`` before they are known, when what only some machines have means
-            something if it is filled in.
+        plan: The plan, which may have values in irrelevant fields.
+        devices: The devices of the machine; ``None`` before they are known, when fields of special
+            hardware are relevant if they have a value.
     """
     rule = _RULES.get(name)
     return rule is None or rule(plan, devices)
 
 
-def sensible(plan: Plan, devices: Devices) -> Plan:
-    """The plan with every field at its default that means nothing."""
-    return plan.replace(**{name: DEFAULTS[name] for name in _RULES if not relevant(name, plan, devices)})
+def drop_irrelevant(plan: Plan, devices: Devices) -> Plan:
+    """Return the plan with irrelevant fields at their default."""
+    return plan.replace(**{name: DEFAULTS[name] for name in _RULES if not is_relevant(name, plan, devices)})
 
 
 def _kind(plan: Plan, devices: Devices) -> str:
-    """The kind of device that would train; empty while that is not known."""
+    """The kind of device that would train; empty while unknown."""
     if kind := strategies.find(plan.strategy).kind:
         return kind
     if plan.devices:
@@ -49,7 +49,7 @@ def _gpus(devices: Devices) -> int:
 
 
 def _splits_cpu(plan: Plan, devices: Devices) -> bool:
-    # Beside a single GPU, the parts of a CPU are the only way to try a strategy for many devices.
+    # With a single GPU, logical CPU devices are the only way to test a multi-device strategy.
     kind = _kind(plan, devices)
     return kind in ("cpu", "") or (kind == "gpu" and not plan.devices and _gpus(devices) == 1)
 
@@ -62,13 +62,13 @@ def _on_gpus(name: str) -> Callable[[Plan, Devices], bool]:
     return rule
 
 
-def _brings_own(plan: Plan) -> bool:
-    """Whether the data or the model is the user's own: the catalogue's go together as they are."""
+def _has_own_model_or_data(plan: Plan) -> bool:
+    """Whether the data or the model is the user's own; built-in ones need no scaling option."""
     return data.find(plan.data).path is not None or isinstance(models.find(plan.model), UserModel)
 
 
 _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
-    "devices": lambda plan, _: strategies.find(plan.strategy).kind != "tpu",  # it is used as a whole
+    "devices": lambda plan, _: strategies.find(plan.strategy).kind != "tpu",  # a TPU is used as a whole
     "virtual_cpus": _splits_cpu,
     "force": lambda plan, devices: plan.precision == "mixed_float16" and _kind(plan, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
@@ -78,6 +78,6 @@ _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "tpu": lambda plan, _: strategies.find(plan.strategy).kind == "tpu",
     "rate_scaling": lambda plan, _: strategies.find(plan.strategy).maximum_devices != 1,
     "image_size": lambda plan, _: data.find(plan.data).reader == "folder",
-    "scale": lambda plan, _: _brings_own(plan) or plan.scale != DEFAULTS["scale"],
+    "scale": lambda plan, _: _has_own_model_or_data(plan) or plan.scale != DEFAULTS["scale"],
 }
-"""Of the fields that do not always mean something."""
+"""The rules of the fields that are not always relevant."""

@@ -1,4 +1,4 @@
-"""From a plan to a run that an engine trains. All of it blocks: call it from a thread."""
+"""Starts and continues runs. All functions block: call them from a thread."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,43 +13,43 @@ from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
 from accel_engine.run.worker_runs import run_to_continue
 
-RESUMABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
-"""How a run stands that can be resumed: it ended before its plan did."""
+CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
+"""The statuses of runs that can be continued: they ended before the last epoch."""
 
 
-def start(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | None) -> Path:
-    """Make a run of a plan and hand it to an engine.
+def start_run(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine | None) -> Path:
+    """Create a run and hand it to an engine.
 
     Args:
-        plan: What to train.
-        devices: The machine's; they are looked for when that was not done yet.
-        engine: A warm engine; without a usable one, a cold one is started.
+        plan: The plan.
+        devices: The devices of the machine; detected if ``None``.
+        engine: A warm engine; without a usable one, a new process is started.
 
     Returns:
-        The run's directory.
+        The directory of the run.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        PlanError: The plan asks for what the machine, the data or the model cannot give.
-        DataError: The user's data cannot be read.
+        PlanError: The plan does not fit the machine, the data or the model.
+        DataError: The data cannot be read.
         RunError: The run cannot be written.
     """
-    _need_engine()
+    _require_engine()
     preflight.check(plan, detect().devices if devices is None else devices)
     directory = create(plan)
     _hand_over(directory, engine)
     return directory
 
 
-def resume(directory: Path, engine: WarmEngine | None) -> Path:
-    """Let a run that ended or was lost go on from its last checkpoint.
+def continue_run(directory: Path, engine: WarmEngine | None) -> Path:
+    """Continue an ended run from its last checkpoint.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run cannot be read or written, is being trained already, or is a part of another.
-        UsageError: What the environment says of a cluster is wrong.
+        RunError: The run cannot be read or written, is live, or is a worker run.
+        UsageError: The environment describes an invalid cluster.
     """
-    _need_engine()
+    _require_engine()
     directory = run_to_continue(directory)
     reader = RunReader(directory)
     try:
@@ -63,8 +63,8 @@ def resume(directory: Path, engine: WarmEngine | None) -> Path:
     return directory
 
 
-def _need_engine() -> None:
-    """Refuse before there is a run that nobody would train."""
+def _require_engine() -> None:
+    """Raise an error if TensorFlow is missing, before a run is created."""
     if problem := launch.find_installation().problem:
         raise EngineMissingError(problem)
 
@@ -73,7 +73,7 @@ def _hand_over(directory: Path, engine: WarmEngine | None) -> None:
     if engine is not None and engine.state in USABLE:
         try:
             engine.train(directory)
-        except RunError:  # it has just ended; what else may be wrong, a cold one meets too
+        except RunError:  # it has just exited; a new process reports any other problem
             engine.close()
         else:
             return

@@ -1,1 +1,1 @@
-"""What is known of a run, and how it is followed; no widgets."""
+"""Follows runs and folds their events into an immutable state; no widgets."""

@@ -1,4 +1,4 @@
-"""A per-step series of any length in bounded memory, that forgets no extreme."""
+"""Downsampled per-step series in bounded memory that keep minima and maxima."""
 
 import math
 from collections.abc import Sequence
@@ -10,28 +10,28 @@ import numpy.typing as npt
 from accel_engine.run.buckets import Buckets
 
 CAPACITY = 4096
-"""The most buckets that a curve keeps, and at least half as many: some for every dot of the widest terminal."""
+"""Maximum number of buckets of a curve; it has at least half as many, several per dot of the widest terminal."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One number a step, kept in buckets of equally many consecutive steps.
+    """A per-step series in buckets of equally many consecutive steps.
 
-    Bucket ``i`` stands for ``width`` steps from ``first + i * width`` on; the last one may still be
-    filling. When more than :data:`CAPACITY` would be needed, ``width`` doubles. NaN and the infinities are gaps:
-    they are counted, and otherwise left out. ``Curve()`` has no steps.
+    Bucket ``i`` covers ``width`` steps from ``first + i * width`` on; the last one may be incomplete. When more than
+    :data:`CAPACITY` buckets would be needed, ``width`` doubles. NaN and infinities are gaps: counted, and otherwise
+    ignored. ``Curve()`` has no steps.
 
     Attributes:
-        count: Steps of the run so far, those before ``first`` too.
-        width: Steps a bucket, a power of two.
-        last: The latest finite value; NaN when there is none.
-        low: Smallest finite value of each bucket, NaN where it has none.
-        high: Largest finite value of each bucket, NaN where it has none.
+        count: Steps of the run so far, including those before ``first``.
+        width: Steps per bucket, a power of two.
+        last: The latest finite value; NaN if there is none.
+        low: Minimum finite value of each bucket, NaN if it has none.
+        high: Maximum finite value of each bucket, NaN if it has none.
         total: Sum of each bucket's finite values.
         finite: Number of each bucket's finite values.
-        first: The step that the curve begins with; not 0 where only a part of a run is looked at.
+        first: The first step of the curve; not 0 for a part of a run.
     """
 
     count: int = 0
@@ -45,13 +45,13 @@ class Curve:
 
     @classmethod
     def of(cls, buckets: Buckets, first: int, count: int, width: int) -> "Curve":
-        """Make a curve of what the engine has summarised.
+        """Make a curve from the buckets of downsampled steps.
 
         Args:
-            buckets: As many as there are from ``first`` to before ``count``.
-            first: The step that the first of them begins with.
-            count: The step after their last.
-            width: Steps a bucket.
+            buckets: The buckets from ``first`` up to ``count``.
+            first: The first step of the first bucket.
+            count: The step after the last bucket.
+            width: Steps per bucket.
         """
         low, high, total = (buckets[name].astype(np.float64) for name in ("low", "high", "total"))
         finite = buckets["finite"].astype(np.int64)
@@ -68,19 +68,18 @@ class Curve:
         return divide(self.total, self.finite)
 
     def extend(self, values: npt.NDArray[np.floating]) -> "Curve":
-        """Give the curve that goes on with these values; this one stays as it is.
+        """Return the curve with values appended.
 
         Args:
-            values: Of shape ``[n]``, one a step.
+            values: Shape ``[n]``, one per step.
         """
         return extended([self], values[np.newaxis])[0]
 
     def truncate(self, step: int) -> "Curve":
-        """Forget the steps from ``step`` on, as when a run is resumed from an earlier checkpoint.
+        """Return the curve without the steps from ``step`` on, e.g. when a run continues from an earlier checkpoint.
 
-        Exact when ``step`` ends a bucket, as it always does while ``width`` is 1. A bucket that is cut keeps its
-        bounds and its mean, since which of its steps they came from is not known. ``last`` becomes the mean of
-        the last bucket that has one.
+        Exact if ``step`` ends a bucket, as it always does while ``width`` is 1. A bucket that is cut keeps its bounds
+        and mean. ``last`` becomes the mean of the last bucket that has one.
         """
         if step >= self.count:
             return self
@@ -95,16 +94,13 @@ class Curve:
         return Curve(step, self.width, _latest(means), low, high, total, finite, self.first)
 
     def extremes(self, first: float, last: float) -> tuple[float, float]:
-        """The lowest and the highest value of the steps from ``first`` to before ``last``; NaN when there is none.
-
-        Those of the buckets that these steps are in.
-        """
+        """Minimum and maximum of the buckets with steps from ``first`` to before ``last``; NaN if there is none."""
         start, stop = self.span(first, last)
         low, high = self.low[start:stop], self.high[start:stop]
         return float(np.fmin.reduce(low, initial=math.nan)), float(np.fmax.reduce(high, initial=math.nan))
 
     def at(self, step: int) -> tuple[float, float, float] | None:
-        """The lowest, the highest and the mean value of the bucket with a step; ``None`` when it has none."""
+        """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
         if not self.first <= step < self.count:
             return None
         place = (step - self.first) // self.width
@@ -112,17 +108,17 @@ class Curve:
         return (float(self.low[place]), float(self.high[place]), float(self.total[place]) / number) if number else None
 
     def middle(self, bucket: int) -> float:
-        """The middle of a bucket's steps, as far as it is filled; of the one before the first likewise."""
+        """The middle step of a bucket, as far as it is filled; extrapolated before the first."""
         start = self.first + bucket * self.width
         return (start + min(start + self.width, self.count) - 1) / 2
 
     def shared(self, other: "Curve") -> int:
-        """How many buckets, from the first on, are full and the same as another curve's."""
+        """Number of leading buckets that are complete and equal to another curve's."""
         if (self.first, self.width) != (other.first, other.width):
             return 0
         count = (min(self.count, other.count) - self.first) // self.width
         pairs = ((self.total, other.total), (self.finite, other.finite), (self.low, other.low), (self.high, other.high))
-        for mine, theirs in pairs:  # as bytes or integers, since no NaN is equal to another
+        for mine, theirs in pairs:  # compared as bytes or integers, since NaN is not equal to itself
             if mine[:count].tobytes() != theirs[:count].tobytes():
                 count = int((mine[:count].view(np.int64) != theirs[:count].view(np.int64)).argmax())
         return count
@@ -130,23 +126,23 @@ class Curve:
     def columns(self, first: float, last: float, columns: int, skip: int = 0) -> Floats:
         """Resample the steps from ``first`` to before ``last`` to columns of equal width.
 
-        Every bucket goes to the column that its middle lies in, so that no extreme is lost; columns between two
-        buckets lie on the line between them. NaN where there is nothing to show: in gaps and past the ends.
+        Each bucket goes to the column of its middle, so that no extreme is lost; columns between two buckets are
+        interpolated. NaN in gaps and beyond the ends.
 
         Args:
             first: The first step.
             last: The step after the last.
-            columns: How many there are.
-            skip: How many of them, from the left, are not wanted.
+            columns: Number of columns.
+            skip: Number of columns to leave out at the left.
 
         Returns:
-            Lowest, highest and mean value of each column, of shape ``[3, columns - skip]``.
+            Minimum, maximum and mean of each column, shape ``[3, columns - skip]``.
         """
         found: Floats = np.full((3, max(0, columns - skip)), np.nan)
         step = (last - first) / max(columns, 1)
         if not self.count or not found.size or step <= 0:
             return found
-        # One bucket past either edge, so that the line goes on to the edge; two, where columns were skipped.
+        # One bucket beyond either edge, so that the line reaches the edge; two where columns were skipped.
         left = first + skip * step - self.width if skip else first
         start, stop = self.span(left - self.width, last + self.width)
         if start >= stop:
@@ -161,7 +157,7 @@ class Curve:
         low = np.fmin.reduceat(self.low[start:stop], heads)
         high = np.fmax.reduceat(self.high[start:stop], heads)
         mean = divide(np.add.reduceat(self.total[start:stop], heads), np.add.reduceat(self.finite[start:stop], heads))
-        # A sum divided by its number of terms may lie beside them by a rounding: a constant would be seen as a band.
+        # Rounding may put a mean outside its bounds: a constant would look like a band.
         mean = np.minimum(np.maximum(mean, low), high)
         begin = max(int(column[0]), skip)
         end = max(min(int(column[-1]) + 1, columns), begin)
@@ -178,7 +174,7 @@ class Curve:
         return found
 
     def span(self, first: float, last: float) -> tuple[int, int]:
-        """The first bucket with one of the steps from ``first`` to before ``last``, and the one after the last."""
+        """Indices of the first bucket with a step from ``first`` to before ``last``, and of the one after the last."""
         start = math.floor((max(first, self.first) - self.first) / self.width)
         stop = math.ceil((min(max(last, self.first), self.count) - self.first) / self.width)
         return start, max(start, stop)
@@ -201,13 +197,13 @@ class Curve:
 
 
 def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[Curve]:
-    """Give the curves that go on with these values, all with buckets as wide as the widest need.
+    """Return the curves with values appended, all with the bucket width that the widest needs.
 
-    Several together cost little more than one: each call of NumPy costs as much as its work on a hundred values.
+    Several at once cost little more than one, since small NumPy calls are dominated by their overhead.
 
     Args:
-        curves: At least one, all with the same ``first`` and ``count``; they stay as they are.
-        values: Of shape ``[curves, n]``, one a step.
+        curves: At least one, all with the same ``first`` and ``count``.
+        values: Shape ``[curves, n]``, one per step.
     """
     if not values.size:
         return list(curves)
@@ -219,7 +215,7 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
     finite = np.isfinite(values)
     whole = bool(finite.all())
     clean = values if whole else np.where(finite, values, np.nan)
-    # The first values may complete the bucket that is still filling; it is joined with its earlier part below.
+    # The first values may complete the incomplete bucket; it is joined with its earlier part below.
     head = (first - before) % width
     starts = np.maximum(np.arange(head - width if head else 0, values.shape[1], width), 0)
     lows = np.fmin.reduceat(clean, starts, axis=1).astype(np.float64)
@@ -252,7 +248,7 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
 
 
 def divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
-    """Divide sums by their number of terms; NaN where there are none."""
+    """Divide sums by their number of terms; NaN where that is 0."""
     quotient: Floats = total / np.where(number > 0, number, np.nan)
     return quotient
 

@@ -1,4 +1,4 @@
-"""What a run recorded of its devices, as curves over its steps, while somebody looks at them."""
+"""Reads a run's device metrics as curves over its steps."""
 
 import time
 from collections.abc import Mapping
@@ -7,48 +7,48 @@ from accel_engine.run import RunReader, Update
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.text import printable
 from accel_tui.run.curve import Curve
-from accel_tui.run.forward_fill import HeldCurve
+from accel_tui.run.forward_fill import ForwardFilledCurve
 
 READINGS = ("utilization", "memory_used", "temperature", "power")
-"""The readings that there can be curves of: in %, in GiB, in degrees Celsius, in W."""
+"""The metrics that can be charted: in %, GiB, degrees Celsius, W."""
 
 _GIB = 2.0**30
 
 MOST_ROWS = 1000
-"""How many samples are read at a look: a long run's are read in many, so that nothing else waits."""
+"""Maximum number of samples per read, so that nothing else waits for those of a long run."""
 
 DeviceCurves = Mapping[str, Mapping[str, Curve]]
-"""Curves by reading, and by device in each."""
+"""Curves by metric and device."""
 
 
 class DeviceCurvesReader:
-    """Keeps the traces of all readings that there can be curves of, once somebody has looked at any.
+    """Reads device metrics once a chart of any of them is shown.
 
     Args:
-        seconds: How often curves are made at most: devices are read once a second.
+        seconds: Minimum interval between updates; devices are sampled once a second.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._unpacker = SampleUnpacker(frozenset(READINGS))
-        self._traces: dict[tuple[str, str], HeldCurve] = {}
+        self._traces: dict[tuple[str, str], ForwardFilledCurve] = {}
         self._last = 0
         self._behind = True
         self._names: frozenset[str] = frozenset()
         self._stale = False
         self._made = 0.0
 
-    def look(self, reader: RunReader, names: frozenset[str], ended: Curve, update: Update) -> DeviceCurves | None:
-        """Read some samples, and give curves that are newer than the last ones.
+    def read(self, reader: RunReader, names: frozenset[str], ended: Curve, update: Update) -> DeviceCurves | None:
+        """Read some samples, and return updated curves.
 
         Args:
-            reader: Of the run.
-            names: Some of :data:`READINGS`. While they are none, nothing is read.
-            ended: When each step ended, in seconds since the Unix epoch.
-            update: What the run has said since the last look.
+            reader: Reads the run.
+            names: Some of :data:`READINGS`; nothing is read if empty.
+            ended: End time of each step, in seconds since the Unix epoch.
+            update: What is new in the run since the last call.
 
         Returns:
-            ``None`` where they would be as before, or were made just now.
+            The curves; ``None`` if unchanged, or updated less than ``seconds`` ago.
 
         Raises:
             RunError: The run can no longer be read.
@@ -65,7 +65,7 @@ class DeviceCurvesReader:
         return self._curves(names, ended)
 
     def _read(self, reader: RunReader) -> bool:
-        """Read some samples; whether there may be more."""
+        """Read some samples; returns whether there may be more."""
         rows = reader.samples(self._last, MOST_ROWS)
         found: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for number, at, device, text in rows:
@@ -75,7 +75,7 @@ class DeviceCurvesReader:
                     found.setdefault((name, printable(device)), []).append((at, value))
             self._last = number
         for key, values in found.items():
-            self._traces.setdefault(key, HeldCurve()).extend(*zip(*values, strict=True))
+            self._traces.setdefault(key, ForwardFilledCurve()).extend(*zip(*values, strict=True))
         return len(rows) == MOST_ROWS
 
     def _curves(self, names: frozenset[str], ended: Curve) -> DeviceCurves:

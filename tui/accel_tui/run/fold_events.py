@@ -1,4 +1,4 @@
-"""What a run says, folded into what is known of it: a pure function from a state and news to the next state."""
+"""Folds a run's events and steps into its state: a pure function."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,13 +43,18 @@ from accel_tui.run.marks import mark_of, resumed
 from accel_tui.run.state import RunState
 
 NOTICES = 200
-"""How many warnings and answers are kept."""
+"""Maximum number of warnings and answers in a state."""
 
-_HALTS = {"pause": True, "resume": False, "stop": False, "stop_now": False}  # what each makes of a pause
+_PAUSED_AFTER = {
+    "pause": True,
+    "resume": False,
+    "stop": False,
+    "stop_now": False,
+}  # whether the run is paused after each command
 
 
 def fold(state: RunState, update: Update) -> RunState:
-    """Give the state of a run after it has said this too, with all text in it fit for a terminal."""
+    """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
     if update.step_range:
         state = _after_stretch(state, update.step_range)
@@ -61,42 +66,42 @@ def fold(state: RunState, update: Update) -> RunState:
 
 
 def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
-    """Take in what was said; a state is made once for all of it, since a long run has said thousands of things."""
+    """Apply events to one mutable draft, since a long run has thousands of them."""
     if not events:
         return state
     draft = _draft(state)
     for event in events:
         if isinstance(event, RunStarted):
-            draft = _draft(_begun(_made(draft), event))
+            draft = _draft(_after_start(_build(draft), event))
         else:
-            _note(draft, event)
-    return _made(draft)
+            _apply(draft, event)
+    return _build(draft)
 
 
 def _draft(state: RunState) -> SimpleNamespace:
-    """A state that can be changed, attribute by attribute.
+    """A mutable copy of a state.
 
-    Points of validations that are added to are lists, and ``marked`` has the steps of what is to be marked by kind.
+    Validation points become lists, and ``marked`` collects the steps of marks by kind.
     """
     draft = SimpleNamespace(**{one.name: getattr(state, one.name) for one in fields(RunState)})
     draft.validation, draft.marked = dict(state.validation), {}
     return draft
 
 
-def _made(draft: SimpleNamespace) -> RunState:
-    """The state that a draft has become."""
+def _build(draft: SimpleNamespace) -> RunState:
+    """The state of a draft."""
     draft.validation = {name: tuple(points) for name, points in draft.validation.items()}
     draft.marks = with_marks(draft.marks, draft.marked)
     del draft.marked
     return RunState(**vars(draft))
 
 
-def _begun(state: RunState, event: RunStarted) -> RunState:
-    """The state when an engine takes the run up at a step."""
-    state = _cut(_forgotten(state, event.first_step), event.first_step)
+def _after_start(state: RunState, event: RunStarted) -> RunState:
+    """The state after an engine starts, or continues from a step."""
+    state = _truncated(_without_results_after(state, event.first_step), event.first_step)
     return replace(
         state,
-        step=event.first_step,  # also for who has not read the steps before it
+        step=event.first_step,  # also where the earlier steps were not read
         started=event,
         ended=None,
         xla=None,
@@ -104,17 +109,17 @@ def _begun(state: RunState, event: RunStarted) -> RunState:
         work=None,
         phase=None,
         halted=False,
-        met=None,
+        workers_met=None,
         learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
         marks=resumed(state.marks, event.first_step),
-        pace=state.pace.restarted(event.first_step),
-        worked=None if state.started is None and event.first_step else state.worked_until_end,
-        heard=event.time,
+        step_rate=state.step_rate.restarted(event.first_step),
+        earlier_seconds=None if state.started is None and event.first_step else state.seconds_worked,
+        last_event_time=event.time,
     )
 
 
-def _note(draft: SimpleNamespace, event: Event) -> None:
-    draft.heard = max(draft.heard, event.time)
+def _apply(draft: SimpleNamespace, event: Event) -> None:
+    draft.last_event_time = max(draft.last_event_time, event.time)
     if mark := mark_of(event, draft.learning_rate):
         kind, step = mark
         draft.marked.setdefault(kind, []).append(step)
@@ -124,7 +129,7 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
             if event.phase in (Phase.PAUSED, Phase.TRAINING):
                 draft.halted = event.phase is Phase.PAUSED
         case WorkersMet():
-            draft.met = event
+            draft.workers_met = event
         case DevicesFound():
             draft.devices = event
         case ModelBuilt():
@@ -141,8 +146,11 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
         case CheckpointSaved():
             draft.checkpoint = event
         case LearningRateChanged():
-            earlier = tuple(point for point in draft.rates if point[0] < event.step)
-            draft.learning_rate, draft.rates = event.learning_rate, (*earlier, (event.step, event.learning_rate))
+            earlier = tuple(point for point in draft.learning_rates if point[0] < event.step)
+            draft.learning_rate, draft.learning_rates = (
+                event.learning_rate,
+                (*earlier, (event.step, event.learning_rate)),
+            )
             draft.schedule = event.schedule
         case XlaTried():
             draft.xla = event
@@ -151,21 +159,21 @@ def _note(draft: SimpleNamespace, event: Event) -> None:
         case WorkCounted():
             draft.work = event
         case Warned() | CommandAnswered():
-            draft.notices, draft.noticed = (*draft.notices[1 - NOTICES :], event), draft.noticed + 1
-            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _HALTS:
-                draft.halted = _HALTS[event.command]
+            draft.notices, draft.notice_count = (*draft.notices[1 - NOTICES :], event), draft.notice_count + 1
+            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _PAUSED_AFTER:
+                draft.halted = _PAUSED_AFTER[event.command]
         case RunEnded():
             draft.ended = event
 
 
 @lru_cache(maxsize=16)
 def _series_of(metrics: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of series for those of metrics, which are not the same where an older program wrote the run."""
+    """Series names of metrics, which differ in runs of older versions."""
     return tuple(SeriesNames().scalars(dict.fromkeys(metrics, 0.0)))
 
 
 def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
-    """Split chunks where one does not go on from the one before it."""
+    """Split chunks where one does not start at the end of the previous one."""
     breaks = [
         index
         for index, (before, after) in enumerate(pairwise(chunks), start=1)
@@ -177,7 +185,7 @@ def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
 
 
 def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
-    """Take all that was recorded up to a step as it was summarised."""
+    """The state with the downsampled steps up to a step."""
     curves = curves_of(stretch)
     throughput = curves.pop(RATE, Curve())
     ended_at = Curve.of(stretch.series[TIME], stretch.first_step, stretch.last_step, stretch.width)
@@ -186,7 +194,7 @@ def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
 
 
 def curves_of(stretch: StepRange) -> dict[str, Curve]:
-    """The curves of a part of a run: of its series, and of the throughput."""
+    """The curves of a range of steps, including the throughput."""
     return {
         name: Curve.of(buckets, stretch.first_step, stretch.last_step, stretch.width)
         for name, buckets in stretch.series.items()
@@ -195,39 +203,39 @@ def curves_of(stretch: StepRange) -> dict[str, Curve]:
 
 
 def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
-    """Add chunks that follow one another; the first of them may go back to an earlier step."""
+    """Append consecutive chunks; the first of them may go back to an earlier step."""
     first = chunks[0].first_step
-    state = _cut(state, first)
+    state = _truncated(state, first)
     names = list(dict.fromkeys(name for chunk in chunks for name in chunk.series))
-    pace, seconds = state.pace.after(chunks)
+    pace, seconds = state.step_rate.after(chunks)
     values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
     before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.ended_at]
-    *curves, throughput, ended_at = extended([_filled(curve, first) for curve in before], values)
+    *curves, throughput, ended_at = extended([_padded(curve, first) for curve in before], values)
     state = replace(
         state,
         step=chunks[-1].first_step + chunks[-1].count,
         curves={**state.curves, **dict(zip(names, curves, strict=True))},
         throughput=throughput,
         ended_at=ended_at,
-        pace=pace,
+        step_rate=pace,
     )
     rate = latest_rate(state, state.curves.get(LEARNING_RATE))
     return state if rate == state.learning_rate else replace(state, learning_rate=rate)
 
 
 def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:
-    """The parts of every series, one after the other; NaN where a chunk has none of that name."""
+    """The chunks' parts of every series; NaN where a chunk lacks it."""
     for name in names:
         for chunk in chunks:
             yield chunk.series[name] if name in chunk.series else np.full(chunk.count, math.nan, np.float32)
 
 
 def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats, Floats]:
-    """The steps a second of each step, and when it ended, the steps of a chunk being evenly apart.
+    """Throughput and end time of each step, with the steps of a chunk evenly spaced.
 
     Args:
-        chunks: One after the other.
-        seconds: Of work that each took.
+        chunks: Consecutive chunks.
+        seconds: Working time of each chunk.
     """
     counts = [chunk.count for chunk in chunks]
     rates = [count / taken if taken > 0 else math.nan for count, taken in zip(counts, seconds, strict=True)]
@@ -237,13 +245,13 @@ def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats,
     return rate, ended - (stop - 1 - np.arange(len(stop))) * apart
 
 
-def _filled(curve: Curve, step: int) -> Curve:
-    """A curve up to a step; steps that nothing is known of become gaps."""
+def _padded(curve: Curve, step: int) -> Curve:
+    """The curve extended to a step with gaps."""
     return curve.extend(np.full(step - curve.count, math.nan)) if curve.count < step else curve
 
 
-def _forgotten(state: RunState, step: int) -> RunState:
-    """Forget what was found out after a step, because training goes on from there once more."""
+def _without_results_after(state: RunState, step: int) -> RunState:
+    """Drop validations and epochs after a step, since training repeats from there."""
     if state.validated and state.validated.step > step:
         kept = {name: tuple(point for point in points if point[0] <= step) for name, points in state.validation.items()}
         state = replace(state, validation=kept, validated=None)
@@ -252,8 +260,8 @@ def _forgotten(state: RunState, step: int) -> RunState:
     return state
 
 
-def _cut(state: RunState, step: int) -> RunState:
-    """Forget the steps from ``step`` on, where there are any."""
+def _truncated(state: RunState, step: int) -> RunState:
+    """Drop the steps from ``step`` on."""
     if state.step <= step:
         return state
     curves = {name: curve.truncate(step) for name, curve in state.curves.items()}

@@ -1,4 +1,4 @@
-"""Values that hold until the next one, such as what was read of a device, as curves over the steps of a run."""
+"""Forward fill: curves of values that hold until the next one, such as device metrics."""
 
 import math
 
@@ -10,23 +10,22 @@ from accel_tui.run.curve import CAPACITY, Curve
 Floats = npt.NDArray[np.float64]
 
 
-class HeldCurve:
-    """Values by time, in bounded memory, that forgets no extreme.
+class ForwardFilledCurve:
+    """Values by time in bounded memory that keep minima and maxima.
 
-    Equally many consecutive values are kept as one; when there would be more than
-    :data:`~accel_tui.run.curve.CAPACITY` of these, twice as many.
+    Equally many consecutive values are merged; above :data:`~accel_tui.run.curve.CAPACITY` entries, twice as many.
     """
 
     def __init__(self) -> None:
         self._width = 1
         self._kept = np.empty((4, 0))  # time, low, high, mean
-        self._rest = np.empty((4, 0))  # too few for one yet
+        self._rest = np.empty((4, 0))  # too few to merge yet
 
     def __len__(self) -> int:
         return self._kept.shape[1] + self._rest.shape[1]
 
     def extend(self, times: npt.ArrayLike, values: npt.ArrayLike) -> None:
-        """Add finite values, both of shape ``[n]``, by rising time."""
+        """Append finite values, both of shape ``[n]``, by rising time."""
         new = np.asarray(values, np.float64)
         self._rest = np.concatenate((self._rest, [np.asarray(times, np.float64), new, new, new]), axis=1)
         while whole := min(self._rest.shape[1] // self._width, CAPACITY - self._kept.shape[1]):
@@ -37,16 +36,16 @@ class HeldCurve:
                 self._kept, self._width = _merged(self._kept, 2), 2 * self._width
 
     def over(self, ended: Curve) -> Curve:
-        """The curve over steps: each step has what was read while it was taken, else what was read last before it.
+        """The curve over steps: each step has the values read during it, else the last one before it.
 
         Args:
-            ended: When each step ended, in the unit of the times.
+            ended: End time of each step, in the unit of the times.
         """
         times, low, high, mean = np.concatenate((self._kept, self._rest), axis=1)
         known = np.flatnonzero(ended.finite)
         if not known.size or not times.size:
             return Curve()
-        # How many steps were taken at some moments: in the middle of each bucket, and at the beginning and the end.
+        # Number of steps taken at the middle of each bucket, and at the beginning and the end.
         starts = ended.first + known * ended.width
         taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
         at = ended.means[known]
@@ -60,15 +59,15 @@ class HeldCurve:
 
 
 def forward_fill(places: Floats, low: Floats, high: Floats, mean: Floats, count: int, width: int) -> Curve:
-    """Make a curve of values that each hold from one step on, until the next.
+    """Make a curve of values that each hold from one step until the next.
 
     Args:
-        places: The steps, rising, of shape ``[n]``.
-        low: The lowest value at each place, likewise.
-        high: The highest.
-        mean: The mean.
+        places: The steps, rising, shape ``[n]``.
+        low: Minimum at each step, likewise.
+        high: Maximum.
+        mean: Mean.
         count: Steps of the run.
-        width: Steps a bucket.
+        width: Steps per bucket.
     """
     inside = places < count
     places, low, high, mean = places[inside], low[inside], high[inside], mean[inside]
@@ -77,7 +76,7 @@ def forward_fill(places: Floats, low: Floats, high: Floats, mean: Floats, count:
     buckets = places.astype(np.int64) // width
     begin, end = int(buckets[0]), -(-count // width)
     numbers = np.arange(begin, end)
-    last = np.searchsorted(buckets, numbers, "right") - 1  # the last value until the end of each bucket
+    last = np.searchsorted(buckets, numbers, "right") - 1  # the last value, up to the end of each bucket
     lows, highs, means = mean[last], mean[last], mean[last]
     heads = np.flatnonzero(np.diff(buckets, prepend=begin - 1))
     own = buckets[heads] - begin
@@ -93,10 +92,10 @@ def constant_between(points: tuple[tuple[int, float], ...], count: int, width: i
     Args:
         points: The first step of each value, and the value, by rising step.
         count: Steps of the run.
-        width: Steps a bucket.
+        width: Steps per bucket.
     """
     finite = [(step, value) for step, value in points if math.isfinite(value)]
-    # The step before a change is told too, so that a bucket with a change has both in its range.
+    # The step before a change too, so that a bucket with a change has both values in its range.
     before = [(step - 1, value) for (step, _), (_, value) in zip(finite[1:], finite, strict=False) if step]
     ordered = sorted([*before, *finite], key=lambda point: point[0])
     if not ordered:
@@ -106,7 +105,7 @@ def constant_between(points: tuple[tuple[int, float], ...], count: int, width: i
 
 
 def _merged(kept: Floats, number: int) -> Floats:
-    """Make one of each ``number`` neighbours, as many times over as they are there."""
+    """Merge every ``number`` neighbours into one."""
     time, low, high, mean = kept.reshape(4, -1, number)
     merged: Floats = np.array([time[:, -1], low.min(axis=1), high.max(axis=1), mean.mean(axis=1)])
     return merged

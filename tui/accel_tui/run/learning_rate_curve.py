@@ -10,38 +10,38 @@ from accel_tui.run.state import Points, RunState
 
 
 def has_rate(state: RunState) -> bool:
-    """Whether anything is known of it."""
-    return bool(state.rates) or LEARNING_RATE in state.curves
+    """Whether any learning rate is known."""
+    return bool(state.learning_rates) or LEARNING_RATE in state.curves
 
 
 def rate_curve(state: RunState) -> Curve:
-    """The learning rate of each step: as it was recorded; before that, as an older program told its changes."""
+    """The learning rate of each step as recorded; before that, from the changes in events of older versions."""
     recorded = state.curves.get(LEARNING_RATE)
     if recorded is None:
-        return constant_between(state.rates, state.step, state.throughput.width)
-    return _with_beginning(recorded, state.rates)
+        return constant_between(state.learning_rates, state.step, state.throughput.width)
+    return _with_beginning(recorded, state.learning_rates)
 
 
 def rate_detail(state: RunState) -> Curve:
-    """The same more finely, of the part that somebody looks at closely; nothing where there is none."""
+    """The same at full resolution, of the visible steps; empty if not loaded."""
     recorded = state.details.get(LEARNING_RATE)
-    return Curve() if recorded is None else _with_beginning(recorded, state.rates)
+    return Curve() if recorded is None else _with_beginning(recorded, state.learning_rates)
 
 
 def latest_rate(state: RunState, curve: Curve | None) -> float | None:
-    """The learning rate of the latest step, or the one that was set for the next.
+    """The learning rate of the latest step, or the one set for the next.
 
     Args:
-        state: The run's, with all steps taken.
-        curve: What was recorded of it at each step.
+        state: The run's state, with all steps.
+        curve: The recorded learning rate of each step.
     """
-    if curve is None or math.isnan(curve.last) or (state.rates and state.rates[-1][0] >= state.step):
+    if curve is None or math.isnan(curve.last) or (state.learning_rates and state.learning_rates[-1][0] >= state.step):
         return state.learning_rate
-    return float(f"{curve.last:.7g}")  # float32, so no more digits than it has
+    return float(f"{curve.last:.7g}")  # float32 has no more digits
 
 
 def _with_beginning(recorded: Curve, rates: Points) -> Curve:
-    """A curve with the rates that were told in the place of its first buckets, as far as these have no value."""
+    """The recorded curve, with its leading gap filled from the changes in events."""
     unknown = int((recorded.finite > 0).argmax()) if recorded.finite.any() else 0
     if not unknown:
         return recorded

@@ -1,54 +1,54 @@
-"""Reading the ends of text files as they grow."""
+"""Follows the ends of growing log files."""
 
 import os
 import re
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from accel_engine.run.paths import LOG
+from accel_engine.run.run_paths import LOG
 from accel_engine.run.worker_runs import worker_runs_of
 from accel_engine.text import printable_line
 
-REACH = 256 * 1024
-"""How far back from the end a file is read at first, in bytes."""
+MAX_BYTES = 256 * 1024
+"""Bytes before the end that are read at first."""
 
-OTHERS_REACH = 16 * 1024
-"""Likewise of another worker's log, so that the run's own is not lost among them."""
+MAX_WORKER_BYTES = 16 * 1024
+"""The same for other workers' logs, so that they do not outnumber the run's own."""
 
 _SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x07")
-"""What progress bars colour and move the cursor with, titles, links and bells: left out, as they say nothing."""
+"""Escape sequences of progress bars, titles and links, which are removed."""
 
 
 class LogLine(NamedTuple):
     """A line of a log."""
 
     text: str
-    """Without its end, and printable."""
+    """The text, printable, without its line ending."""
 
     at: int | None = None
-    """The byte of the run's own log that it begins at; ``None`` for a line of another worker."""
+    """Byte offset in the run's own log; ``None`` for another worker's line."""
 
 
 class LogTail:
-    """The lines that are added to a file; what is there already only as far back as ``reach``.
+    """Reads the lines appended to a file, and at first its last ``reach`` bytes.
 
     Args:
         path: The file; it need not exist yet.
-        reach: In bytes; :data:`REACH` when left out.
+        reach: Bytes; :data:`MAX_BYTES` if omitted.
     """
 
     def __init__(self, path: Path, reach: int | None = None) -> None:
         self._path = path
-        self._reach = reach or REACH
+        self._reach = reach or MAX_BYTES
         self._offset: int | None = None
         self._rest = b""
         self._at = 0
 
     def read(self) -> list[LogLine]:
-        """The whole lines that are new since the last call.
+        """The complete lines since the last call.
 
-        Of a line that was overwritten with carriage returns, as progress bars are, only the last
-        form is given. A file that has become shorter is read from its beginning.
+        Of a line overwritten with carriage returns, as by progress bars, only the last form. A file that has become
+        shorter is read from its beginning.
         """
         try:
             with self._path.open("rb") as file:
@@ -57,7 +57,7 @@ class LogTail:
             return []
 
     def before(self, at: int) -> list[LogLine]:
-        """The lines before the one that begins at a byte of the file, as far back as ``reach``."""
+        """The lines before a byte offset, at most ``reach`` bytes."""
         start = max(0, at - self._reach)
         try:
             with self._path.open("rb") as file:
@@ -72,30 +72,30 @@ class LogTail:
         skip = 0
         if self._offset is None:
             self._offset = self._at = max(0, end - self._reach)
-            skip = 1 if self._offset else 0  # the line that is cut by starting there
+            skip = 1 if self._offset else 0  # the partial first line
         elif end < self._offset:
             self._offset, self._rest, self._at = 0, b"", 0
         if end == self._offset:
             return []
         file.seek(self._offset)
-        data = file.read(REACH)
+        data = file.read(MAX_BYTES)
         whole, _, rest = (self._rest + data).rpartition(b"\n")
         before = self._offset - len(self._rest)
         self._offset += len(data)
         lines = _lines(whole + b"\n", before) if data.count(b"\n") else []
         if lines:
-            lines[0] = lines[0]._replace(at=self._at)  # of which the beginning may not have been kept
+            lines[0] = lines[0]._replace(at=self._at)  # its beginning may not have been kept
             self._at = self._offset - len(rest)
-        # A bar that never ends its line must not pile up; the last byte may be half of a line's end.
-        self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :][-REACH:]
+        # A progress bar that never ends its line must not accumulate; the last byte may be half of a line ending.
+        self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :][-MAX_BYTES:]
         return lines[skip:]
 
 
 class Logs:
-    """The lines that are added to a run's log, and to those of its other workers, each after its worker's name.
+    """Reads the lines appended to a run's log and to its workers' logs, those prefixed with the worker's name.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -104,26 +104,26 @@ class Logs:
         self._others: dict[str, LogTail] = {}
 
     def read(self) -> list[LogLine]:
-        """The whole lines that are new since the last call, in the order in which they were found."""
+        """The complete lines since the last call, in the order of reading."""
         for worker, part in worker_runs_of(self._directory).items():
             if worker not in self._others:
-                self._others[worker] = LogTail(part / LOG, OTHERS_REACH)
+                self._others[worker] = LogTail(part / LOG, MAX_WORKER_BYTES)
         lines = self._own.read()
         for worker, tail in self._others.items():
             lines += [LogLine(f"{worker} │ {line.text}") for line in tail.read()]
         return lines
 
     def before(self, at: int) -> list[LogLine]:
-        """What the run's own log has before a line that begins at a byte of it; a part of that, if it is long."""
+        """The lines of the run's own log before a byte offset, or as many as one read returns."""
         return self._own.before(at)
 
 
 def _lines(data: bytes, at: int) -> list[LogLine]:
-    """The lines of whole lines.
+    """Split complete lines.
 
     Args:
-        data: Empty, or ends with the end of a line.
-        at: Where it begins in its file.
+        data: Empty, or ends with a line ending.
+        at: Its byte offset in the file.
     """
     lines = []
     for line in data.split(b"\n")[:-1]:

@@ -1,4 +1,4 @@
-"""What the lines of a log say: how grave they are, which are wanted, and where a text is in them."""
+"""Log levels, filters and searches of log lines."""
 
 import enum
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class Level(enum.IntEnum):
-    """How grave a line is."""
+    """Severity of a log line."""
 
     INFO = 0
     WARNING = 1
@@ -14,7 +14,7 @@ class Level(enum.IntEnum):
 
 
 NAMES = {Level.INFO: "all", Level.WARNING: "warnings", Level.ERROR: "errors"}
-"""What is shown from each level on."""
+"""Names of what is shown from each level on."""
 
 # TensorFlow writes "2026-01-31 12:00:00.123456: W file:1] ...", its newer parts "W0000 00:00:17 ...", Python's logging
 # a word; a traceback's last line begins with the name of an exception.
@@ -29,11 +29,11 @@ _WORKER = re.compile(r"^(?:worker|parameter server) \d+ │ ")
 
 
 def level_of(text: str, before: Level = Level.INFO) -> Level:
-    """Say how grave a line is.
+    """The severity of a line.
 
     Args:
         text: The line.
-        before: The level of the line before it, which a line that is indented belongs to.
+        before: Severity of the previous line, which an indented line continues.
     """
     said = _WORKER.sub("", text, count=1)
     if said[:1].isspace():
@@ -43,18 +43,18 @@ def level_of(text: str, before: Level = Level.INFO) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which lines are shown.
+    """A filter of log lines.
 
     Attributes:
-        level: The least grave that are.
-        words: Each of them has to be in a line, and none of those after a ``-``, in any case.
+        level: Minimum severity.
+        words: Words that a line must contain, or must not after ``-``; case-insensitive.
     """
 
     level: Level = Level.INFO
     words: str = ""
 
     def passes(self, text: str, level: Level) -> bool:
-        """Whether a line is shown."""
+        """Whether a line passes."""
         if level < self.level:
             return False
         text = text.casefold()
@@ -66,7 +66,7 @@ class Filter:
 
 
 def places(text: str, wanted: str) -> list[tuple[int, int]]:
-    """Where a text is in a line, in any case: beginnings and ends."""
+    """Start and end of each match of a text, case-insensitive."""
     if not wanted:
         return []
     return [match.span() for match in re.finditer(re.escape(wanted), text, re.IGNORECASE)]

@@ -1,4 +1,4 @@
-"""What happened at single steps of a run: where epochs ended, validations were, checkpoints were written."""
+"""Marks on the step axis: ends of epochs, validations, checkpoints and others."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from accel_engine.events import (
     XlaTried,
 )
 
-_SAME = 1e-6  # float32 tells apart no less, and is rounded where replicas' rates are averaged
+_SAME = 1e-6  # relative; float32 precision, and rounding where replicas' rates are averaged
 
 MOST = 1024
-"""How many places of a kind are kept: more than a terminal is wide."""
+"""Maximum number of marks of a kind: more than a terminal is wide."""
 
 
 class Kind(StrEnum):
-    """What happened."""
+    """Kinds of marks."""
 
     EPOCH = "epoch"
     VALIDATION = "validation"
@@ -39,12 +39,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The steps at which one kind of thing happened, in bounded memory: if need be only every second, fourth, ... one.
+    """The steps of one kind of mark, in bounded memory: if need be only every second, fourth, ... one.
 
     Attributes:
-        steps: Steps that had been taken, rising; the n-th is that of event number ``n * every``, counted from 1.
-        every: Each so many events one is kept.
-        count: How many events there were.
+        steps: Steps taken, rising; the n-th is of event number ``n * every``, counted from 1.
+        every: One event in so many is kept.
+        count: Number of events.
     """
 
     steps: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ class Track:
     count: int = 0
 
     def extended(self, steps: Sequence[int]) -> "Track":
-        """With more events, at rising steps that are not before the last one."""
+        """With more events, at rising steps not before the last one."""
         count, every = self.count + len(steps), self.every
         kept = (*self.steps, *steps[every - 1 - self.count % every :: every])
         while len(kept) > MOST:
@@ -66,26 +66,26 @@ class Track:
 
 
 Marks = Mapping[Kind, Track]
-"""What happened, by kind; kinds that did not happen may be missing."""
+"""Marks by kind; kinds without events may be missing."""
 
 
 def resumed(marks: Marks, step: int) -> Marks:
-    """The marks that are left when an engine takes the run up at a step."""
+    """The marks that remain when an engine continues from a step."""
     kept = {kind: track.cut(step) for kind, track in marks.items()}
     return extended(kept, {Kind.RESUMED: [step]}) if step else kept
 
 
 def extended(marks: Marks, steps: Mapping[Kind, Sequence[int]]) -> Marks:
-    """The marks with more of some kinds, at steps that are not before the last ones."""
+    """The marks with more events, at steps not before the last ones."""
     return {**marks, **{kind: marks.get(kind, Track()).extended(more) for kind, more in steps.items()}}
 
 
 def mark_of(event: Event, rate: float | None) -> tuple[Kind, int] | None:
-    """What there is to mark of an event, and at which step.
+    """Kind and step of the mark of an event; ``None`` if it has none.
 
     Args:
-        event: What happened.
-        rate: The learning rate before it, where it is known.
+        event: The event.
+        rate: The learning rate before it, if known.
     """
     match event:
         case EpochEnded(step=step):

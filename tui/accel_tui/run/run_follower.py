@@ -1,4 +1,4 @@
-"""Following a run from a thread, so that nothing on screen ever waits for a disk."""
+"""Follows a run in a thread, so that no screen waits for a disk."""
 
 import threading
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, RunReader
+from accel_engine.run.run_paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.run.curve import CAPACITY, Curve
@@ -18,27 +19,27 @@ from accel_tui.run.step_window import VisibleSteps
 from accel_tui.run.worker_follower import WorkerFollower
 
 POLL_SECONDS = 0.1
-"""How often the run is looked at; a look at a silent run costs some microseconds."""
+"""Seconds between two polls; polling an idle run takes some microseconds."""
 
 STATUS_SECONDS = 1.0
-"""How often it is asked whether the run's engine still lives."""
+"""Seconds between two checks whether the run's engine is alive."""
 
 SAMPLES = 2000
-"""How many of the samples that were taken before are read: the last minutes, of many devices."""
+"""Maximum number of past samples that are read: the last minutes of many devices."""
 
 EVENTS = 4096
-"""How many events are read at a time, so that those of a run with very many epochs are never all in memory."""
+"""Maximum number of events per read, which bounds the memory for runs with many epochs."""
 
 
 class RunFollower:
-    """Folds what a run says into its state and tells when there is a newer one.
+    """Folds a run into its state and reports new states.
 
-    However fast the run, at most one wake-up is on its way: the next comes only after :meth:`take`.
+    At most one report is pending: the next comes only after :meth:`latest`.
 
     Args:
-        directory: The run's.
-        on_news: Called in the following thread when there is a newer state to take.
-        on_problem: Called in the following thread with words when the run cannot be read.
+        directory: The run's directory.
+        on_news: Called in the following thread when there is a new state.
+        on_problem: Called in the following thread with the reason when the run cannot be read.
     """
 
     def __init__(self, directory: Path, on_news: Callable[[], object], on_problem: Callable[[str], object]) -> None:
@@ -58,7 +59,7 @@ class RunFollower:
         """Follow the run until :meth:`stop`; blocks.
 
         Args:
-            is_wanted: Whether anybody is left to call that; asked at each look.
+            is_wanted: Whether to go on; called at each poll.
         """
         try:
             reader = RunReader(
@@ -74,22 +75,22 @@ class RunFollower:
             self._workers.close()
 
     def stop(self) -> None:
-        """Let :meth:`run` return soon; from any thread."""
+        """Make :meth:`run` return soon; callable from any thread."""
         self._stop.set()
         self._wake.set()
 
-    def look(self, part: VisibleSteps | None) -> None:
-        """Have the ``details`` of the state be those of a part of the run, from soon on; from any thread."""
+    def load_details(self, part: VisibleSteps | None) -> None:
+        """Set the steps that ``details`` of the state cover; callable from any thread."""
         self._part = part
         self._wake.set()
 
-    def read(self, names: frozenset[str]) -> None:
-        """Have the ``readings`` of the state be some of ``device_curves.READINGS``; from any thread."""
+    def load_readings(self, names: frozenset[str]) -> None:
+        """Set which of ``device_curves.READINGS`` the state's ``readings`` have; callable from any thread."""
         self._readings = names
         self._wake.set()
 
-    def take(self) -> RunState:
-        """The newest state; from any thread."""
+    def latest(self) -> RunState:
+        """The latest state; callable from any thread."""
         with self._lock:
             self._taken = True
             return self._latest
@@ -112,14 +113,17 @@ class RunFollower:
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
-                    if _of_many(info) and (workers := self._workers.look()) is not after.workers:
+                    model = None if info.status.live else trained_model(self._directory)
+                    if model != after.model:
+                        after = replace(after, model=model)
+                    if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
                         after = replace(after, workers=workers)
                 part = self._part
                 grown = after.step != state.step
                 if part != seen or (part and (not after.details or (grown and part.last > state.step))):
                     after = replace(after, details=_details(reader, part))
                     seen = part
-                curves = devices.look(reader, self._readings, after.ended_at, update)
+                curves = devices.read(reader, self._readings, after.ended_at, update)
                 if curves is not None:
                     after = replace(after, readings=curves)
                 problem = ""
@@ -127,7 +131,7 @@ class RunFollower:
                     state = after
                     self._put(state)
             except RunError as error:
-                # The disk may be back at the next look, so this is said once and tried again.
+                # The disk may be back at the next poll, so this is reported once and tried again.
                 if str(error) != problem:
                     problem = str(error)
                     self._on_problem(problem)

@@ -1,7 +1,8 @@
-"""What is known of a run: one immutable value. How it comes about is in ``fold``."""
+"""The state of a run: an immutable value, made by ``fold_events``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from accel_engine import clock
 from accel_engine.events import (
@@ -34,42 +35,43 @@ Points = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunState:
-    """A run as far as it was followed.
+    """The state of a run.
 
     Attributes:
-        info: What the run is and how it stands; ``None`` before it was read.
-        started: The latest engine's first word.
-        devices: TensorFlow's view of the devices.
-        built: What the plan came to.
-        ended: The last word; ``None`` while more may come.
-        phase: What the engine is busy with, and since when.
-        halted: Whether it was paused and did not go on since, whatever else it does for a moment.
+        info: Metadata and status; ``None`` before they are read.
+        started: Start of the latest engine.
+        devices: TensorFlow's devices.
+        built: The model, data and batch that the plan resolved to.
+        ended: The end; ``None`` while more may come.
+        phase: The engine's current phase.
+        halted: Whether the run is paused, also while it validates or saves during the pause.
         step: Steps taken.
-        curves: Every per-step series by name.
-        throughput: Steps a second, on the axis of steps.
-        ended_at: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
-        rates: The first step of each learning rate, and the rate.
-        marks: Where on the axis of steps something happened that can be marked there.
-        readings: What was recorded of devices, on the axis of steps, where somebody looks at it.
-        details: A part of the series more finely than in ``curves``, where somebody looks at it closely, by name;
-            the throughput under :data:`~accel_engine.run.steps.RATE`.
+        curves: Per-step series by name.
+        throughput: Steps per second by step.
+        ended_at: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
+        learning_rates: First step and value of each learning rate.
+        marks: Marks on the step axis.
+        readings: Device metrics by step, of the charts that are shown.
+        details: Series of the visible steps at full resolution, by name; the throughput under
+            :data:`~accel_engine.run.steps.RATE`.
         validation: Points of step and value by metric.
-        epoch: The latest epoch that ended.
-        xla: What trying XLA has shown; ``None`` while it was not tried.
-        micro_batches: The same of micro-batches.
-        work: What a step computes and the devices could; ``None`` before that was counted.
-        learning_rate: That of the latest step, or what was set since; ``None`` where it is not known.
-        schedule: The class of the schedule that it follows; empty where it stays as it is.
-        checkpoint: The last one.
+        epoch: The last completed epoch.
+        xla: The XLA trial; ``None`` if there was none.
+        micro_batches: The trial of micro-batches, likewise.
+        work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
+        learning_rate: Learning rate of the latest step, or set since; ``None`` if unknown.
+        schedule: Class of the learning-rate schedule; empty without one.
+        checkpoint: The last checkpoint.
         validated: The last validation.
         notices: The latest warnings and answers, newest last.
-        noticed: How many there were in all.
-        meters: The devices' readings by device id.
-        pace: The speed of training of late, of the latest engine alone.
-        worked: Seconds that engines before the latest one worked on the run; ``None`` where nobody has read that.
-        heard: When the latest engine said something last, in seconds since the Unix epoch.
-        met: The workers that train together, once they have met; ``None`` for who trains alone.
-        workers: What the others among them say, their steps apart, by name; those whose runs can be seen from here.
+        notice_count: Number of all notices.
+        meters: Device metrics by device id.
+        step_rate: Recent training speed of the latest engine.
+        earlier_seconds: Seconds that earlier engines worked on the run; ``None`` if unknown.
+        last_event_time: Time of the latest engine's last event, in seconds since the Unix epoch.
+        workers_met: The workers of distributed training, once connected; ``None`` for a single worker.
+        workers: States of the other workers by name, without steps; only those whose runs are visible from here.
+        model: File of the trained model; ``None`` while the run is live or if there is none.
     """
 
     info: RunInfo | None = None
@@ -83,7 +85,7 @@ class RunState:
     curves: Mapping[str, Curve] = field(default_factory=dict)
     throughput: Curve = field(default_factory=Curve)
     ended_at: Curve = field(default_factory=Curve)
-    rates: Points = ()
+    learning_rates: Points = ()
     marks: Marks = field(default_factory=dict)
     readings: DeviceCurves = field(default_factory=dict)
     details: Mapping[str, Curve] = field(default_factory=dict)
@@ -97,104 +99,109 @@ class RunState:
     checkpoint: CheckpointSaved | None = None
     validated: Validated | None = None
     notices: tuple[Notice, ...] = ()
-    noticed: int = 0
+    notice_count: int = 0
     meters: Mapping[str, Meter] = field(default_factory=dict)
-    pace: StepRate = field(default_factory=StepRate)
-    worked: float | None = None
-    heard: float = 0.0
-    met: WorkersMet | None = None
+    step_rate: StepRate = field(default_factory=StepRate)
+    earlier_seconds: float | None = None
+    last_event_time: float = 0.0
+    workers_met: WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
+    model: Path | None = None
 
     @property
     def live(self) -> bool:
-        """Whether more is to come."""
+        """Whether the run is starting, running or paused."""
         return self.info is not None and self.info.status.live
 
     @property
     def now(self) -> float:
-        """The time by the clock of the run's events, which nobody sets, in seconds since the Unix epoch."""
+        """Time by the clock of the run's events, in seconds since the Unix epoch; unaffected by clock changes."""
         return self.info.now() if self.info else clock.now()
 
     @property
     def lost(self) -> bool:
-        """Whether the engine died without a word."""
+        """Whether the engine exited unexpectedly."""
         return self.info is not None and self.info.status is Status.LOST
 
     @property
-    def over(self) -> bool:
-        """Whether it is known how it came to its end; a moment later than that it did."""
+    def has_ended(self) -> bool:
+        """Whether the run has ended and its outcome is known."""
         return self.lost or (self.ended is not None and not self.live)
 
     @property
     def paused(self) -> bool:
-        """Whether the engine waits to be resumed; in a pause it may write a checkpoint or validate."""
+        """Whether the run is paused, also while it saves or validates during the pause."""
         return self.live and self.halted
 
     @property
-    def is_awaited(self) -> bool:
-        """Whether an engine has taken the run up that has said nothing yet: all that is known is of another."""
+    def is_engine_starting(self) -> bool:
+        """Whether a new engine has taken the run and has not written any event yet."""
         if self.info is None or self.started is None or not self.live:
             return False
         return self.info.status is Status.STARTING or self.info.pid != self.started.pid
 
     @property
-    def worked_until_end(self) -> float | None:
-        """Seconds that engines have worked on the run once the latest has ended, the time between two left out.
+    def seconds_worked(self) -> float | None:
+        """Seconds that engines worked on the run up to the latest end, without the time in between.
 
-        Of one that ended without a word, the time until the last event counts, whichever steps came after it.
+        For an engine that exited unexpectedly, up to its last event.
         """
         if self.started is None:
             return 0.0
-        if self.worked is None:
+        if self.earlier_seconds is None:
             return None
-        return self.worked + (self.ended.seconds if self.ended else max(0.0, self.heard - self.started.time))
+        return self.earlier_seconds + (
+            self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
+        )
 
     def elapsed(self, now: float) -> float | None:
-        """Seconds that engines have worked on the run so far, the time between two left out.
+        """Seconds that engines have worked on the run so far, without the time in between.
 
         Args:
             now: Seconds since the Unix epoch.
         """
-        worked = self.worked_until_end
-        if worked is None or self.started is None or self.ended or not self.live or self.is_awaited:
+        worked = self.seconds_worked
+        if worked is None or self.started is None or self.ended or not self.live or self.is_engine_starting:
             return worked
-        return max(worked, (self.worked or 0.0) + now - self.started.time)
+        return max(worked, (self.earlier_seconds or 0.0) + now - self.started.time)
 
     @property
     def rate(self) -> float | None:
-        """Steps a second of late; ``None`` before the latest engine has trained at full speed."""
-        return None if self.is_awaited else self.pace.rate
+        """Steps per second: the average of an ended run, else the recent rate; ``None`` if not measured."""
+        if self.ended and self.has_ended and not self.is_engine_starting:
+            return self.ended.steps_per_second or None
+        return None if self.is_engine_starting else self.step_rate.rate
 
     @property
     def resumed_at(self) -> int:
-        """The step that the latest engine went on from; 0 where it began."""
+        """The step that the latest engine continued from; 0 if it started the run."""
         return self.started.first_step if self.started else 0
 
     @property
     def total_steps(self) -> int | None:
-        """Steps of the whole plan, once they are known."""
+        """Steps of the whole plan, once known."""
         return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
 
     @property
-    def goes_to(self) -> int | None:
-        """The step that the run goes no further than: its last, once it is over; ``None`` while that is not known."""
-        return self.step if self.over else self.total_steps
+    def last_step(self) -> int | None:
+        """The last step of an ended run, else of the plan; ``None`` if unknown."""
+        return self.step if self.has_ended else self.total_steps
 
     @property
     def current_epoch(self) -> int | None:
-        """The epoch that the next step belongs to, counted from 1."""
+        """The epoch of the next step, counted from 1."""
         if self.built is None:
             return None
         if self.built.steps_per_epoch is None:
-            return 1  # it is known as soon as one has ended
+            return 1  # known once the first epoch has ended
         return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
 
     @property
     def remaining(self) -> float | None:
-        """Seconds of work that are left, at the pace of late; ``None`` when that cannot be said yet.
+        """Estimated seconds to the end at the recent rate; ``None`` if unknown.
 
-        Each epoch to come is given the time of the last validation, and that of the last checkpoint as often as epochs
-        had one.
+        Includes the duration of the last validation per remaining epoch, and of the last checkpoint as often as past
+        epochs had one.
         """
         rate = self.rate
         if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
@@ -207,24 +214,24 @@ class RunState:
         return (self.total_steps - self.step) / rate + epochs_left * between
 
     def validation_of(self, series: str) -> Points:
-        """What validations measured of the metric that a series has, be it means of it."""
+        """Validation points of a series' metric, also for series that are running means."""
         metric = next((series.removeprefix(mean) for mean in MEAN_PREFIXES if series.startswith(mean)), series)
         return self.validation.get(series) or self.validation.get(metric, ())
 
     @property
     def flops_per_second(self) -> float | None:
-        """Floating-point operations a second at the pace of late; ``None`` where they were not counted."""
+        """Floating-point operations per second at the recent rate; ``None`` if not counted."""
         rate = self.rate
         return rate * self.work.flops if rate and self.work and self.work.flops is not None else None
 
     @property
     def mfu(self) -> float | None:
-        """Their share of what the devices could do; ``None`` where that is not known."""
+        """Model FLOPs utilization: share of the devices' peak; ``None`` if unknown."""
         reached = self.flops_per_second
         return reached / self.work.peak if reached is not None and self.work and self.work.peak else None
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The latest value of every series, and of validation's, which are prefixed with ``validation_``."""
+        """Latest value of every series; validation's are prefixed with ``validation_``."""
         latest = {name: curve.last for name, curve in self.curves.items()}
         return latest | {f"validation_{name}": points[-1][1] for name, points in self.validation.items() if points}

@@ -1,4 +1,4 @@
-"""How fast a run goes, and how long the rest of it will take."""
+"""The recent training speed."""
 
 import math
 from collections.abc import Sequence
@@ -11,22 +11,22 @@ from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.steps import working_seconds
 
 RECENT = RECENT_CHUNKS
-"""How many of the last chunks a rate is taken from: some seconds of training."""
+"""Number of recent chunks that the rate averages: some seconds of training."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRate:
-    """The speed of training of late.
+    """The recent training speed.
 
-    Only the time within chunks counts, so that neither a pause nor validation slows it, and only the chunks of the
-    latest engine. Its first chunk is left out, because it waits for the graph to be traced and compiled.
+    Only time within chunks counts, not pauses and validation, and only chunks of the latest engine, without its first
+    one, which includes tracing and compilation.
 
     Attributes:
         recent: Steps and seconds of the last warm chunks.
-        ended: When the last chunk ended, in seconds since the Unix epoch.
-        cold_from: The step that the latest engine began at: the first chunk from there on is cold, and those before it
-            are of other engines. ``None`` once it was seen. A step, since the clock may have been set back.
-        rate: Steps a second, or ``None`` before there was a warm chunk.
+        ended: End of the last chunk, in seconds since the Unix epoch.
+        cold_from: First step of the latest engine, whose chunk is cold; ``None`` once that chunk was seen. A step,
+            since the clock may have been set back.
+        rate: Steps per second; ``None`` before the first warm chunk.
     """
 
     recent: tuple[tuple[int, float], ...] = ()
@@ -40,11 +40,11 @@ class StepRate:
         object.__setattr__(self, "rate", rate)
 
     def restarted(self, step: int) -> "StepRate":
-        """The pace of an engine that has taken up the run at this step: not known yet."""
+        """The rate when an engine continues from a step: unknown."""
         return replace(self, recent=(), cold_from=step)
 
     def after(self, chunks: Sequence[Chunk]) -> tuple["StepRate", list[float]]:
-        """The pace after these chunks too, and the seconds of work that each took."""
+        """The rate after more chunks, and the working seconds of each chunk."""
         started, ended = (np.array([getattr(chunk, end) for chunk in chunks]) for end in ("started", "ended"))
         seconds: list[float] = working_seconds(started, ended, self.ended).tolist()
         recent, cold_from = list(self.recent), self.cold_from

@@ -1,32 +1,32 @@
-"""Which steps of a run the charts of a screen show: one immutable value, and what keys make of it."""
+"""The range of steps that charts show: an immutable value with zooming and scrolling."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 NARROWEST = 16
-"""The fewest steps that a window shows."""
+"""Minimum number of steps in a window."""
 
 FOLLOWED = 1000
-"""Steps of the window that follows the end, where the whole run was shown before."""
+"""Steps of the window that follows the end, if the whole run was shown before."""
 
-_JUMPS = 8  # a window that follows the end moves by this part of itself, so that most frames leave the axis alone
+_JUMPS = 8  # a following window moves by this part of its span, so that most frames keep the axis
 
 
 @dataclass(frozen=True, slots=True)
 class StepWindow:
-    """A window on the steps of a run. ``Window()`` shows all of them.
+    """A range of steps. ``StepWindow()`` is the whole run.
 
     Attributes:
-        span: How many steps it shows; ``None`` for the whole run, however long it gets.
-        first: The first of them; ``None`` for the last steps that there are.
+        span: Number of steps; ``None`` for the whole run, however long.
+        first: The first step; ``None`` to follow the last steps.
     """
 
     span: int | None = None
     first: int | None = None
 
     def bounds(self, steps: int) -> tuple[int, int] | None:
-        """The first step that it shows of a run with so many steps, and the step after the last; ``None`` for all."""
+        """First step, and the step after the last, for a run of so many steps; ``None`` for the whole run."""
         if self.span is None:
             return None
         if self.first is not None:
@@ -37,19 +37,18 @@ class StepWindow:
 
     @property
     def follows(self) -> bool:
-        """Whether it goes along with the last steps, and leaves out the first ones."""
+        """Whether it shows the last steps and leaves out the first ones."""
         return self.span is not None and self.first is None
 
     def zoomed(self, steps: int, factor: float, around: float | None = None) -> "StepWindow":
-        """Show ``factor`` times as many steps.
+        """Zoom to ``factor`` times as many steps.
 
         Args:
-            steps: How many the run has.
-            factor: Below 1 to see fewer.
-            around: The step that stays where it is; when left out, about the middle does, or the end if the end is
-                there now.
+            steps: Steps of the run.
+            factor: Below 1 to zoom in.
+            around: The step that keeps its place; if omitted, the middle, or the end if that is visible.
         """
-        if self.span is not None and self.span >= steps:  # a window that is longer than the run shows all of it
+        if self.span is not None and self.span >= steps:  # a window longer than the run shows all of it
             return StepWindow().zoomed(steps, factor, around)
         shown = steps if self.span is None else self.span
         span = max(NARROWEST, round(shown * factor))
@@ -64,44 +63,44 @@ class StepWindow:
         return _within(steps, self.first + (shown - span) // 2, span)
 
     def moved(self, steps: int, share: float) -> "StepWindow":
-        """Look at later steps, by this share of what is shown, or at earlier ones; from the end on, follow it."""
+        """Scroll by a share of the span, to earlier steps if negative; at the end, follow."""
         return self.shifted(steps, round(share * (self.span or 0)))
 
     def shifted(self, steps: int, by: int) -> "StepWindow":
-        """Look at steps that are so many later, or earlier where it is below 0; from the end on, follow it."""
+        """Scroll by steps, to earlier ones if negative; at the end, follow."""
         bounds = self.bounds(steps)
         if self.span is None or bounds is None:
             return self
         return _within(steps, bounds[0] + by, self.span)
 
     def scaled(self, factor: float) -> "StepWindow":
-        """Look at the same where what was one step is ``factor`` steps now."""
+        """The same window where one step has become ``factor`` steps."""
         first = None if self.first is None else round(self.first * factor)
         return self if self.span is None else StepWindow(max(NARROWEST, round(self.span * factor)), first)
 
     def with_step(self, steps: int, step: int) -> "StepWindow":
-        """Move no more than needed for a step to be seen."""
+        """Scroll as little as needed to show a step."""
         low, high = self.bounds(steps) or (0, steps)
         return self.shifted(steps, min(step - low, 0) or max(step - high + 1, 0)) if low < high else self
 
     def at_beginning(self) -> "StepWindow":
-        """Look at the first steps."""
+        """Scroll to the first steps."""
         return StepWindow(self.span or FOLLOWED, 0)
 
     def at_end(self) -> "StepWindow":
-        """Look at the last steps, also when more of them are taken."""
+        """Scroll to the last steps, and follow."""
         return StepWindow(self.span or FOLLOWED)
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleSteps:
-    """A part of a run that somebody looks at closely.
+    """A range of steps to load at full resolution.
 
     Attributes:
         first: Its first step.
         last: The step after its last.
-        width: Steps that may be drawn as one, a power of two.
-        series: What is looked at.
+        width: Steps per bucket that suffice, a power of two.
+        series: Names of the series.
     """
 
     first: int
@@ -110,17 +109,17 @@ class VisibleSteps:
     series: frozenset[str]
 
 
-def part_of(bounds: tuple[int, int] | None, dots: int, known: int, series: Iterable[str]) -> VisibleSteps | None:
-    """What has to be read to draw a window exactly, and some of what is beside it, in case it moves.
+def steps_to_load(bounds: tuple[int, int] | None, dots: int, known: int, series: Iterable[str]) -> VisibleSteps | None:
+    """The steps to load for drawing a window exactly, with a margin for scrolling.
 
     Args:
-        bounds: The first step, and the step after the last; ``None`` for the whole run.
-        dots: Of how many the lines in a chart are, from left to right.
-        known: The steps that are known as one already: 1 when every step is.
-        series: What is drawn.
+        bounds: First step, and the step after the last; ``None`` for the whole run.
+        dots: Horizontal dots of a chart.
+        known: Steps per bucket that are loaded already; 1 if all steps are.
+        series: Names of the series.
 
     Returns:
-        ``None`` where nothing has to be read.
+        ``None`` if nothing has to be loaded.
     """
     if bounds is None or dots < 1:
         return None
@@ -130,8 +129,8 @@ def part_of(bounds: tuple[int, int] | None, dots: int, known: int, series: Itera
     return VisibleSteps(max(0, first - margin), last + margin, width, frozenset(series)) if width < known else None
 
 
-def words(window: StepWindow, steps: int) -> str:
-    """Which steps a window shows of a run with so many; nothing where it shows them all."""
+def describe(window: StepWindow, steps: int) -> str:
+    """The visible steps in words; empty for the whole run."""
     bounds = window.bounds(steps)
     if bounds is None:
         return ""

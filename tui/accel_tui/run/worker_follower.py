@@ -1,4 +1,4 @@
-"""The workers of a run that is trained by many: following what they write, and who they are."""
+"""Follows the other workers of a distributed run."""
 
 import time
 from collections.abc import Mapping
@@ -16,32 +16,32 @@ from accel_tui.run.fold_events import fold
 from accel_tui.run.state import RunState
 
 _HOSTS = 3
-"""How many machines are named."""
+"""Maximum number of machines that are named."""
 
 STATUS_SECONDS = 3.0
-"""How often it is asked whether a worker's engine still lives; the chief misses one later."""
+"""Seconds between two checks whether a worker's engine is alive; the chief notices a missing one later."""
 
 _SAMPLES = 500
-"""How many of the samples that a worker took before are read."""
+"""Maximum number of past samples of a worker that are read."""
 
 
 class WorkerFollower:
-    """Folds what the other workers of a run say into a state each, but for their steps: those are the chief's.
+    """Folds the other workers' runs into states, without steps, which are the chief's.
 
     Args:
-        directory: The chief's run.
+        directory: The chief's run directory.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._readers: dict[str, RunReader] = {}
         self._states: dict[str, RunState] = {}
-        self._places: dict[str, tuple[int, int]] = {}
-        self._asked: dict[str, float] = {}
+        self._file_ids: dict[str, tuple[int, int]] = {}
+        self._status_times: dict[str, float] = {}
 
-    def look(self) -> Mapping[str, RunState]:
-        """The states by worker, those of runs that are here by now; the same object while nothing has changed."""
-        found = {name: self._look_at(name, path) for name, path in worker_runs_of(self._directory).items()}
+    def poll(self) -> Mapping[str, RunState]:
+        """States by worker, of the runs that are visible here; the same object while unchanged."""
+        found = {name: self._poll_worker(name, path) for name, path in worker_runs_of(self._directory).items()}
         states = {name: state for name, state in found.items() if state}
         if states.keys() != self._states.keys() or any(
             state is not self._states[name] for name, state in states.items()
@@ -50,51 +50,51 @@ class WorkerFollower:
         return self._states
 
     def close(self) -> None:
-        """Let go of their files."""
+        """Close the workers' runs."""
         for reader in self._readers.values():
             reader.close()
 
-    def _look_at(self, name: str, path: Path) -> RunState | None:
+    def _poll_worker(self, name: str, path: Path) -> RunState | None:
         state = self._states.get(name)
         try:
-            if self._turn_to(name, path):
+            if self._open_reader(name, path):
                 state = None
             update = self._readers[name].poll()
         except (RunError, OSError):
-            return state  # it may be half made, or its disk away: at the next look it is tried again
+            return state  # incomplete, or its disk is away: tried again at the next poll
         state = state or RunState()
         after = fold(state, update) if update else state
         turned = any(isinstance(event, RunStarted | RunEnded) for event in update.events)
-        if turned or after.info is None or time.monotonic() - self._asked[name] >= STATUS_SECONDS:
-            self._asked[name] = time.monotonic()
+        if turned or after.info is None or time.monotonic() - self._status_times[name] >= STATUS_SECONDS:
+            self._status_times[name] = time.monotonic()
             with suppress(RunError):
                 info = printable_fields(self._readers[name].info())
                 after = after if info == after.info else replace(after, info=info)
         return after
 
-    def _turn_to(self, name: str, path: Path) -> bool:
-        """Read a worker's run, which is another once it was resumed elsewhere; whether it is."""
+    def _open_reader(self, name: str, path: Path) -> bool:
+        """Open a worker's run, which changes when it continues on another machine; returns whether it has changed."""
         found = path.stat()
         place = found.st_dev, found.st_ino
-        if self._places.get(name) == place:
+        if self._file_ids.get(name) == place:
             return False
         reader = RunReader(path, max_samples=_SAMPLES, steps=False, past_phases=False)
         if name in self._readers:
             self._readers[name].close()
-        self._readers[name], self._places[name] = reader, place
+        self._readers[name], self._file_ids[name] = reader, place
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of those that train together.
+    """A worker of a distributed run.
 
     Attributes:
-        name: As in ``worker 1``.
-        state: What it says; ``None`` where its run cannot be seen from here.
-        host: The machine that it is on; empty while that is not known.
-        address: Where the others reach it; empty before they met.
-        run: What it writes there; empty before they met.
+        name: E.g. ``worker 1``.
+        state: Its state; ``None`` if its run is not visible from this machine.
+        host: Its machine; empty if unknown.
+        address: Its address; empty before the workers connect.
+        run: Id of its run; empty before the workers connect.
     """
 
     name: str
@@ -105,27 +105,27 @@ class Worker:
 
 
 def workers_of(state: RunState) -> tuple[Worker, ...]:
-    """All workers of a run, the chief first; none for one that is trained alone."""
-    if not state.met and not state.workers:
+    """All workers of a run, the chief first; empty for a single worker."""
+    if not state.workers_met and not state.workers:
         return ()
     chief = COORDINATOR if CHIEF in state.workers else CHIEF
     mine = (state.started and state.started.worker) or chief
     states = {**state.workers, mine: state}
-    if state.met:
-        return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.met.workers)
+    if state.workers_met:
+        return tuple(Worker(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
     return tuple(Worker(name, states[name], _host(states[name])) for name in (mine, *state.workers))
 
 
-def whereabouts(met: WorkersMet) -> str:
-    """How many workers there are, and where: ``4 on node1, node2``."""
+def worker_locations(met: WorkersMet) -> str:
+    """Number of workers and their machines: ``4 on node1, node2``."""
     hosts = dict.fromkeys(worker["host"] for worker in met.workers)
     where = ", ".join(hosts) if len(hosts) <= _HOSTS else f"{len(hosts)} machines"
     return f"{len(met.workers)} on {where}"
 
 
-def means_of(met: WorkersMet) -> str:
-    """By what gradients are summed over workers, in words."""
-    return {"nccl": "NCCL", "ring": "a ring"}.get(met.reduction, met.reduction)
+def reduction_name(met: WorkersMet) -> str:
+    """Name of the all-reduce implementation."""
+    return {"nccl": "NCCL", "ring": "ring"}.get(met.reduction, met.reduction)
 
 
 def _host(state: RunState) -> str:

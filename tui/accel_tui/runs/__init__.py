@@ -1,1 +1,1 @@
-"""Several runs: the columns of their list, finding them, and what differs between them; no widgets."""
+"""The list, the filter and the comparison of runs, without widgets."""

@@ -1,4 +1,4 @@
-"""The columns of a list of runs: what each says of a run, and how it puts runs in order."""
+"""The columns of the list of runs, with their texts and sort keys."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +17,10 @@ SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.LOST: ("?", "error"),
     None: ("!", "warning"),
 }
-"""What stands before each status, and the theme's colour for it; ``None`` is a run that cannot be read."""
+"""The symbol and the theme colour of each status; ``None`` for a run that cannot be read."""
 
-Rank = tuple[float, str]
-"""What runs are put in order by: a number, or words where all numbers are the same."""
+SortKey = tuple[float, str]
+"""A sort key: a number, then a text for equal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,87 +30,87 @@ class Column:
     Attributes:
         title: Its header.
         width: In cells.
-        text: What a run has in it, given the time now.
-        rank: What it puts a run in order by; ``None`` for a run that has nothing there, which comes last.
+        text: Formats its cell for a run, given the present time.
+        sort_key: Returns the sort key of a run; ``None`` for a run without a value, which comes last.
         right: Whether it is aligned to the right, as numbers are.
-        spare: What is left out first where there is no room: the columns with the highest number.
-        falling: Whether its order begins with the highest.
+        spare: Priority for hiding when space is short; the highest is hidden first, 0 never.
+        descending: Whether its default order is descending.
     """
 
     title: str
     width: int
     text: Callable[[RunSummary, float], str]
-    rank: Callable[[RunSummary], Rank | None]
+    sort_key: Callable[[RunSummary], SortKey | None]
     right: bool = False
     spare: int = 0
-    falling: bool = False
+    descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The order of a list.
+    """The sort order of a list.
 
     Attributes:
-        column: The title of the column that gives it.
-        turned: Whether it is the other way round than the column's own.
+        column: The title of the column to sort by.
+        reversed: Whether to reverse the column's default order.
     """
 
-    column: str = "begun"
-    turned: bool = False
+    column: str = "created"
+    reversed: bool = False
 
     @property
-    def falling(self) -> bool:
-        """Whether the highest comes first."""
-        return _column(self.column).falling is not self.turned
+    def descending(self) -> bool:
+        """Whether the highest value comes first."""
+        return _column(self.column).descending is not self.reversed
 
     def by(self, column: str) -> "SortOrder":
-        """By this column; turned, if it was by this column already."""
-        return replace(self, turned=not self.turned) if column == self.column else SortOrder(column)
+        """Sort by a column; reverse the order if it is the present one."""
+        return replace(self, reversed=not self.reversed) if column == self.column else SortOrder(column)
 
 
 def ordered(runs: Iterable[RunSummary], order: SortOrder) -> tuple[RunSummary, ...]:
-    """Put runs in order; those of equal rank stay as they were, and those without any come last."""
-    rank = _column(order.column).rank
-    ranks = [(rank(run), run) for run in runs]
-    known = [(each, run) for each, run in ranks if each is not None]
-    known.sort(key=lambda pair: pair[0], reverse=order.falling)
-    return (*(run for _, run in known), *(run for each, run in ranks if each is None))
+    """Sort runs; the sort is stable, and runs without a sort key come last."""
+    sort_key = _column(order.column).sort_key
+    keyed = [(sort_key(run), run) for run in runs]
+    known = [(each, run) for each, run in keyed if each is not None]
+    known.sort(key=lambda pair: pair[0], reverse=order.descending)
+    return (*(run for _, run in known), *(run for each, run in keyed if each is None))
 
 
 def plan_value(run: RunSummary, field: str) -> str:
-    """What a run's plan has in a field, as text; nothing where it cannot be read."""
+    """The value of a plan field as text; empty for a run that cannot be read."""
     return str(run.info.values.get(field) or "") if run.info else ""
 
 
 def title_of(run: RunSummary) -> str:
-    """A run's id; where somebody renamed it, what begins the id, and its name."""
+    """A run's id; for a renamed run the beginning of the id and the name."""
     renamed = run.info.annotations.name if run.info else ""
     return f"{run.id.partition('-')[0]} {renamed}" if renamed else run.id
 
 
-def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], Rank | None]:
+def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey | None]:
     return lambda run: (0.0, words) if (words := text(run).lower()) else None
 
 
-def _metric(title: str, width: int, name: str, spare: int = 0, *, falling: bool = False) -> Column:
+def _metric(title: str, width: int, name: str, spare: int = 0, *, descending: bool = False) -> Column:
     def value(run: RunSummary) -> float | None:
         return (run.metrics or {}).get(name)
 
     def text(run: RunSummary, _: float) -> str:
         return "—" if (found := value(run)) is None else figures.metric(found)
 
-    def rank(run: RunSummary) -> Rank | None:
+    def sort_key(run: RunSummary) -> SortKey | None:
         found = value(run)
         return None if found is None or math.isnan(found) else (found, "")
 
-    return Column(title, width, text, rank, right=True, spare=spare, falling=falling)
+    return Column(title, width, text, sort_key, right=True, spare=spare, descending=descending)
 
 
 def _plan(title: str, width: int, spare: int) -> Column:
     def text(run: RunSummary, _: float) -> str:
-        return names.end(names.brief(plan_value(run, title)), width)
+        return names.shorten_start(names.base_name(plan_value(run, title)), width)
 
-    return Column(title, width, text, _words(lambda run: names.brief(plan_value(run, title))), spare=spare)
+    return Column(title, width, text, _words(lambda run: names.base_name(plan_value(run, title))), spare=spare)
 
 
 def _name(run: RunSummary) -> str:
@@ -121,7 +121,7 @@ def _tags(run: RunSummary) -> str:
     return " ".join(run.info.annotations.tags) if run.info else ""
 
 
-def _batch(run: RunSummary) -> Rank | None:
+def _batch(run: RunSummary) -> SortKey | None:
     size = run.info.values.get("batch_size") if run.info else None
     return (float(size), "") if isinstance(size, int) else None
 
@@ -146,14 +146,14 @@ COLUMNS = (
         lambda run, _: figures.compact(run.steps) if run.steps else "—",
         lambda run: (run.steps, "") if run.steps else None,
         right=True,
-        falling=True,
+        descending=True,
     ),
     _metric("loss", 7, "loss"),
-    _metric("accuracy", 8, "accuracy", 2, falling=True),
+    _metric("accuracy", 8, "accuracy", 2, descending=True),
     _metric("val loss", 8, "validation_loss", 5),
-    _metric("val acc", 7, "validation_accuracy", falling=True),
+    _metric("val acc", 7, "validation_accuracy", descending=True),
     Column(
-        "took",
+        "duration",
         8,
         lambda run, _: figures.duration(run.seconds) if run.seconds else "—",
         lambda run: (run.seconds, "") if run.seconds else None,
@@ -161,25 +161,25 @@ COLUMNS = (
         spare=1,
     ),
     Column(
-        "begun",
+        "created",
         8,
         lambda run, now: units.ago(now - run.info.created) if run.info else "",
         lambda run: (run.info.created, "") if run.info else None,
         right=True,
-        falling=True,
+        descending=True,
     ),
 )
 
 TITLES = tuple(column.title for column in COLUMNS)
-"""What a list can be put in order by."""
+"""The titles of all columns."""
 
 
 def fitting(room: int, gap: int) -> tuple[Column, ...]:
-    """The columns that there is room for, in their order.
+    """Return the columns that fit, in order.
 
     Args:
-        room: In cells.
-        gap: Cells that each column needs beside its own.
+        room: The available width in cells.
+        gap: Cells between two columns.
     """
     chosen: set[str] = set()
     for column in sorted(COLUMNS, key=lambda column: column.spare):

@@ -1,4 +1,4 @@
-"""Runs side by side: what differs between their plans, what is equal, and what came of them."""
+"""Compares runs: the differences of their plans, and their results."""
 
 import math
 from collections import Counter
@@ -9,28 +9,28 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.formatting import field_labels, figures, names
+from accel_tui.formatting import field_labels, figures, names, units
 from accel_tui.run.state import RunState
 
 MOST = 8
-"""The most runs that are compared: as many as can be told apart in a chart."""
+"""The maximum number of runs in a comparison, limited by the colours of a chart."""
 
-NOTHING = "—"
-"""Stands where a run has no such value."""
+NO_VALUE = "—"
+"""Shown where a run has no value."""
 
-_UNTOLD: Any = object()
-"""The value of a field that a script told nothing of."""
+_UNKNOWN: Any = object()
+"""The value of a field that a script did not record."""
 
-_TITLES = frozenset({"name"})  # are said above the columns
+_TITLES = frozenset({"name"})  # shown as column titles
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One of the runs that are compared.
+    """A run of a comparison.
 
     Attributes:
-        run: It in a line.
-        state: It as far as it was followed.
+        run: Its summary.
+        state: Its state from its events and chunks.
     """
 
     run: RunSummary
@@ -38,29 +38,29 @@ class ComparedRun:
 
     @property
     def title(self) -> str:
-        """What it is called: its name, else its id."""
+        """Its name, or its id if it has none."""
         return (self.run.info.name if self.run.info else "") or self.run.id
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """Its plan, with the defaults for the fields that are younger than it; of a script, what that told."""
+        """Its plan, with defaults for fields added later; for a script, the recorded fields."""
         info = self.run.info
         return info.values if info and info.script else {**DEFAULTS, **(info.values if info else {})}
 
     @property
     def speed(self) -> float | None:
-        """Steps a second: of its last engine where that has ended, else of late."""
+        """Steps per second: of the last engine if it has ended, else the recent rate."""
         ended = self.state.ended
         return (ended.steps_per_second or None) if ended else self.state.rate
 
     @property
     def seconds(self) -> float:
-        """How long engines have worked on it."""
-        return max(self.run.seconds, self.state.elapsed(self.state.pace.ended) or 0.0)
+        """Seconds of training, summed over all engines."""
+        return max(self.run.seconds, self.state.elapsed(self.state.step_rate.ended) or 0.0)
 
     @property
     def devices(self) -> str:
-        """What it is trained on: ``2 x NVIDIA H100``."""
+        """Its devices, e.g. ``2 x NVIDIA H100``."""
         if self.state.devices is None:
             return ""
         counts = Counter(each.get("description") or each["name"] for each in self.state.devices.devices)
@@ -69,13 +69,13 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One thing that is told of every run.
+    """A row of a comparison.
 
     Attributes:
-        label: What it is.
-        values: As they are, one a run; ``None`` where there is none.
-        texts: The same for people.
-        best: Which runs have the best value, where one is better than another.
+        label: Its name.
+        values: One value per run; ``None`` if a run has none.
+        texts: The formatted values.
+        best: The indices of the runs with the best value, if values can be ranked.
     """
 
     label: str
@@ -86,14 +86,14 @@ class ComparedRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs side by side.
+    """A comparison of runs.
 
     Attributes:
         sides: The runs.
-        results: What came of them.
-        plan: The fields of their plans that differ.
-        equal: The fields that are equal and are not the defaults, by name.
-        defaults: How many fields are the default in all.
+        results: The rows of their results.
+        plan: The rows of plan fields that differ.
+        equal: The equal fields that are not at their default, by name.
+        defaults: The number of fields at their default in all runs.
     """
 
     sides: tuple[ComparedRun, ...]
@@ -103,37 +103,39 @@ class Comparison:
     defaults: int
 
     @property
-    def words(self) -> str:
-        """What is equal, in a line."""
-        told = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
-        rest = f"{self.defaults} fields are at their defaults in all"
-        return f"Equal: {told}; {rest}." if told else f"{rest[0].upper()}{rest[1:]}."
+    def summary(self) -> str:
+        """The equal fields in a sentence."""
+        equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
+        rest = f"{units.counted(self.defaults, 'field')} at default"
+        return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
 
 
 def compare(sides: Sequence[ComparedRun]) -> Comparison:
-    """Lay runs side by side."""
+    """Compare runs."""
     plans = [side.plan for side in sides]
-    wanted = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
-    columns = {name: tuple(_comparable(plan.get(name, _UNTOLD)) for plan in plans) for name in wanted}
-    usual = {name: _comparable(DEFAULTS.get(name)) for name in wanted}
-    # What a script told nothing of differs only from what is not the default.
-    known = {name: {usual[name] if value is _UNTOLD else value for value in values} for name, values in columns.items()}
-    alike = {name: values.pop() for name, values in known.items() if len(values) == 1}
-    equal = {name: value for name, value in alike.items() if value != usual[name]}
+    field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
+    columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
+    defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
+    # A field that a script did not record counts as its default.
+    known = {
+        name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
+    }
+    equal_fields = {name: values.pop() for name, values in known.items() if len(values) == 1}
+    equal = {name: value for name, value in equal_fields.items() if value != defaults[name]}
     differing = [
         ComparedRow(field_labels.label(name), values, _values(name, values))
         for name, values in columns.items()
-        if name not in alike
+        if name not in equal_fields
     ]
-    return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(alike) - len(equal))
+    return Comparison(tuple(sides), tuple(_results(sides)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
 def series_of(sides: Sequence[ComparedRun]) -> list[str]:
-    """What was measured of all runs: at steps, in the order in which the runs name it, then in validations only."""
-    told = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
-    found = [name for side in sides for name in side.state.curves]
-    tried = [name for side in sides for name in side.state.validation]
-    return [name for name in dict.fromkeys([*told, *found, *tried]) if name != LEARNING_RATE] or ["loss"]
+    """The series of all runs: per-step series in the order of the runs, then those of validations only."""
+    declared = [name for side in sides for name in (side.state.built.series if side.state.built else ())]
+    recorded = [name for side in sides for name in side.state.curves]
+    validated = [name for side in sides for name in side.state.validation]
+    return [name for name in dict.fromkeys([*declared, *recorded, *validated]) if name != LEARNING_RATE] or ["loss"]
 
 
 def _results(sides: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
@@ -145,15 +147,15 @@ def _results(sides: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
         highest = False if "loss" in name or "error" in name else True if "acc" in name else None
         yield _row(name.replace("validation_", "val ").replace("_", " "), values, figures.metric, highest)
     yield _row("steps/s", [side.speed for side in sides], figures.compact, highest=True)
-    yield _row("time", [side.seconds or None for side in sides], figures.duration)
+    yield _row("duration", [side.seconds or None for side in sides], figures.duration)
     if any(side.state.live for side in sides):
-        yield _row("to go", [side.state.remaining if side.state.live else None for side in sides], figures.duration)
+        yield _row("remaining", [side.state.remaining if side.state.live else None for side in sides], figures.duration)
     yield _row("devices", [side.devices or None for side in sides], str)
 
 
 def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:
-    """A row; with ``highest``, whether the highest value is the best, or the lowest."""
-    texts = tuple(NOTHING if value is None else text(value) for value in values)
+    """Make a row; ``highest`` says whether the highest or the lowest value is best, ``None`` for neither."""
+    texts = tuple(NO_VALUE if value is None else text(value) for value in values)
     known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
     if highest is None or len(set(known)) < 2:
         return ComparedRow(label, tuple(values), texts)
@@ -164,23 +166,23 @@ def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest:
 
 
 def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:
-    """The values for people, in full where they would look alike else."""
+    """Format values, in full where the short forms would be equal."""
     texts = tuple(_value(field, value) for value in values)
     return texts if len(set(texts)) == len(set(values)) else tuple(map(str, values))
 
 
 def _value(field: str, value: Any) -> str:
-    if value is _UNTOLD or value == "":
-        return NOTHING
+    if value is _UNKNOWN or value == "":
+        return NO_VALUE
     if value in (None, ()):
-        return field_labels.empty(field) or NOTHING
+        return field_labels.placeholder(field) or NO_VALUE
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:g}"
-    return names.brief(value) if field in ("model", "data") else str(value)
+    return names.base_name(value) if field in ("model", "data") else str(value)
 
 
 def _comparable(value: Any) -> Any:
-    """The value as it is whether it comes from a plan or from its stored form, which has lists for tuples."""
+    """Normalize a value: stored plans have lists in place of tuples."""
     return tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What people type to find runs: ``cnn status:failed tag:paper``. A run is found that fits every word of it."""
+"""Filters of runs, such as ``cnn status:failed tag:paper``; a run matches if it matches every term."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from accel_engine.plan import DEFAULTS
+from accel_engine.registry import suggestion
 from accel_engine.run import RunSummary
 from accel_tui.runs.columns import plan_value
 
@@ -14,59 +15,71 @@ _TERM = re.compile(r'(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of a filter.
+    """A term of a filter.
 
     Attributes:
-        text: What is looked for, in lower case.
-        key: Where; empty for anywhere.
+        text: The text to find, in lower case.
+        key: The field to search; empty for all of them.
     """
 
     text: str
     key: str = ""
 
 
-def parse(words: str) -> tuple[Term, ...]:
-    """Read what was typed. All text means something: what looks like a key but is none is looked for as it stands.
+def parse(text: str) -> tuple[Term, ...]:
+    """Parse a filter; a term with an unknown key is searched for as text.
 
-    ``"two words"`` in quotation marks belong together, also after a key.
+    ``"two words"`` in quotation marks are one term, also after a key.
     """
     terms = []
-    for match in _TERM.finditer(words):
+    for match in _TERM.finditer(text):
         key, quoted, plain = match.groups()
-        text = (plain if quoted is None else quoted).lower()
-        key = _key(key or "")
+        sought = (plain if quoted is None else quoted).lower()
+        key = _resolve(key or "")
         if key and not _is_key(key):
-            key, text = "", match.group().lower()
-        if text and not (text.endswith(":") and _is_key(_key(text[:-1]))):  # what comes after it is still to be typed
-            terms.append(Term(text, key))
+            key, sought = "", match.group().lower()
+        if sought and not (sought.endswith(":") and _is_key(_resolve(sought[:-1]))):  # its value is not yet typed
+            terms.append(Term(sought, key))
     return tuple(terms)
 
 
-def fits(run: RunSummary, terms: Iterable[Term]) -> bool:
-    """Whether a run has all that is looked for."""
-    return all(_has(run, term) for term in terms)
+def key_error(text: str) -> str:
+    """Return an error message with the nearest keys if a filter has an unknown key, else an empty text."""
+    for match in _TERM.finditer(text):
+        key, quoted, plain = match.groups()
+        # A dataset such as synthetic:8x8 and an address such as http://host are texts.
+        if not key or _is_key(_resolve(key)) or key.lower() in _PREFIXES or (plain or "").startswith("//"):
+            continue
+        quoted_text = "" if quoted is not None else f'; to search for the text, quote it: "{match.group()}"'
+        return f"no key {key!r}; {suggestion(key.lower(), (*KEYS, *_ALIASES, *DEFAULTS))}{quoted_text}"
+    return ""
 
 
-def _has(run: RunSummary, term: Term) -> bool:
+def matches(run: RunSummary, terms: Iterable[Term]) -> bool:
+    """Whether a run matches all terms."""
+    return all(_matches(run, term) for term in terms)
+
+
+def _matches(run: RunSummary, term: Term) -> bool:
     if not term.key:
-        return any(term.text in text for place in _PLACES.values() for text in place(run))
-    if term.key in _BEGINNINGS:
-        return any(text.startswith(term.text) for text in _PLACES[term.key](run))
-    if term.key in _PLACES:
-        return any(term.text in text for text in _PLACES[term.key](run))
+        return any(term.text in text for texts in _TEXTS.values() for text in texts(run))
+    if term.key in _PREFIX_MATCHED:
+        return any(text.startswith(term.text) for text in _TEXTS[term.key](run))
+    if term.key in _TEXTS:
+        return any(term.text in text for text in _TEXTS[term.key](run))
     return run.info is not None and _equal(run.info.values.get(term.key, DEFAULTS[term.key]), term.text)
 
 
-def _key(word: str) -> str:
+def _resolve(word: str) -> str:
     return _ALIASES.get(word.lower(), word.lower())
 
 
 def _is_key(word: str) -> bool:
-    return word in _PLACES or word in DEFAULTS
+    return word in _TEXTS or word in DEFAULTS
 
 
 def _equal(value: object, text: str) -> bool:
-    """Whether a field of the plan is what was typed: ``0.001`` is ``1e-3``."""
+    """Whether a plan field equals a text, as numbers where both are: ``0.001`` is ``1e-3``."""
     if isinstance(value, int | float):
         with suppress(ValueError):
             return float(text) == value
@@ -77,7 +90,7 @@ def _plan(field: str) -> Callable[[RunSummary], tuple[str, ...]]:
     return lambda run: (plan_value(run, field).lower(),)
 
 
-_PLACES: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
+_TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "id": lambda run: (run.id.lower(),),
     "name": lambda run: (run.info.name.lower() if run.info else "",),
     "model": _plan("model"),
@@ -88,12 +101,15 @@ _PLACES: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),
     "host": lambda run: (run.info.host.lower() if run.info else "",),
 }
-"""What can be looked in: a run's texts in lower case."""
+"""The searched texts of a run by key, in lower case."""
 
-_BEGINNINGS = frozenset({"status", "strategy", "tag"})
-"""Where a text must begin with what is looked for, as these are words and no sentences."""
+_PREFIX_MATCHED = frozenset({"status", "strategy", "tag"})
+"""The keys whose texts must start with the term: they are single words."""
+
+_PREFIXES = frozenset({"synthetic", "cpu", "gpu", "tpu"})
+"""Texts with a colon that are no keys: datasets and devices."""
 
 _ALIASES = {"tags": "tag", "run": "id", "batch": "batch_size", "lr": "learning_rate"}
 
-KEYS = tuple(_PLACES)
-"""The keys that are worth telling; every field of the plan is one too."""
+KEYS = tuple(_TEXTS)
+"""The keys to show in help; every plan field is a key, too."""

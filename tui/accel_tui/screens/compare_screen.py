@@ -1,4 +1,4 @@
-"""Runs side by side: their curves in the same charts, and a table of what differs."""
+"""Compare screen: charts that overlay several runs, and a table of their differences."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,26 +29,28 @@ from accel_tui.widgets.visibility import is_covered
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-NEWS_SECONDS = 0.25
-"""How long news of one run wait for those of the others."""
+REFRESH_SECONDS = 0.25
+"""Seconds that updates are collected before the screen is refreshed."""
 
 SUMMARY_SECONDS = 2.0
-"""How often the runs' results are read anew, as long as one of them is live."""
+"""Seconds between two reads of the runs' summaries while one of them is live."""
 
 
 class CompareScreen(Screen[None]):
-    """Follows several runs.
+    """Compares several runs side by side.
 
     Args:
-        directories: Theirs, two or more, and at most :data:`accel_tui.runs.comparison.MOST`.
+        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MOST`.
     """
 
     CSS_PATH = "compare_screen.tcss"
     AUTO_FOCUS = "CompareCharts"
     BINDING_GROUP_TITLE = "Compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Table", id="compare.table", tooltip="Go from the charts to the table"),
-        Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to the list of runs"),
+        Binding(
+            "tab", "app.focus_next", "Table", id="compare.table", tooltip="Switch between the charts and the table"
+        ),
+        Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
 
     app: "AccelApp"
@@ -56,12 +58,12 @@ class CompareScreen(Screen[None]):
     _charts = getters.query_one(CompareCharts)
     _table = getters.query_one(CompareTable)
 
-    class News(Message):
-        """One of the runs has come further."""
+    class RunUpdated(Message):
+        """A run's state has changed."""
 
     @dataclass
-    class Summarized(Message):
-        """The runs' results were read."""
+    class SummariesRead(Message):
+        """The runs' summaries were read."""
 
         runs: tuple[RunSummary, ...]
 
@@ -69,13 +71,14 @@ class CompareScreen(Screen[None]):
         super().__init__()
         self._directories = tuple(directories)
         self._followers = [
-            RunFollower(directory, on_news=self._tell, on_problem=lambda _: self._tell()) for directory in directories
+            RunFollower(directory, on_news=self._post_update, on_problem=lambda _: self._post_update())
+            for directory in directories
         ]
         self._runs: tuple[RunSummary, ...] = ()
-        self._is_waiting = False
+        self._is_refresh_scheduled = False
 
     def compose(self) -> ComposeResult:
-        """Charts; beside or below them the table, and what is equal."""
+        """Compose the charts, the table, and the line of equal settings."""
         yield TopBar(f"Compare {len(self._directories)} runs")
         with Container(id="sides"):
             yield CompareCharts()
@@ -85,72 +88,72 @@ class CompareScreen(Screen[None]):
         yield KeyBar()
 
     def action_back(self) -> None:
-        """Go to the list of runs, wherever this was opened from."""
+        """Go to the Runs screen, wherever this screen was opened from."""
         self.app.show_runs()
 
     def on_mount(self) -> None:
-        """Begin to follow."""
+        """Start following the runs."""
         self._follow()
         self._summarize()
-        self.set_interval(SUMMARY_SECONDS, self._read_anew)
-        self.watch(self._charts, "full", self._give_room, init=False)
+        self.set_interval(SUMMARY_SECONDS, self._refresh_summaries)
+        self.watch(self._charts, "full", self._set_full_screen, init=False)
 
     def on_unmount(self) -> None:
-        """Let the followers end."""
+        """Stop the followers."""
         for follower in self._followers:
             follower.stop()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
         app = self.app
-        # In threads of their own: the program has few for its workers, and these would take all of them for long.
+        # Own threads: the app's worker pool is small, and these would occupy all of it.
         with ThreadPoolExecutor(len(self._followers)) as threads:
             list(threads.map(lambda follower: follower.run(lambda: app.is_running), self._followers))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
     def _summarize(self) -> None:
-        self.post_message(self.Summarized(tuple(printable_fields(summarize(each)) for each in self._directories)))
+        self.post_message(self.SummariesRead(tuple(printable_fields(summarize(each)) for each in self._directories)))
 
-    def _read_anew(self) -> None:
+    def _refresh_summaries(self) -> None:
         if any(run.status and run.status.live for run in self._runs) and not is_covered(self):
             self._summarize()
 
-    def _tell(self) -> None:
-        self.post_message(self.News())
+    def _post_update(self) -> None:
+        self.post_message(self.RunUpdated())
 
-    @on(News)
-    def _wait(self) -> None:
-        if not self._is_waiting:
-            self._is_waiting = True
-            self.set_timer(NEWS_SECONDS, self._take)
+    @on(RunUpdated)
+    def _schedule_refresh(self) -> None:
+        if not self._is_refresh_scheduled:
+            self._is_refresh_scheduled = True
+            self.set_timer(REFRESH_SECONDS, self._refresh_comparison)
 
-    @on(Summarized)
-    def _take_summaries(self, event: Summarized) -> None:
+    @on(SummariesRead)
+    def _update_summaries(self, event: SummariesRead) -> None:
         self._runs = event.runs
-        self._take()
+        self._refresh_comparison()
 
     @on(ScreenResume)
-    def _take(self) -> None:
-        self._is_waiting = False
+    def _refresh_comparison(self) -> None:
+        self._is_refresh_scheduled = False
         if not self._runs or is_covered(self):
             return
         sides = tuple(
-            ComparedRun(run, follower.take()) for run, follower in zip(self._runs, self._followers, strict=True)
+            ComparedRun(run, follower.latest()) for run, follower in zip(self._runs, self._followers, strict=True)
         )
         found = compare(sides)
         self._charts.sides = sides
         self._table.comparison = found
-        self.query_one("#equal", Static).update(found.words)
+        self.query_one("#equal", Static).update(found.summary)
 
     def on_resize(self) -> None:
-        """Give the table what room there is now, which it takes no more of than it needs."""
+        """Resize the table to the room that there is."""
         self._table.on_resize()
 
-    def _give_room(self, full: bool) -> None:
+    def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")
 
-    @on(CompareCharts.Looked)
-    def _look(self, event: CompareCharts.Looked) -> None:
+    @on(CompareCharts.VisibleStepsChanged)
+    def _load_visible_steps(self, event: CompareCharts.VisibleStepsChanged) -> None:
         event.stop()
         for follower in self._followers:
-            follower.look(event.part)
+            follower.load_details(event.visible_steps)

@@ -1,4 +1,4 @@
-"""What a run looks like inside: which classes it confuses, what it is the most wrong about, its layers."""
+"""Diagnostics screen: confusion matrix, samples with the highest loss, and layers of a run."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -25,58 +25,64 @@ from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 
-LOOK_SECONDS = 0.5
-"""How often it is looked whether there is something new; a look takes a millisecond or two, in a thread."""
+POLL_SECONDS = 0.5
+"""Seconds between two checks for new diagnostics; a check takes 1 to 2 ms in a thread."""
 
-TABS = {"confusion": "1 Confusion", "pictures": "2 Pictures", "layers": "3 Layers"}
-"""What there is to see, by the id of its widget."""
+TABS = {"confusion": "1 Confusion matrix", "pictures": "2 Samples", "layers": "3 Layers"}
+"""Tab labels by the id of their widget."""
 
 _TAB = "-tab"
 
 
 class DiagnosticsScreen(DirtyRegionScreen):
-    """Looks into a run, and again whenever its engine has validated.
+    """Shows a run's diagnostics, updated after each validation.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     CSS_PATH = "diagnostics_screen.tcss"
     AUTO_FOCUS = "ConfusionMatrix"
-    BINDING_GROUP_TITLE = "Inside a run"
+    BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show which classes are confused"),
-        Binding("2", "tab('pictures')", show=False, id="inside.pictures", tooltip="Show what is the most wrong"),
+        Binding("1", "tab('confusion')", show=False, id="inside.confusion", tooltip="Show the confusion matrix"),
+        Binding(
+            "2",
+            "tab('pictures')",
+            show=False,
+            id="inside.pictures",
+            tooltip="Show validation samples, highest loss first",
+        ),
         Binding("3", "tab('layers')", show=False, id="inside.layers", tooltip="Show the layers of the model"),
         Binding(
             "V",
             "validate",
             "Validate",
             id="inside.validate",
-            tooltip="Have the run validated now; one that has ended from its last checkpoint, in the background",
+            tooltip="Validate now; an ended run from its last checkpoint, in the background",
         ),
         Binding("escape,w", "app.pop_screen", "Back", id="inside.back", tooltip="Go back to the run"),
-        Binding("q", "quit", "Quit", id="inside.quit", tooltip="Leave; asks what becomes of a run that goes on"),
+        Binding("q", "quit", "Quit", id="inside.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     inside: reactive[Diagnostics | None] = reactive(None, repaint=False, init=False)
-    """What was kept of the run; ``None`` before it was read."""
+    """The run's diagnostics; ``None`` before they are read."""
 
     live: reactive[bool] = reactive(False, repaint=False)
-    """Whether there is an engine that can be asked."""
+    """Whether the run has a live engine that can validate."""
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
     progress: reactive[str] = reactive("", repaint=False, init=False)
-    """How far an ended run is validated; empty when that is not being done."""
+    """Progress of validating an ended run; empty while none is in progress."""
 
-    refusal: reactive[str] = reactive("", repaint=False, init=False)
-    """Why it could not be validated."""
+    validation_problem: reactive[str] = reactive("", repaint=False, init=False)
+    """Why validation failed."""
 
     @dataclass
-    class Looked(Message):
-        """The run was looked at."""
+    class DiagnosticsRead(Message):
+        """The run's diagnostics were read."""
 
         live: bool
         stamp: tuple[float, ...]
@@ -84,39 +90,39 @@ class DiagnosticsScreen(DirtyRegionScreen):
         problem: str = ""
 
     @dataclass
-    class Refused(Message):
-        """The engine could not be asked."""
+    class RequestFailed(Message):
+        """A command could not be sent to the engine."""
 
         words: str
 
     @dataclass
     class Progressed(Message):
-        """Examples of an ended run were looked at."""
+        """Examples of an ended run were evaluated."""
 
         done: int
         of: int
 
     @dataclass
-    class Revalidated(Message):
-        """An ended run was validated, or could not be."""
+    class ValidationEnded(Message):
+        """The validation of an ended run has ended."""
 
-        refusal: str
+        validation_problem: str
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
         self._stamp: tuple[float, ...] | None = None
-        self._question: ModelQuery | None = None
-        self._left = False
+        self._query: ModelQuery | None = None
+        self._is_closed = False
 
     @property
     def tab(self) -> str:
-        """Which of the three is shown."""
+        """The id of the active tab."""
         return self.query_one(Tabs).active.removesuffix(_TAB) or next(iter(TABS))
 
     def compose(self) -> ComposeResult:
-        """Three of which one is shown, and a line of what there is to say of it."""
-        yield TopBar(f"Inside {self.directory.name}")
+        """Compose the tabs, a status line, and the three pages."""
+        yield TopBar(f"Diagnostics  {self.directory.name}")
         yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in TABS.items()))
         yield Static(id="about", markup=False)
         with ContentSwitcher(initial="confusion"):
@@ -126,101 +132,101 @@ class DiagnosticsScreen(DirtyRegionScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Look, now and again."""
-        self._look(self._stamp)
-        self.set_interval(LOOK_SECONDS, lambda: self._look(self._stamp))
+        """Read the diagnostics now and periodically."""
+        self._read(self._stamp)
+        self.set_interval(POLL_SECONDS, lambda: self._read(self._stamp))
 
     def on_unmount(self) -> None:
-        """End what nobody waits for any more."""
-        self._left = True
-        if self._question:
-            self._question.cancel()
+        """Cancel a validation in progress."""
+        self._is_closed = True
+        if self._query:
+            self._query.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Validate once at a time."""
+        """Offer validation only while none is in progress."""
         del parameters
         return None if action == "validate" and self.progress else True
 
     def action_tab(self, name: str) -> None:
-        """Show one of the three."""
+        """Switch to a tab."""
         self.query_one(Tabs).active = f"{name}{_TAB}"
 
     def action_validate(self) -> None:
-        """Ask the engine, whose answer the screen of the run tells; where there is none, begin a process."""
-        self.refusal = ""
+        """Validate: by the engine of a live run, else in a new process."""
+        self.validation_problem = ""
         if self.live:
             self._request()
         else:
-            self.progress = "Validating the last checkpoint, in the background: TensorFlow is starting."
+            self.progress = "Validating the last checkpoint in the background: starting TensorFlow…"
             self._revalidate()
 
     async def action_quit(self) -> None:
-        """Leave the program, as from the screen of the run, which is below."""
+        """Quit as the run screen below does, which may ask first."""
         await self.app.run_action("quit", self.app.screen_stack[-2])
 
     def watch_inside(self) -> None:
-        """Show what is new."""
+        """Show new diagnostics."""
         inside = self.inside or Diagnostics()
         for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
             widget.step = inside.steps.get("evaluation", 0)
             widget.examined = inside.evaluation
         self.query_one(LayerList).table = inside.layers
-        self._tell()
+        self._update_status()
 
     def watch_live(self) -> None:
-        """Offer to validate, or not."""
+        """Update the status line and the keys."""
         self.refresh_bindings()
-        self._tell()
+        self._update_status()
 
     def watch_problem(self) -> None:
-        """Say that the run cannot be read."""
-        self._tell()
+        """Show why the run cannot be read."""
+        self._update_status()
 
     @on(Tabs.TabActivated)
-    def _show(self, event: Tabs.TabActivated) -> None:
+    def _show_tab(self, event: Tabs.TabActivated) -> None:
         event.stop()
         self.query_one(ContentSwitcher).current = self.tab
         self.query_one(f"#{self.tab}").focus()
-        self._tell()
+        self._update_status()
 
-    @on(Looked)
-    def _take(self, event: Looked) -> None:
+    @on(DiagnosticsRead)
+    def _update(self, event: DiagnosticsRead) -> None:
         event.stop()
         self.problem, self.live = event.problem, event.live
         if event.inside is not None:
             self._stamp, self.inside = event.stamp, event.inside
 
     def watch_progress(self) -> None:
-        """Say how far it is."""
+        """Show the progress."""
         self.refresh_bindings()
-        self._tell()
+        self._update_status()
 
-    def watch_refusal(self) -> None:
-        """Say why it could not be done, until something else is done."""
-        self._tell()
+    def watch_validation_problem(self) -> None:
+        """Show why validation failed."""
+        self._update_status()
 
     @on(Progressed)
-    def _take_progress(self, event: Progressed) -> None:
+    def _update_progress(self, event: Progressed) -> None:
         event.stop()
-        self.progress = f"Validating the last checkpoint, on the CPU: {event.done:,} of {event.of:,} examples."
+        self.progress = f"Validating the last checkpoint on the CPU: {event.done:,} of {event.of:,} examples"
 
-    @on(Revalidated)
-    def _take_end(self, event: Revalidated) -> None:
+    @on(ValidationEnded)
+    def _finish_validation(self, event: ValidationEnded) -> None:
         event.stop()
-        self.progress, self.refusal = "", event.refusal
-        self._look(self._stamp)
+        self.progress, self.validation_problem = "", event.validation_problem
+        self._read(self._stamp)
 
-    @on(Refused)
-    def _tell_refusal(self, event: Refused) -> None:
+    @on(RequestFailed)
+    def _notify_failure(self, event: RequestFailed) -> None:
         event.stop()
         self.notify(event.words, severity="error", markup=False)
 
-    def _tell(self) -> None:
+    def _update_status(self) -> None:
         if not self.is_mounted or self.inside is None:
             words = Content.styled(self.problem, "$text-error")
         else:
-            words = _about(self.inside, self.tab, live=self.live)
-            if problem := self.problem or self.refusal:
+            words = _status_text(self.inside, self.tab, live=self.live)
+            if problem := self.problem or self.validation_problem:
                 words = Content.styled(problem, "$text-error")
             elif self.progress:
                 words = Content.styled(self.progress, "$text-accent")
@@ -229,50 +235,49 @@ class DiagnosticsScreen(DirtyRegionScreen):
         about.update(words)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="look")
-    def _look(self, known: tuple[float, ...] | None) -> None:
+    def _read(self, known: tuple[float, ...] | None) -> None:
         try:
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
             now = modification_times(self.directory)
-            self.post_message(self.Looked(live, now, printable_fields(read(self.directory)) if now != known else None))
+            self.post_message(
+                self.DiagnosticsRead(live, now, printable_fields(read(self.directory)) if now != known else None)
+            )
         except RunError as error:
-            self.post_message(self.Looked(False, (), None, str(error)))
+            self.post_message(self.DiagnosticsRead(False, (), None, str(error)))
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:
         try:
             request(self.directory, "validate")
         except RunError as error:
-            self.post_message(self.Refused(str(error)))
+            self.post_message(self.RequestFailed(str(error)))
 
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
-        refusal = ""
+        validation_problem = ""
         try:
-            with ModelQuery("--revalidate", self.directory, {}) as self._question:
-                if not self._left:
-                    self._question.answer(lambda done, of: self.post_message(self.Progressed(done, of)))
+            with ModelQuery("--revalidate", self.directory, {}) as self._query:
+                if not self._is_closed:
+                    self._query.answer(lambda done, of: self.post_message(self.Progressed(done, of)))
         except AccelError as error:
-            refusal = str(error)
-        self.post_message(self.Revalidated(refusal))
+            validation_problem = str(error)
+        self.post_message(self.ValidationEnded(validation_problem))
 
 
-def _about(inside: Diagnostics, tab: str, *, live: bool) -> Content:
-    """What there is to say above one of the three."""
+def _status_text(inside: Diagnostics, tab: str, *, live: bool) -> Content:
+    """Text of the status line of a tab."""
     if tab == "layers":
-        return Content("") if inside.layers else Content.styled(_nothing("layers", live=live), "$text-muted")
+        return Content("") if inside.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
     if inside.evaluation is None or not (inside.evaluation.names or inside.evaluation.reason):
-        return Content.styled(_nothing("validation", live=live), "$text-muted")
+        return Content.styled(_empty_text("validation", live=live), "$text-muted")
     shown = inside.evaluation.counts if tab == "confusion" else inside.evaluation.worst or None
     return Content(inside.evaluation.reason if shown is None else "")
 
 
-def _nothing(what: str, *, live: bool) -> str:
+def _empty_text(what: str, *, live: bool) -> str:
     if what == "layers":
-        return "The layers are listed once the first step is traced." if live else "This run did not list its layers."
+        return "Layers are listed once the first step is traced." if live else "This run did not record its layers."
     if live:
-        return "Nothing was validated yet: that is done after each epoch, or now with V, once a step was taken."
-    return (
-        "Nothing was kept of a validation: there was none, or an older accel-tui made it. "
-        "Press V to have the last checkpoint's model validated now, in the background."
-    )
+        return "No validation yet. Press V to validate now, once the first step is done."
+    return "No validation results were recorded. Press V to validate the last checkpoint in the background."

@@ -1,4 +1,4 @@
-"""Asking what a run is to be called, noted of it and tagged with."""
+"""Dialog that edits a run's name, note and tags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from accel_engine.run import Annotations
 from accel_engine.run.annotations import apply_tag_changes, validate_name, validate_note, validate_tags
 from accel_tui.widgets.line_input import LineInput
 
-HINT = "[@click=screen.keep]enter keeps all of it[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
+HINT = "[@click=screen.save]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 Change = Annotations | tuple[str, ...]
-"""The labels of a run as they are to be, or changes of the tags of several, as in ``+paper -old``."""
+"""New annotations of one run, or tag changes for several, e.g. ``+paper -old``."""
 
 
 @dataclass(frozen=True, slots=True)
-class EditedField:
-    """Whose labels are asked for.
+class RunsToEdit:
+    """The runs whose annotations are edited.
 
     Attributes:
-        ids: Of one run, or of several, of which only the tags are asked for.
-        labels: Those of the one run.
-        planned: The name that its plan gives it.
+        ids: Run ids; of several runs only the tags can be edited.
+        labels: Current annotations, of a single run.
+        planned: The name in the run's plan.
     """
 
     ids: Sequence[str]
@@ -39,39 +39,37 @@ class EditedField:
 
 
 class EditRunScreen(ModalScreen[Change | None]):
-    """Asks; returns ``None`` when it was left.
+    """Edits annotations; returns ``None`` when cancelled.
 
     Args:
-        question: Whose labels.
+        question: The runs to edit.
     """
 
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", id="labels.back", tooltip="Change nothing"),
-        Binding("down", "app.focus_next", show=False, id="labels.next", tooltip="Go to the next field"),
-        Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Go to the field before"),
+        Binding("escape", "dismiss(None)", "Cancel", id="labels.back", tooltip="Close without changes"),
+        Binding("down", "app.focus_next", show=False, id="labels.next", tooltip="Next field"),
+        Binding("up", "app.focus_previous", show=False, id="labels.previous", tooltip="Previous field"),
     ]
 
-    def __init__(self, question: EditedField) -> None:
+    def __init__(self, question: RunsToEdit) -> None:
         super().__init__()
         self._question = question
 
     def compose(self) -> ComposeResult:
-        """A field for each label, and whether what is in them will do."""
+        """Compose a field per annotation and a line for errors."""
         question, labels = self._question, self._question.labels
         with Vertical(classes="dialog"):
             if len(question.ids) > 1:
                 yield Label(f"Tag {len(question.ids)} runs", classes="question", markup=False)
                 yield Label(", ".join(question.ids), classes="detail", markup=False)
-                yield Label("Tags to add and to take away", classes="label")
+                yield Label("Tags to add (+) or remove (-)", classes="label")
                 yield LineInput(placeholder="+paper -old", id="tags", compact=True)
             else:
-                yield Label(f"Label {question.ids[0]}", classes="question", markup=False)
+                yield Label(f"Edit {question.ids[0]}", classes="question", markup=False)
                 yield Label("Name", classes="label")
-                yield LineInput(
-                    labels.name, placeholder=question.planned or "the plan gives none", id="name", compact=True
-                )
+                yield LineInput(labels.name, placeholder=question.planned or "none", id="name", compact=True)
                 yield Label("Note", classes="label")
                 yield LineInput(labels.note, id="note", compact=True)
                 yield Label("Tags", classes="label")
@@ -87,7 +85,7 @@ class EditRunScreen(ModalScreen[Change | None]):
         return Annotations(validate_name(str(fields["name"])), validate_note(str(fields["note"])), validate_tags(words))
 
     @on(Input.Changed)
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         verdict = self.query_one("#verdict", Label)
         try:
             self._change()
@@ -99,8 +97,8 @@ class EditRunScreen(ModalScreen[Change | None]):
             verdict.update(HINT)
 
     @on(Input.Submitted)
-    def action_keep(self) -> None:
-        """Return what is in the fields, if it will do."""
+    def action_save(self) -> None:
+        """Return the new annotations if they are valid."""
         try:
             self.dismiss(self._change())
         except UsageError:

@@ -1,4 +1,4 @@
-"""The keys of the screen below, and what they do."""
+"""Help screen: the keys of the screen below it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HelpRow:
-    """What is told of a key.
+    """A row of the help screen.
 
     Attributes:
-        keys: It, and others for the same.
-        does: What they do.
-        name: How that is called in the settings' table ``keys``.
-        actions: What a click does: the first of these that is possible.
+        keys: The keys, as shown.
+        description: The binding's tooltip.
+        name: The binding's id in the settings table ``keys``.
+        actions: Actions that a click tries, in this order.
     """
 
     keys: str
-    does: str
+    description: str
     name: str
     actions: tuple[str, ...]
 
 
-_KEYS = 14  # cells that keys have, at least
+_KEYS = 14  # minimum width of the column of keys
 _GAP = "  "
 
 
 class KeyRows(Widget):
-    """What the keys of one place do. It is one widget: three for each key take a third of a second to lay out.
+    """The bindings of one widget or screen. A single widget: one per cell took a third of a second to lay out.
 
     Args:
-        rows: What is told of the keys.
-        node: Whose they are.
+        rows: The rows.
+        node: The widget or screen that owns the bindings.
     """
 
     ALLOW_SELECT = False
@@ -57,7 +57,7 @@ class KeyRows(Widget):
 
     @dataclass
     class Clicked(Message):
-        """What a key does shall be done."""
+        """A row was clicked."""
 
         row: HelpRow
         node: DOMNode
@@ -68,27 +68,27 @@ class KeyRows(Widget):
         self._node = node
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as there are when sentences are broken to fit."""
+        """Number of lines after wrapping."""
         del container, viewport
         return len(self._lines(width))
 
     def on_click(self, event: Click) -> None:
-        """Say which was meant."""
+        """Post which row was clicked."""
         at = self._lines(self.size.width)[event.y][1]
         self.post_message(self.Clicked(at, self._node))
 
     def render(self) -> Content:
-        """The keys, right-aligned, a sentence, and the name in the settings."""
+        """Keys, right-aligned; description; binding id."""
         return Content("\n").join(line for line, _ in self._lines(self.size.width))
 
     def _lines(self, width: int) -> list[tuple[Content, HelpRow]]:
-        """The lines, each with what it tells of."""
+        """The lines, each with its row."""
         names = max(len(row.name) for row in self._rows)
         room = max(width - _KEYS - names - 2 * len(_GAP), 1)
         lines = []
         for row in self._rows:
             keys, name = " " * (_KEYS - cell_len(row.keys)) + row.keys, row.name
-            for part in wrap(row.does, room):
+            for part in wrap(row.description, room):
                 line = Content.assemble((keys, "$accent"), f"{_GAP}{part:<{room}}{_GAP}", (name, "$text-disabled"))
                 lines.append((line, row))
                 keys, name = " " * _KEYS, ""
@@ -96,10 +96,10 @@ class KeyRows(Widget):
 
 
 class HelpScreen(ModalScreen[None]):
-    """Lists every binding that has a tooltip, by where it works; a click does what the key does.
+    """Lists every binding that has a tooltip, grouped by widget; a click runs its action.
 
     Args:
-        about: The screen that is to be explained.
+        about: The screen to explain.
     """
 
     CSS_PATH = "help_screen.tcss"
@@ -112,20 +112,20 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, about: "Screen[object]") -> None:
         super().__init__()
-        self._about = about
+        self._explained_screen = about
 
     def compose(self) -> ComposeResult:
-        """A heading and what keys do, for each place."""
+        """Compose a heading and rows per group."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
-            box.border_subtitle = r"settings name the right column below \[keys]   esc closes"
-            for place, rows, node in self._places():
+            box.border_subtitle = r"right column: name in the settings, table \[keys]   esc closes"
+            for place, rows, node in self._groups():
                 yield Static(place, classes="place", markup=False)
                 yield KeyRows(rows, node)
 
     @on(KeyRows.Clicked)
     def _do(self, event: KeyRows.Clicked) -> None:
-        """Do what the key does where it works."""
+        """Run the row's action on the node that owns it."""
         event.stop()
 
         async def do() -> None:
@@ -136,35 +136,37 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
         self.app.call_later(do)
 
-    def _places(self) -> Iterator[tuple[str, list[HelpRow], DOMNode]]:
+    def _groups(self) -> Iterator[tuple[str, list[HelpRow], DOMNode]]:
         seen: set[type] = set()
-        own = {binding.action for binding in _explained(self._about)}
-        for node in (self._about, *self._about.walk_children(), self.app):
+        own = {binding.action for binding in _documented_bindings(self._explained_screen)}
+        for node in (self._explained_screen, *self._explained_screen.walk_children(), self.app):
             if type(node) not in seen:
                 seen.add(type(node))
-                # What the screen does in its own way is not what the app would do.
+                # A screen's own action replaces the app's.
                 hidden = own if node is self.app else set()
-                if rows := self._rows(binding for binding in _explained(node) if binding.action not in hidden):
-                    yield node.BINDING_GROUP_TITLE or "Everywhere", rows, node
+                if rows := self._rows(
+                    binding for binding in _documented_bindings(node) if binding.action not in hidden
+                ):
+                    yield node.BINDING_GROUP_TITLE or "All screens", rows, node
 
     def _rows(self, bindings: Iterable[Binding]) -> list[HelpRow]:
-        """A row for each key; of bindings that share one and take turns, the first speaks for all."""
+        """A row per key; of bindings that share a key, the first gives the description."""
         rows: dict[str, HelpRow] = {}
         for binding in bindings:
-            declared = self._as_set(binding)
+            declared = self._with_custom_keys(binding)
             keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
             row = rows.get(keys) or HelpRow(keys, declared.tooltip, binding.id or "", ())
             rows[keys] = replace(row, actions=(*row.actions, binding.action))
         return list(rows.values())
 
-    def _as_set(self, binding: Binding) -> Binding:
-        """The binding with the keys that the user has set."""
+    def _with_custom_keys(self, binding: Binding) -> Binding:
+        """The binding with the user's custom keys."""
         keys = self.app.settings.keys.get(binding.id or "")
         return replace(binding, key=keys) if keys else binding
 
 
-def _explained(node: DOMNode) -> Iterator[Binding]:
-    """The bindings of a node's class, and of those that it is one of, that say what they do."""
+def _documented_bindings(node: DOMNode) -> Iterator[Binding]:
+    """Bindings with a tooltip of a node's class and its base classes."""
     for kind in type(node).__mro__:
         for declared in kind.__dict__.get("BINDINGS", ()):
             if isinstance(declared, Binding) and declared.tooltip:

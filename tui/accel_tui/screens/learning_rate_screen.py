@@ -1,4 +1,4 @@
-"""Asking for another learning rate."""
+"""Dialog that asks for a new learning rate."""
 
 import math
 import re
@@ -13,49 +13,50 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
+from accel_tui.formatting import figures
 from accel_tui.widgets.line_input import LineInput
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
 
-HINT = "[@click=screen.set]enter sets $rate[/], [@click=screen.dismiss(None)]esc changes nothing[/]"
+HINT = "[@click=screen.set]enter sets $rate[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 
 def parse_rate(text: str, current: float | None) -> float:
-    """Read a learning rate.
+    """Parse a learning rate.
 
     Args:
-        text: A number, or a change of the present one: ``x0.5``, ``*0.1``, ``/10``.
-        current: The present one, where it is known.
+        text: A number, or a change of the current rate: ``x0.5``, ``*0.1``, ``/10``.
+        current: The current rate, if known.
 
     Raises:
-        UsageError: It is no number above 0.
+        UsageError: The text is not a number greater than 0.
     """
     text = text.strip()
     relative = _FACTOR.fullmatch(text)
     if relative and current is None:
-        raise UsageError("the present rate is not known: give a number, as in 1e-4")
+        raise UsageError("the current rate is unknown: enter a number, e.g. 1e-4")
     try:
         number = float(relative["number"] if relative else text)
     except ValueError:
-        raise UsageError("must be a number, as in 1e-4, or a change, as in x0.5 or /10") from None
+        raise UsageError("must be a number, e.g. 1e-4, or a change, e.g. x0.5 or /10") from None
     if relative and current is not None:
         number = current / (number or math.nan) if relative["sign"] == "/" else current * number
     if not (math.isfinite(number) and number > 0):
-        raise UsageError("must be a number above 0")
+        raise UsageError("must be greater than 0")
     return number
 
 
 class LearningRateScreen(ModalScreen[float | None]):
-    """Asks for a learning rate; returns ``None`` when it was left.
+    """Asks for a learning rate; returns ``None`` when cancelled.
 
     Args:
-        current: The present rate; ``None`` where it is not known.
+        current: The current rate; ``None`` if unknown.
     """
 
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", id="learning-rate.back", tooltip="Change nothing")
+        Binding("escape", "dismiss(None)", "Cancel", id="learning-rate.back", tooltip="Close without changes")
     ]
 
     def __init__(self, current: float | None) -> None:
@@ -63,16 +64,16 @@ class LearningRateScreen(ModalScreen[float | None]):
         self._current = current
 
     def compose(self) -> ComposeResult:
-        """The present rate, a field, and what the field's text comes to."""
-        now = "not known" if self._current is None else f"{self._current:.4g}"
+        """Compose the current rate, a field, and a hint."""
+        now = "unknown" if self._current is None else figures.learning_rate(self._current)
         with Vertical(classes="dialog"):
             yield Label("Learning rate", classes="question")
-            yield Label(f"It is {now}. The next step is taken with:", classes="detail")
+            yield Label(f"Current: {now}. From the next step on:", classes="detail")
             yield LineInput(placeholder="1e-4, x0.5, /10", id="rate", compact=True)
             yield Label(_hint(None), id="verdict")
 
     @on(Input.Changed, "#rate")
-    def _judge(self, event: Input.Changed) -> None:
+    def _validate(self, event: Input.Changed) -> None:
         verdict = self.query_one("#verdict", Label)
         try:
             rate = parse_rate(event.value, self._current) if event.value.strip() else None
@@ -85,7 +86,7 @@ class LearningRateScreen(ModalScreen[float | None]):
 
     @on(Input.Submitted, "#rate")
     def action_set(self) -> None:
-        """Return what is in the field, if it will do."""
+        """Return the learning rate if it is valid."""
         try:
             self.dismiss(parse_rate(self.query_one("#rate", Input).value, self._current))
         except UsageError:
@@ -93,5 +94,5 @@ class LearningRateScreen(ModalScreen[float | None]):
 
 
 def _hint(rate: float | None) -> Content:
-    """What keys and clicks do."""
-    return Content.from_markup(HINT, rate="it" if rate is None else f"{rate:.4g}")
+    """Hint with the keys, which can be clicked."""
+    return Content.from_markup(HINT, rate="it" if rate is None else figures.learning_rate(rate))

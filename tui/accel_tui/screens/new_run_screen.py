@@ -1,4 +1,4 @@
-"""The screen where a plan is made: devices, form, what it means, start."""
+"""New run screen: devices, the form, a summary of the plan, and Start."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import ScreenResume
+from textual.events import ScreenResume, ScreenSuspend
 from textual.reactive import reactive
 from textual.widgets import Button, Input, Static
 
@@ -32,36 +32,42 @@ if TYPE_CHECKING:
     from accel_tui.app import AccelApp
     from accel_tui.widgets.runs.runs_table import RunsTable
 
-NAVIGATION = "↑ ↓ to a field, enter for its choices, esc back to Start"
-"""What is said while no field is in use."""
+FORM_HINT = "↑ ↓ select a field, enter lists its choices, esc returns to Start"
+"""Hint while no field has the focus."""
 
-CHOOSING = "↑ ↓ to a choice, enter takes it, esc closes the list and stays in the field"
-"""What is said while a list of choices is open."""
+CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
+"""Hint while a list of choices is open."""
 
 
 class NewRunScreen(PlanPreviewScreen):
-    """Asks what to train.
+    """Form for a new run.
 
     Args:
-        plan: What the form begins with; the defaults when left out.
+        plan: Initial values; the defaults if omitted.
     """
 
     CSS_PATH = "new_run_screen.tcss"
     AUTO_FOCUS = "#start"
     COMMANDS: ClassVar = {PlanCommands}
-    BINDING_GROUP_TITLE = "Plan"
+    BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s,ctrl+s", "start", "Start", id="plan.start", tooltip="Train this plan"),
-        Binding("r,ctrl+r", "app.show_runs", "Runs", id="plan.runs", tooltip="List the runs of the past and of now"),
-        Binding("c,f5", "copy", "Copy", id="plan.copy", tooltip="Copy the equivalent command"),
-        Binding("d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Fill in the defaults again"),
-        Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Go to the next field"),
-        Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Go to the field before"),
+        Binding("s,ctrl+s", "start", "Start", id="plan.start", tooltip="Start training"),
+        Binding("r,ctrl+r", "app.show_runs", "Runs", id="plan.runs", tooltip="List all runs"),
+        Binding("c,f5", "copy", "Copy", id="plan.copy", tooltip="Copy the equivalent command line"),
         Binding(
-            "pagedown", "look(1)", id="plan.page-down", show=False, tooltip="Look further down, where there is more"
+            "d,f6", "defaults", "Defaults", id="plan.defaults", show=False, tooltip="Reset all fields to their defaults"
         ),
-        Binding("pageup", "look(-1)", id="plan.page-up", show=False, tooltip="Look further up"),
-        Binding("escape", "leave", "Leave", id="plan.leave", tooltip="Go back to Start, where letters are keys"),
+        Binding("down", "app.focus_next", id="plan.down", show=False, tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="plan.up", show=False, tooltip="Previous field"),
+        Binding("pagedown", "scroll(1)", id="plan.page-down", show=False, tooltip="Scroll down"),
+        Binding("pageup", "scroll(-1)", id="plan.page-up", show=False, tooltip="Scroll up"),
+        Binding(
+            "escape",
+            "leave",
+            "To Start",
+            id="plan.leave",
+            tooltip="Leave the field and go to Start, where letters are keys",
+        ),
     ]
 
     app: "AccelApp"
@@ -70,16 +76,16 @@ class NewRunScreen(PlanPreviewScreen):
     """The machine's devices."""
 
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
-    """What was last read of them."""
+    """The latest device metrics by device id."""
 
-    lists_runs: reactive[bool] = reactive(False, repaint=False)
-    """Whether there can be a list of runs."""
+    can_list_runs: reactive[bool] = reactive(False, repaint=False)
+    """Whether the modules for the list of runs are imported."""
 
     engine_status: reactive[str] = reactive("", repaint=False)
-    """What the warm engine does."""
+    """Status of the warm engine."""
 
     is_starting: reactive[bool] = reactive(False, repaint=False)
-    """Whether a run is on its way."""
+    """Whether a run is being started."""
 
     start_problem: reactive[str] = reactive("", repaint=False)
     """Why the last run could not be started."""
@@ -89,11 +95,12 @@ class NewRunScreen(PlanPreviewScreen):
         self._plan = plan
         self._filled: FormResult | None = None
         self._was_shown = False
+        self._was_suspended = False
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
-        """From top to bottom: devices; form and what it means; command and start."""
-        yield TopBar("Plan")
+        """Compose devices; form and summary; recent runs; command and Start."""
+        yield TopBar("New run")
         yield DevicePanel().data_bind(NewRunScreen.inventory, NewRunScreen.meters)
         with Vertical(id="middle"):
             with VerticalScroll(id="body", can_focus=False):
@@ -109,121 +116,129 @@ class NewRunScreen(PlanPreviewScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Fill in what was given."""
+        """Fill the form in from the initial plan."""
         if self._plan is not None:
             self.form.load(self._plan)
-        self._take(self.form.filled)  # not only once the form says it: the first frame is whole
+        self._update(self.form.filled)  # now, not with the form's message, so that the first frame is complete
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
         self.form.load(plan)
 
-    def watch_lists_runs(self) -> None:
-        """List the runs of late, once there is a place for them."""
-        if self.lists_runs:
-            self.call_after_refresh(self._list_runs)
+    def watch_can_list_runs(self) -> None:
+        """Mount the list of recent runs."""
+        if self.can_list_runs:
+            self.call_after_refresh(self._mount_runs_table)
 
-    def _list_runs(self) -> None:
+    def _mount_runs_table(self) -> None:
         if not self.is_attached:
-            return  # the program ends
+            return  # the app is closing
         from accel_tui.widgets.runs.runs_table import (
-            RunsTable,  # imported by now; on top it would delay the first paint
+            RunsTable,  # imported by now; at the top it would delay the first frame
         )
 
         table = RunsTable()
         table.border_title = "Recent runs"
-        table.can_focus = False  # as long as there are none, it is as good as hidden
+        table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)
 
     def watch_engine_status(self) -> None:
-        """Show it."""
+        """Update the status line."""
         self._show_status()
 
     def watch_is_starting(self) -> None:
-        """Show it, and allow no second start meanwhile."""
+        """Update the status line and disable Start meanwhile."""
         self._show_status()
 
     def watch_start_problem(self) -> None:
-        """Show it."""
+        """Update the status line."""
         self._show_status()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A wrong plan has no command; a field can be left by who is in one; most terminals show all there is."""
+        """Copying needs a valid plan; leaving needs a focused field; scrolling needs an overflow."""
         del parameters
-        if action == "look":
+        if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
         if action == "copy":
             return None if self._filled is None or self._filled.errors else True
         return isinstance(self.focused, Input) if action == "leave" else True
 
     def action_start(self) -> None:
-        """Train the plan, or go to the first field that is wrong."""
+        """Start the run, or focus the first invalid field."""
         filled = self.form.filled
         if filled.errors:
             self.form.go_to(next(name for name in SPECS if name in filled.errors))
         else:
             for picker in self.query(Picker):
-                picker.is_open = False  # it could still put back what was there before
+                picker.is_open = False  # an open list could still restore the old value
             self.app.start_run(filled.plan)
 
     def action_copy(self) -> None:
-        """Put the command on the clipboard."""
+        """Copy the command to the clipboard."""
         self.app.copy_to_clipboard(self.app.settings.command(self.form.filled.plan))
-        self.notify("Copied the command", timeout=2)
+        self.notify("Command copied", timeout=2)
 
     def action_defaults(self) -> None:
-        """Fill in the defaults."""
+        """Reset the form to the defaults."""
         self.form.load(self.app.defaults or Plan())
 
-    def action_look(self, by: int) -> None:
-        """Look further down, or up, by what is on the screen: what the plan means can be below all fields."""
+    def action_scroll(self, by: int) -> None:
+        """Scroll the form and the summary by a page."""
         body = self.query_one("#body")
         body.scroll_relative(y=by * max(body.size.height - 1, 1), animate=False)
 
     def action_leave(self) -> None:
-        """Leave the field."""
+        """Focus Start, so that letters are keys again."""
         self.query_one("#start").focus()
 
     @on(Button.Pressed, "#start")
     def _start(self) -> None:
         self.action_start()
 
+    @on(ScreenSuspend)
+    def _suspend(self) -> None:
+        # A modal screen, such as the command palette, may focus a field.
+        self._was_suspended = not self.app.screen.is_modal
+
     @on(ScreenResume)
-    def _come_back(self, event: ScreenResume) -> None:
-        # What was only just made has its styles, and it takes long to work them out.
+    def _resume(self, event: ScreenResume) -> None:
+        if self._was_suspended:
+            self._was_suspended = False
+            self.action_leave()  # so that letters are keys
+        # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
-        self.call_after_refresh(self.app.warm_engine)  # its first moments are the busiest, and the screen comes first
+        self.call_after_refresh(self.app.warm_engine)  # importing TensorFlow competes with the first paint
         for table in self.query("RunsTable").results():
-            cast("RunsTable", table).look()
+            cast("RunsTable", table).refresh_runs()
 
     def watch_focused(self) -> None:
-        """Say what the field in use is for, in the frame that shows it in use."""
+        """Show the help text of the focused field."""
         self._show_hint()
 
     @on(Picker.Opened)
-    def _explain_list(self, event: Picker.Opened) -> None:
+    def _explain_choices(self, event: Picker.Opened) -> None:
         event.stop()
         self._show_hint()
 
     def _show_hint(self) -> None:
         within = self.focused.ancestors if self.focused else ()
         field = next((field for field in within if isinstance(field, Field)), None)
-        words = NAVIGATION if field is None else CHOOSING if field.picker.is_open else field.doc
+        words = FORM_HINT if field is None else CHOICES_HINT if field.picker.is_open else field.doc
         hint = self._hint
-        # The screen is laid out again only for another number of lines.
+        # A layout is needed only when the number of lines changes.
         hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
-        """Make room for runs if there are any."""
+        """Make room for the recent runs, if there are any."""
         self.set_class(bool(event.runs), "-ran")
         event.table.can_focus = bool(event.runs)
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
-        self._take(event.filled)
+        self._update(event.filled)
 
-    def _take(self, filled: FormResult) -> None:
+    def _update(self, filled: FormResult) -> None:
         if filled == self._filled:
             return
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
@@ -232,14 +247,14 @@ class NewRunScreen(PlanPreviewScreen):
         self.app.start_problem = ""
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.weigh(filled)
+        self.preview(filled)
 
     def _command(self, filled: FormResult) -> Content:
         style = "$text-disabled" if filled.errors else "$foreground"
         return Content.assemble(("$ ", "$text-disabled"), (self.app.settings.command(filled.plan), style))
 
     def _show_status(self) -> None:
-        """At the bottom: what keeps the plan from being started, else what the engine does."""
+        """Show why the plan cannot start, else the status of the engine."""
         if not self.is_mounted:
             return
         status, filled = self.query_one("#status", Static), self._filled

@@ -1,4 +1,4 @@
-"""What a plan comes to: what only an engine can say of the model, and only a look into the user's own data of that."""
+"""Base of the New run screen: asks the engine about the model and surveys the user's data."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,11 @@ from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
-PATIENCE = 0.25
-"""Seconds without a key before an engine is asked what the plan's model is."""
+IDLE_SECONDS = 0.25
+"""Seconds without input before the engine is asked about the model."""
 
 Subject = tuple[str, str, str | None]
-"""What a description depends on: model, data and image size."""
+"""What a model description depends on: model, data and image size."""
 
 
 def _subject(plan: Plan) -> Subject:
@@ -32,17 +32,17 @@ def _subject(plan: Plan) -> Subject:
 
 
 class PlanPreviewScreen(DirtyRegionScreen):
-    """A screen with a form and a panel that says what the form means."""
+    """A screen with a form and a summary of its plan."""
 
     ready_engine: reactive[WarmEngine | None] = reactive(None, repaint=False)
-    """Who can be asked what a model is."""
+    """The engine that can describe a model."""
 
     form = query_one(PlanForm)
     summary = query_one(SummaryPanel)
 
     @dataclass
-    class Surveyed(Message):
-        """The user's own data was looked into."""
+    class DataSurveyed(Message):
+        """The user's data was surveyed."""
 
         plan: Plan
         entry: DatasetEntry | None
@@ -50,7 +50,7 @@ class PlanPreviewScreen(DirtyRegionScreen):
 
     @dataclass
     class Described(Message):
-        """An engine said what the plan's model is."""
+        """The engine has described the model."""
 
         engine: WarmEngine
         subject: Subject
@@ -58,36 +58,36 @@ class PlanPreviewScreen(DirtyRegionScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._weighed: FormResult | None = None
+        self._previewed: FormResult | None = None
         self._described: tuple[Subject, Description] | None = None
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
 
-    def weigh(self, filled: FormResult) -> None:
-        """Say what a plan means, and find out what is not known of it once nobody types for a moment."""
-        self._weighed = filled
-        self._show_outlook()
+    def preview(self, filled: FormResult) -> None:
+        """Update the summary; request missing details once the user stops typing."""
+        self._previewed = filled
+        self._update_summary()
         if self._pause:
             self._pause.stop()
-        self._pause = self.set_timer(PATIENCE, self._ask)
+        self._pause = self.set_timer(IDLE_SECONDS, self._request_details)
 
     def watch_ready_engine(self) -> None:
-        """Ask it."""
-        self._ask()
+        """Request a description of the model."""
+        self._request_details()
 
-    def _show_outlook(self) -> None:
-        if self._weighed is None:
+    def _update_summary(self) -> None:
+        if self._previewed is None:
             return
         known = self._described
-        description = known[1] if known and known[0] == _subject(self._weighed.plan) else None
-        pending = "counting…" if self.ready_engine else "once TensorFlow is there"
-        self.summary.choices = printable_fields(plan_preview.choices(self._weighed))
-        self.summary.facts = printable_fields(plan_preview.facts(self._weighed, description, pending))
-        self.summary.warnings = printable_fields(plan_preview.warnings(self._weighed, description))
+        description = known[1] if known and known[0] == _subject(self._previewed.plan) else None
+        pending = "counting…" if self.ready_engine else "waiting for TensorFlow"
+        self.summary.choices = printable_fields(plan_preview.choice_rows(self._previewed))
+        self.summary.facts = printable_fields(plan_preview.rows(self._previewed, description, pending))
+        self.summary.warnings = printable_fields(plan_preview.warnings(self._previewed, description))
 
-    def _ask(self) -> None:
-        """Look into the user's data, and have the model counted, unless that is known already."""
-        filled = self._weighed
+    def _request_details(self) -> None:
+        """Survey the user's data and have the engine count the model's parameters, unless known."""
+        filled = self._previewed
         if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
             return
         if filled.entry.path is not None:
@@ -103,22 +103,22 @@ class PlanPreviewScreen(DirtyRegionScreen):
         try:
             entry = data.survey(data.find(plan.data), plan.image_size)
         except AccelError as error:
-            self.post_message(self.Surveyed(plan, None, str(error)))
+            self.post_message(self.DataSurveyed(plan, None, str(error)))
         else:
-            self.post_message(self.Surveyed(plan, entry))
+            self.post_message(self.DataSurveyed(plan, entry))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
     def _describe(self, engine: WarmEngine, plan: Plan) -> None:
         self.post_message(self.Described(engine, _subject(plan), engine.describe(plan)))
 
-    @on(Surveyed)
-    def _take_survey(self, event: Surveyed) -> None:
-        self.form.broken = (event.plan.data, event.problem) if event.problem else ("", "")
+    @on(DataSurveyed)
+    def _update_survey(self, event: DataSurveyed) -> None:
+        self.form.data_problem = (event.plan.data, event.problem) if event.problem else ("", "")
         if event.entry is not None:
             self.form.surveyed = event.entry
 
     @on(Described)
-    def _take_description(self, event: Described) -> None:
-        if event.engine is self.ready_engine:  # else it has a run by now, or has ended, and could not say
+    def _update_description(self, event: Described) -> None:
+        if event.engine is self.ready_engine:  # else it has a run, or has exited
             self._described = (event.subject, event.description)
-            self._show_outlook()
+            self._update_summary()

@@ -1,4 +1,4 @@
-"""A question with a few answers, over whatever is on screen."""
+"""Modal dialog that asks a question with a few answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,36 +15,36 @@ from textual.widgets import Button, Label
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One thing that can be answered.
+    """An answer and its button.
 
     Attributes:
-        id: What the dialog returns.
-        label: What it says on the button.
-        key: The key that chooses it.
-        grave: Whether it cannot be undone.
+        id: The dialog's result.
+        label: The button's label.
+        key: The key that selects it.
+        is_destructive: Whether it cannot be undone.
     """
 
     id: str
     label: str
     key: str
-    grave: bool = False
+    is_destructive: bool = False
 
 
 class QuestionScreen(ModalScreen[str | None]):
-    """Asks, and returns the id of the answer; ``None`` when it was left with escape.
+    """Asks a question; returns the id of the answer, ``None`` when cancelled.
 
     Args:
-        question: In a few words.
+        question: A few words.
         detail: What each answer means.
-        answers: The first one has the focus.
+        answers: The answers; the first one has the focus.
     """
 
     CSS_PATH = "dialog.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", id="ask.back", tooltip="Change nothing"),
-        Binding("left,up", "app.focus_previous", show=False, id="ask.previous", tooltip="The answer before"),
-        Binding("right,down", "app.focus_next", show=False, id="ask.next", tooltip="The next answer"),
+        Binding("escape", "dismiss(None)", "Cancel", id="ask.back", tooltip="Close without changes"),
+        Binding("left,up", "app.focus_previous", show=False, id="ask.previous", tooltip="Previous answer"),
+        Binding("right,down", "app.focus_next", show=False, id="ask.next", tooltip="Next answer"),
     ]
 
     def __init__(self, question: str, detail: str, answers: Sequence[Answer]) -> None:
@@ -56,7 +56,7 @@ class QuestionScreen(ModalScreen[str | None]):
             self._bindings.bind(answer.key, f"answer({answer.id!r})", answer.label, show=False)
 
     def compose(self) -> ComposeResult:
-        """The question, what the answers mean, and a button for each."""
+        """Compose the question, its detail and a button per answer."""
         with Vertical(classes="dialog"):
             yield Label(self._question, classes="question", markup=False)
             yield Label(self._detail, classes="detail", markup=False)
@@ -64,10 +64,12 @@ class QuestionScreen(ModalScreen[str | None]):
                 for answer in self._answers:
                     key = self.app.get_key_display(Binding(answer.key, ""))
                     label = Content.assemble(answer.label, (f" {key}", "dim"))
-                    yield Button(label, id=answer.id, variant="error" if answer.grave else "default", compact=True)
+                    yield Button(
+                        label, id=answer.id, variant="error" if answer.is_destructive else "default", compact=True
+                    )
 
     def action_answer(self, answer: str) -> None:
-        """Give this answer."""
+        """Return an answer."""
         self.dismiss(answer)
 
     @on(Button.Pressed)

@@ -1,4 +1,4 @@
-"""Steering a run from a screen: what is asked of its engine, and what becomes of it when one leaves."""
+"""Commands of the run screen: pause, stop, learning rate, checkpoint, detach, continue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from accel_engine.errors import RunError
 from accel_engine.run import request
-from accel_tui.plan.starting import RESUMABLE
+from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -21,30 +21,29 @@ from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-STAY = Answer("stay", "Stay", "escape")
+STAY = Answer("stay", "Cancel", "escape")
 DETACH = Answer("detach", "Detach", "d")
-STOP = Answer("stop", "Stop and keep", "s")
+STOP = Answer("stop", "Stop and save", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
-STOP_NOW = Answer("stop_now", "Stop now", "n", grave=True)
-GO_ON = Answer("stay", "Go on", "escape")
+STOP_NOW = Answer("stop_now", "Stop now", "n", is_destructive=True)
 
 
 class RunControlScreen(DirtyRegionScreen):
-    """A screen of a run that can be steered; which keys do so, and where they are, is said by who shows it.
+    """A screen that controls a run.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
-    """The run as far as it was followed."""
+    """The latest state of the run."""
 
-    asked: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
     @dataclass
-    class Refused(Message):
-        """A command could not be handed to the engine."""
+    class CommandFailed(Message):
+        """A command could not be sent to the engine."""
 
         command: str
         words: str
@@ -55,104 +54,107 @@ class RunControlScreen(DirtyRegionScreen):
         self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
 
     @property
-    def _host(self) -> "AccelApp":
+    def _accel_app(self) -> "AccelApp":
         return cast("AccelApp", self.app)
 
     @property
     def _is_script(self) -> bool:
-        """Whether a script of the user's trains, which alone can keep its work."""
+        """Whether the user's own script trains, in which case only the script can save."""
         return bool(self.state.info and self.state.info.script)
 
-    @on(Refused)
-    def _tell_refusal(self, message: Refused) -> None:
+    @on(CommandFailed)
+    def _notify_failure(self, message: CommandFailed) -> None:
         message.stop()
-        self._forget(message.command)
+        self._clear_pending(message.command)
         self.notify(message.words, severity="error", markup=False)
 
-    def watch_asked(self) -> None:
-        """What was asked for is not offered again."""
+    def watch_pending_commands(self) -> None:
+        """Update the keys: a pending command is not offered again."""
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what can be done with the run as it stands."""
+        """Offer the actions that the run's state allows."""
         del parameters
         state = self.state
         match action:
             case "pause":
-                return state.live and not state.paused and "pause" not in self.asked
-            case "go_on":
-                return state.paused and "resume" not in self.asked
+                return state.live and not state.paused and "pause" not in self.pending_commands
+            case "resume":
+                return state.paused and "resume" not in self.pending_commands
             case "stop" | "learning_rate" | "detach":
                 return state.live
             case "checkpoint":
                 return state.live and not self._is_script
-            case "inside" | "log" | "search_log":
-                return not self._is_script  # which keeps its model, its data and what it says to itself
-            case "take_up":
-                return state.info is not None and state.info.status in RESUMABLE and not self._is_script
+            case "diagnostics" | "log" | "search_log":
+                return not self._is_script  # a script keeps its model, data and output to itself
+            case "continue":
+                ended_early = state.info is not None and state.info.status in CONTINUABLE
+                return ended_early and state.checkpoint is not None and not self._is_script
         return True
 
     def action_pause(self) -> None:
-        """Ask for a pause."""
-        self._ask("pause")
+        """Pause training."""
+        self._send_command("pause")
 
-    def action_go_on(self) -> None:
-        """Ask to go on."""
-        self._ask("resume")
+    def action_resume(self) -> None:
+        """Resume training."""
+        self._send_command("resume")
 
     def action_checkpoint(self) -> None:
-        """Ask for a checkpoint."""
-        self._ask("checkpoint")
+        """Save a checkpoint."""
+        self._send_command("checkpoint")
 
     def action_stop(self) -> None:
-        """Ask how to stop, and stop."""
+        """Ask how to stop, then stop."""
 
         def stop(answer: str | None) -> None:
             if answer in ("stop", "stop_now"):
-                self._ask(answer)
+                self._send_command(answer)
 
         self._question = QuestionScreen(
             "Stop training?",
-            "The script ends training after this batch; what it keeps is up to it."
+            "The script stops after the current batch; saving the model is up to the script."
             if self._is_script
-            else "Stop and keep writes a checkpoint first, from which the run can be resumed. "
-            "Stop now loses the steps since the last one.",
-            (STOP_SCRIPT, GO_ON) if self._is_script else (STOP, STOP_NOW, GO_ON),
+            else "Stop and save writes a checkpoint to continue from. "
+            "Stop now discards the steps since the last checkpoint.",
+            (STOP_SCRIPT, STAY) if self._is_script else (STOP, STOP_NOW, STAY),
         )
         self.app.push_screen(self._question, stop)
 
     def action_learning_rate(self) -> None:
-        """Ask for a learning rate, and set it."""
+        """Ask for a learning rate, then set it."""
 
         def change(rate: float | None) -> None:
             if rate is not None:
-                self._ask("learning_rate", rate)
+                self._send_command("learning_rate", rate)
 
         self._question = LearningRateScreen(self.state.learning_rate)
         self.app.push_screen(self._question, change)
 
-    def action_take_up(self) -> None:
-        """Train on from the last checkpoint."""
-        self._host.resume_run(self.directory)
+    def action_continue(self) -> None:
+        """Continue from the last checkpoint."""
+        self._accel_app.continue_run(self.directory)
 
     def action_detach(self) -> None:
-        """Leave; the run goes on."""
-        self.notify(f"accel-tui watch {self.directory.name}", title="Training goes on", markup=False)
+        """Leave the run; it keeps training."""
+        self.notify(
+            f"Show it again: accel-tui watch {self.directory.name}", title="The run keeps training", markup=False
+        )
         self._go_back()
 
     def action_leave(self) -> None:
-        """Leave for where one came from; asks what becomes of a run that is live."""
+        """Go back; asks first while the run is live."""
         self._leave(self._go_back)
 
     def action_quit(self) -> None:
-        """Leave the program; asks what becomes of a run that is live."""
+        """Quit; asks first while the run is live."""
         self._leave(self.app.exit)
 
     def _go_back(self) -> None:
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         else:
-            self._host.show_runs()
+            self._accel_app.show_runs()
 
     def _leave(self, leave: Callable[[], object]) -> None:
         if not self.state.live:
@@ -161,39 +163,39 @@ class RunControlScreen(DirtyRegionScreen):
 
         def go(answer: str | None) -> None:
             if answer == "stop":
-                self._stop_and(leave)
+                self._stop_then(leave)
             elif answer == "detach":
                 leave()
 
         self._question = QuestionScreen(
-            "The run is still training. What now?",
-            "Detach leaves it training: come back with accel-tui watch "
-            f"{self.directory.name}. Stop{'' if self._is_script else ' and keep'} ends it"
-            f"{'' if self._is_script else ' with a checkpoint'}.",
+            "The run is still training. Leave it?",
+            "Detach lets it keep training; accel-tui watch "
+            f"{self.directory.name} shows it again. "
+            f"{'Stop ends it.' if self._is_script else 'Stop and save ends it with a checkpoint.'}",
             (STAY, DETACH, STOP_SCRIPT if self._is_script else STOP),
         )
         self.app.push_screen(self._question, go)
 
     @work(thread=True, exit_on_error=False, group="stop")
-    def _stop_and(self, leave: Callable[[], object]) -> None:
-        """Leave only when the engine has been asked: a program that ends takes no more work up."""
+    def _stop_then(self, leave: Callable[[], object]) -> None:
+        """Send ``stop`` before leaving: an exiting app runs no more workers."""
         try:
             request(self.directory, "stop")
         except RunError as error:
-            self.post_message(self.Refused("stop", str(error)))
+            self.post_message(self.CommandFailed("stop", str(error)))
         else:
             self.app.call_from_thread(leave)
 
-    def _ask(self, command: str, argument: float | None = None) -> None:
-        self.asked = (*self.asked, command)
+    def _send_command(self, command: str, argument: float | None = None) -> None:
+        self.pending_commands = (*self.pending_commands, command)
         self._request(command, argument)
 
-    def _forget(self, command: str) -> None:
-        self.asked = tuple(name for name in self.asked if name != command)
+    def _clear_pending(self, command: str) -> None:
+        self.pending_commands = tuple(name for name in self.pending_commands if name != command)
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self, command: str, argument: float | None) -> None:
         try:
             request(self.directory, command, argument)
         except RunError as error:
-            self.post_message(self.Refused(command, str(error)))
+            self.post_message(self.CommandFailed(command, str(error)))

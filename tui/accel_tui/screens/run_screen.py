@@ -1,4 +1,4 @@
-"""A run, live or ended: its curves, its devices, and the keys that steer it."""
+"""Run screen: charts, devices, log, and the keys that control the run."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ from accel_tui.run.run_follower import RunFollower
 from accel_tui.run.state import RunState
 from accel_tui.screens.run_control import RunControlScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
-from accel_tui.terminal.notifications import worth_a_call
+from accel_tui.terminal.notifications import is_notable_end
 from accel_tui.widgets.charts.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
@@ -41,40 +41,40 @@ from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
 from accel_tui.widgets.visibility import is_covered
 
 COVERED_SECONDS = 1.0
-"""How long news waits while another screen covers this one: nothing but an end or a warning is told from there."""
+"""Seconds between updates while another screen covers this one."""
 
 
 TICK_SECONDS = 1.0
-"""How often what goes by the clock is told while there is no news that it is told with."""
+"""Seconds between updates of elapsed times while the run has no news."""
 
 
 class RunScreen(RunControlScreen):
-    """Follows a run.
+    """Shows a run, live or ended.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     CSS_PATH = "run_screen.tcss"
 
-    AUTO_FOCUS = "RunCharts"  # not what there is first, from Python 3.12 on: the log, which is hidden, takes keys too
+    AUTO_FOCUS = "RunCharts"  # From Python 3.12 on, the first focusable widget would be the hidden log.
 
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause between two steps; go on"),
-        Binding("p,space", "go_on", "Go on", id="run.go-on", tooltip="Go on training after a pause"),
-        Binding("s", "stop", "Stop", id="run.stop", tooltip="End the run, with or without a last checkpoint"),
-        Binding("r", "learning_rate", "Rate", id="run.learning-rate", tooltip="Change the learning rate"),
-        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Write a checkpoint now"),
-        Binding("R", "take_up", "Resume", id="run.resume", tooltip="Train on from the last checkpoint"),
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause training"),
+        Binding("p,space", "resume", "Resume", id="run.go-on", tooltip="Resume training after a pause"),
+        Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
+        Binding("r", "learning_rate", "LR", id="run.learning-rate", tooltip="Change the learning rate"),
+        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Save a checkpoint now"),
+        Binding("R", "continue", "Continue", id="run.resume", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
-        Binding("i", "details", "Info", id="run.details", tooltip="Show or hide what is trained, and the notices"),
-        Binding("w", "inside", "Inside", id="run.inside", tooltip="Show what is confused, pictures, the layers"),
-        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it goes on"),
-        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back to where you came from; asks as q does"),
-        Binding("q", "quit", "Quit", id="run.quit", tooltip="Leave; asks what becomes of a run that goes on"),
+        Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
+        Binding("w", "diagnostics", "Diagnostics", id="run.inside", tooltip="Show confusion matrix, samples, layers"),
+        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
+        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
+        Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
@@ -90,22 +90,22 @@ class RunScreen(RunControlScreen):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
-        self._taken = 0.0
-        self._news = asyncio.Event()
-        self._curveless = False  # ended before its first step: what there is to see is in the log
+        self._updated_at = 0.0
+        self._update_event = asyncio.Event()
+        self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._follower = RunFollower(
             directory,
-            on_news=lambda: self._loop.call_soon_threadsafe(self._news.set),
+            on_news=lambda: self._loop.call_soon_threadsafe(self._update_event.set),
             on_problem=lambda words: self.post_message(self.Unreadable(words)),
         )
 
     def compose(self) -> ComposeResult:
-        """What, how far and how fast; charts beside details; log; devices; keys."""
+        """Compose title, progress, charts beside details, log, devices and keys."""
         self._loop = asyncio.get_running_loop()
-        self._follow()  # it is read while all this is made
+        self._follow()  # reads the run while the widgets are made
         yield RunTitle()
-        yield PhaseLine().data_bind(RunScreen.asked)
+        yield PhaseLine().data_bind(RunScreen.pending_commands)
         yield ProgressLine()
         yield WorkerSummary()
         yield RunOutcome().data_bind(RunScreen.problem)
@@ -121,181 +121,181 @@ class RunScreen(RunControlScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Find who shows the run, and let time pass for them."""
+        """Collect the widgets that show the run, and start the timers."""
         self._views = self.walk_children(RunView)
         self._listen()
-        self.set_interval(TICK_SECONDS, self._tick)
-        self.watch(self.query_one(RunCharts), "full", self._fill, init=False)
-        # A run that has ended has no news, with which it would be shown.
-        self.watch(self._host, "inventory", lambda: self._show_devices(self.state), init=False)
+        self.set_interval(TICK_SECONDS, self._toggle_chart)
+        self.watch(self.query_one(RunCharts), "full", self._set_full_screen, init=False)
+        # An ended run has no news that would show the devices.
+        self.watch(self._accel_app, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
-        """Let the follower end, and let go of the terminal's title."""
+        """Stop the follower and restore the terminal's title."""
         self._follower.stop()
-        self._host.announcer.restore()
+        self._accel_app.notifier.restore()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
         app = self.app
-        self._follower.run(lambda: app.is_running)  # a screen that is left while it is made is never unmounted
+        self._follower.run(lambda: app.is_running)  # a screen that is closed while being composed is never unmounted
 
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
-        """Take what is new, without a message: ten times a second that would cost as much as the words of a line."""
-        while await self._news.wait() and not self._pruning:  # then the widgets go away one by one
-            self._news.clear()
+        """Update the state without messages, which ten times a second would cost as much as drawing a line."""
+        while await self._update_event.wait() and not self._pruning:  # then its widgets are being removed
+            self._update_event.clear()
             self.problem = ""
             if is_covered(self):
-                self.set_timer(COVERED_SECONDS, self._take_state)
+                self.set_timer(COVERED_SECONDS, self._update_state)
             else:
-                self._take_state()
+                self._update_state()
 
-    def _tick(self) -> None:
-        """Let the time go on while nothing else happens."""
-        if time.monotonic() - self._taken >= TICK_SECONDS / 5 and not is_covered(self):
-            with self.painted_at_once():
+    def _toggle_chart(self) -> None:
+        """Update elapsed times while the run has no news."""
+        if time.monotonic() - self._updated_at >= TICK_SECONDS / 5 and not is_covered(self):
+            with self.immediate_paint():
                 for view in self._views:
-                    view.tell()
+                    view.update_view()
 
     @on(ScreenResume)
-    def _take_state(self) -> None:
-        self._taken = time.monotonic()
-        with self.painted_at_once():
-            self.state = self._follower.take()
+    def _update_state(self) -> None:
+        self._updated_at = time.monotonic()
+        with self.immediate_paint():
+            self.state = self._follower.latest()
 
-    @on(RunCharts.Looked)
-    def _look(self, message: RunCharts.Looked) -> None:
+    @on(RunCharts.VisibleStepsChanged)
+    def _load_details(self, message: RunCharts.VisibleStepsChanged) -> None:
         message.stop()
-        self._follower.look(message.part)
-        self._follower.read(message.readings)
+        self._follower.load_details(message.visible_steps)
+        self._follower.load_readings(message.readings)
 
-    def _fill(self, full: bool) -> None:
+    def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")
 
-    @on(RunCharts.Choosing)
-    def _choose_charts(self, message: RunCharts.Choosing) -> None:
+    @on(RunCharts.SelectionRequested)
+    def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
         message.stop()
 
-        def choose(chosen: tuple[str, ...] | None) -> None:
-            if chosen is not None:
-                self.query_one(RunCharts).chosen = chosen
+        def choose(selected: tuple[str, ...] | None) -> None:
+            if selected is not None:
+                self.query_one(RunCharts).selected = selected
 
         self.app.push_screen(SelectChartsScreen(message.panels, message.shown), choose)
 
     @on(Unreadable)
-    def _tell_problem(self, message: Unreadable) -> None:
+    def _show_problem(self, message: Unreadable) -> None:
         message.stop()
         self.problem = message.words
 
     @on(Worker.StateChanged)
-    def _tell_failure(self, event: Worker.StateChanged) -> None:
+    def _show_failure(self, event: Worker.StateChanged) -> None:
         if event.worker.group == "follow" and event.state is WorkerState.ERROR:
-            self.problem = printable(f"run {self.directory.name} cannot be followed: {event.worker.error}")
+            self.problem = printable(f"cannot read run {self.directory.name}: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
-        """Hand what is new to the widgets that know nothing of runs, and tell what must not be missed."""
+        """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
-            view.take(state)
-        curveless = state.over and not state.step and not self._is_script  # a script's output is its own
-        if curveless is not self._curveless:
-            self._curveless = curveless
+            view.set_state(state)
+        curveless = state.has_ended and not state.step and not self._is_script  # a script's output is not in the log
+        if curveless is not self._has_no_steps:
+            self._has_no_steps = curveless
             self.query_one(LogView).set_class(curveless, "-open")
-            self._make_room()
+            self._update_layout()
         self._show_devices(state)
-        self._host.announcer.show(state)
+        self._accel_app.notifier.show(state)
         if before.info is None:
-            self.refresh_bindings()  # what was said before anybody looked is not told again
+            self.refresh_bindings()  # earlier notices are not repeated
             return
-        self._tell_notices(before, state)
-        if state.over and not before.over:
-            self.asked = ()
-            if worth_a_call(state):
-                title, words = _end_of(state)
+        self._notify_notices(before, state)
+        if state.has_ended and not before.has_ended:
+            self.pending_commands = ()
+            if is_notable_end(state):
+                title, words = _end_text(state)
                 which = state.info.title if state.info else ""
-                self._host.announcer.ended(title, " · ".join(filter(None, (which, words))))
-            if self.app.screen is not self:  # else it is said large enough
-                self._tell_end(state)
+                self._accel_app.notifier.ended(title, " · ".join(filter(None, (which, words))))
+            if self.app.screen is not self:  # else the outcome is visible on this screen
+                self._notify_end(state)
             if self._question and self._question.is_active:
-                self._question.dismiss(None)  # it was about a run that goes on
-        if (before.live, before.paused) != (state.live, state.paused):
+                self._question.dismiss(None)  # the question was about a live run
+        if (before.live, before.paused, before.checkpoint) != (state.live, state.paused, state.checkpoint):
             self.refresh_bindings()
 
     def _show_devices(self, state: RunState) -> None:
-        """Show what was read of devices, once a second."""
-        shown = (state.info, state.devices, state.meters, state.workers, self._host.inventory)
+        """Update the devices, which change once a second."""
+        shown = (state.info, state.devices, state.meters, state.workers, self._accel_app.inventory)
         if any(new is not old for new, old in zip(shown, self._shown_devices, strict=True)):
             self._shown_devices = shown
             self.set_class(not state.live, "-ended")
             local = state.info is not None and state.info.host == socket.gethostname()
-            self._devices.inventory = inventory_of(state, self._host.inventory if local else None)
+            self._devices.inventory = inventory_of(state, self._accel_app.inventory if local else None)
             self._devices.meters = meters_of(state)
 
-    def _tell_notices(self, before: RunState, state: RunState) -> None:
-        fresh = state.noticed - before.noticed
+    def _notify_notices(self, before: RunState, state: RunState) -> None:
+        fresh = state.notice_count - before.notice_count
         if not fresh:
             return
-        listed = self.query_one(Notices).is_on_screen  # then a toast would only say it twice
+        listed = self.query_one(Notices).is_on_screen  # no toast for a notice that is visible
         for notice in state.notices[-fresh:]:
             match notice:
                 case CommandAnswered():
-                    self._forget(notice.command)
+                    self._clear_pending(notice.command)
                     if not listed:
                         severity: SeverityLevel = "information" if notice.obeyed else "error"
                         self.notify(notice.answer, severity=severity, markup=False, timeout=3)
                 case Warned() if not listed:
                     self.notify(notice.message, severity="warning", markup=False, timeout=10)
 
-    def _tell_end(self, state: RunState) -> None:
-        title, words = _end_of(state)
+    def _notify_end(self, state: RunState) -> None:
+        title, words = _end_text(state)
         bad = state.ended is None or state.ended.outcome is Outcome.FAILED
         self.notify(words, title=title, severity="error" if bad else "information", markup=False)
 
     def action_log(self) -> None:
         """Show or hide the log."""
         log = self.query_one(LogView)
-        log.toggle_class("-open")  # not the screen's: all of it would be styled anew
+        log.toggle_class("-open")  # a class of the screen would restyle all of it
         had_focus = log.has_focus_within
-        self._make_room()
+        self._update_layout()
         if had_focus:
             self.query_one(RunCharts).focus()
 
     def action_search_log(self) -> None:
-        """Show the log, and ask what to search in it."""
+        """Show the log and open its search."""
         self.query_one(LogView).add_class("-open")
-        self._make_room()
+        self._update_layout()
         self.query_one(LogView).action_search()
 
     def action_details(self) -> None:
-        """Show or hide the details, which are there by default where there is room."""
-        self.query_one("#details").toggle_class("-toggled")  # as above
-        self._make_room()
+        """Show or hide the details, which are shown by default where there is room."""
+        self.query_one("#details").toggle_class("-toggled")  # see action_log
+        self._update_layout()
 
     def on_resize(self) -> None:
-        """See whether there is room for details beside the charts."""
-        self.call_after_refresh(self._make_room)
+        """Update which parts fit."""
+        self.call_after_refresh(self._update_layout)
 
-    def _make_room(self) -> None:
-        """Show details in place of the charts where both do not fit, and the log where there is nothing in them."""
+    def _update_layout(self) -> None:
+        """Show details instead of the charts where both do not fit, and the log instead of charts without steps."""
         if self._pruning:
-            return  # after a resize the screen calls this that is in front by then
+            return  # a resize may call this after the screen was closed
         taken = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
         charts, log = self.query_one(RunCharts), self.query_one(LogView)
-        instead = self._curveless and log.has_class("-open")
+        instead = self._has_no_steps and log.has_class("-open")
         if instead and self.focused in (None, charts):
             log.lines.focus()
         charts.display = not (taken or instead)
         self.query_one("#middle").set_class(instead, "-curveless")
 
-    def action_inside(self) -> None:
-        """Look inside the run."""
-        self._host.show_inside(self.directory)
+    def action_diagnostics(self) -> None:
+        """Open the Diagnostics screen."""
+        self._accel_app.show_diagnostics(self.directory)
 
 
-def _end_of(state: RunState) -> tuple[str, str]:
-    """How a run ended, and what came of it or why."""
+def _end_text(state: RunState) -> tuple[str, str]:
+    """Title and text of the notification that a run has ended."""
     if state.ended is None:
         who = "script" if state.info and state.info.script else "training process"
-        return "Run lost", f"the {who} ended without a word"
+        return "Run lost", f"the {who} exited unexpectedly"
     if state.ended.outcome is Outcome.FAILED:
         return "Training failed", state.ended.reason
     return f"Training {state.ended.outcome}", results(state.ended.metrics)

@@ -1,4 +1,4 @@
-"""Choosing which charts of a run are shown."""
+"""Dialog that selects which charts of a run are shown."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,24 +14,24 @@ from textual.widgets.option_list import Option
 
 from accel_tui.widgets.charts.run_panels import Panel
 
-AS_MANY_AS_FIT: tuple[str, ...] = ()
-"""What is answered when nothing shall be chosen."""
+AUTOMATIC: tuple[str, ...] = ()
+"""Result that shows as many charts as fit."""
 
 
 class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
-    """Returns the ids of the charts that shall be shown; ``None`` when it is left with none or as it was.
+    """Returns the ids of the selected charts; ``None`` if none is selected or nothing has changed.
 
     Args:
-        panels: All charts that there can be.
-        shown: The ids of those that are shown now.
+        panels: All available charts.
+        shown: Ids of the charts that are shown now.
     """
 
     CSS_PATH = "select_charts_screen.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "tick", "Tick", id="charts-choice.tick", tooltip="Show this chart, or no longer"),
-        Binding("escape,a,q", "done", "Done", id="charts-choice.done", tooltip="Show the charts that are ticked"),
-        Binding("d", "default", "Default", id="charts-choice.default", tooltip="Show as many charts as fit well"),
+        Binding("space,enter", "toggle_chart", "Toggle", id="charts-choice.tick", tooltip="Show or hide this chart"),
+        Binding("escape,a,q", "done", "Done", id="charts-choice.done", tooltip="Show the selected charts"),
+        Binding("d", "default", "Default", id="charts-choice.default", tooltip="Show as many charts as fit"),
     ]
 
     _list = getters.query_one(OptionList)
@@ -40,35 +40,35 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
         super().__init__()
         self._panels = tuple(panels)
         self._shown = frozenset(shown)
-        self._ticked = set(shown)
+        self._selected = set(shown)
 
     def compose(self) -> ComposeResult:
-        """A list with a box for each chart."""
+        """Compose a list with a checkbox per chart."""
         with Vertical(classes="dialog"):
-            yield Label("Which charts?", classes="question")
+            yield Label("Charts", classes="question")
             yield OptionList(*(Option(self._words(panel), panel.id) for panel in self._panels), compact=True)
-            yield Label("space or a click ticks", classes="detail")
-            yield Label("[@click=screen.done]esc shows what is ticked[/]", classes="detail")
-            yield Label("[@click=screen.default]d shows as many as fit well[/]", classes="detail")
+            yield Label("space or click: show or hide", classes="detail")
+            yield Label("[@click=screen.done]esc: done[/]", classes="detail")
+            yield Label("[@click=screen.default]d: as many as fit[/]", classes="detail")
 
     def _words(self, panel: Panel) -> Content:
-        return Content(f"{'[x]' if panel.id in self._ticked else '[ ]'} {panel.title}")
+        return Content(f"{'[x]' if panel.id in self._selected else '[ ]'} {panel.title}")
 
-    def action_tick(self) -> None:
-        """Tick what is marked, or no longer."""
+    def action_toggle_chart(self) -> None:
+        """Select or deselect the highlighted chart."""
         self._list.action_select()
 
     @on(OptionList.OptionSelected)
-    def _tick(self, event: OptionList.OptionSelected) -> None:
+    def _toggle_chart(self, event: OptionList.OptionSelected) -> None:
         panel = self._panels[event.option_index]
-        self._ticked ^= {panel.id}
+        self._selected ^= {panel.id}
         self._list.replace_option_prompt_at_index(event.option_index, self._words(panel))
 
     def action_done(self) -> None:
-        """Show those that are ticked."""
-        changed = self._ticked and self._ticked != self._shown
-        self.dismiss(tuple(panel.id for panel in self._panels if panel.id in self._ticked) if changed else None)
+        """Return the selected charts."""
+        changed = self._selected and self._selected != self._shown
+        self.dismiss(tuple(panel.id for panel in self._panels if panel.id in self._selected) if changed else None)
 
     def action_default(self) -> None:
-        """Choose nothing."""
-        self.dismiss(AS_MANY_AS_FIT)
+        """Return :data:`AUTOMATIC`."""
+        self.dismiss(AUTOMATIC)

@@ -1,4 +1,4 @@
-"""What is shown while the terminal is too small for anything else."""
+"""Screen that covers the app while the terminal is too small."""
 
 from textual.app import ComposeResult
 from textual.events import Resize
@@ -7,16 +7,16 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 SMALLEST = Size(60, 16)
-"""The smallest terminal, in columns and rows, in which the program can be used."""
+"""Minimum terminal size in columns and rows."""
 
 
-def too_small(size: Size) -> bool:
-    """Whether a terminal is smaller than :data:`SMALLEST` in any direction."""
+def is_too_small(size: Size) -> bool:
+    """Whether a terminal is smaller than :data:`SMALLEST` in either direction."""
     return size.width < SMALLEST.width or size.height < SMALLEST.height
 
 
 class TooSmallScreen(ModalScreen[None]):
-    """Says how large the terminal must be; the app takes it away as soon as it is."""
+    """Shows the required terminal size; the app removes it once the terminal is large enough."""
 
     DEFAULT_CSS = """
     TooSmallScreen { align: center middle; background: $background; }
@@ -24,12 +24,12 @@ class TooSmallScreen(ModalScreen[None]):
     """
 
     def compose(self) -> ComposeResult:
-        """One text, in the middle."""
+        """Compose a centred text."""
         yield Static(markup=False)
 
     def on_resize(self, event: Resize) -> None:
-        """Say what is, and what is needed."""
+        """Show the current and the required size."""
         self.query_one(Static).update(
-            f"This terminal is {event.size.width}x{event.size.height}.\n"
-            f"accel-tui needs at least {SMALLEST.width}x{SMALLEST.height}; 80x24 is comfortable."
+            f"The terminal is {event.size.width}x{event.size.height}.\n"
+            f"accel-tui needs at least {SMALLEST.width}x{SMALLEST.height} (80x24 recommended)."
         )

@@ -1,1 +1,1 @@
-"""What the user has settled for good."""
+"""The user settings: the file, its validation and the keymap."""

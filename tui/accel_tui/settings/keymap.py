@@ -1,4 +1,4 @@
-"""What only the screens know of what settings may name: themes, and the ids of keys. Imports all of them when asked."""
+"""Validates the themes and key bindings of the settings; imports all screens to find the bindings."""
 
 import contextlib
 import importlib
@@ -19,10 +19,10 @@ from accel_tui.appearance.theme import THEMES
 from accel_tui.settings.user_settings import Settings
 
 AUTO = "auto"
-"""The theme that is chosen by what the terminal can show."""
+"""Selects a theme by the colours of the terminal."""
 
-TOGETHER = (frozenset({"run", "charts", "log"}), frozenset({"plan", "picker"}))
-"""Families of ids that are on one screen."""
+SHARED_SCREENS = (frozenset({"run", "charts", "log"}), frozenset({"plan", "picker"}))
+"""Groups of binding ids whose keys are active on the same screen."""
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 _NAMES = frozenset(
@@ -32,91 +32,91 @@ _NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KeyBinding:
-    """What a key can do.
+    """A key binding.
 
     Attributes:
-        id: How it is named in settings.
-        keys: The keys that do it, as Textual calls them.
-        does: What it does, in a sentence.
-        modal: Whether nothing else listens while it does.
+        id: Its name in settings.
+        keys: Its keys, by their Textual names.
+        description: Its action, in a sentence.
+        modal: Whether it belongs to a modal screen, which disables other bindings.
     """
 
     id: str
     keys: tuple[str, ...]
-    does: str
+    description: str
     modal: bool = False
 
 
 def themes() -> tuple[str, ...]:
-    """The names of all themes, ours first."""
+    """The names of all themes, those of accel-tui first."""
     return (AUTO, *(theme.name for theme in THEMES), *BUILTIN_THEMES)
 
 
-def theme_mistakes(settings: Settings) -> list[str]:
-    """What is wrong with the theme that is set."""
+def theme_errors(settings: Settings) -> list[str]:
+    """Return the errors in the theme setting."""
     if settings.theme in themes():
         return []
     near = suggestion(settings.theme, themes())
-    return [settings.source.at("theme", f"there is no theme {settings.theme!r}; {near}")]
+    return [settings.source.at("theme", f"unknown theme {settings.theme!r}; {near}")]
 
 
 def keys() -> dict[str, KeyBinding]:
-    """All that keys do, by id."""
+    """All key bindings, by id."""
     found: dict[str, KeyBinding] = {}
-    for kind in _owners():
-        for binding in kind.__dict__.get("BINDINGS", ()):
+    for owner in _binding_owners():
+        for binding in owner.__dict__.get("BINDINGS", ()):
             if isinstance(binding, Binding) and binding.id:
-                pressed = tuple(_normal(key) for key in binding.key.split(","))
-                does = binding.tooltip or binding.description or binding.action
-                found[binding.id] = KeyBinding(binding.id, pressed, does, issubclass(kind, ModalScreen))
+                pressed = tuple(_textual_name(key) for key in binding.key.split(","))
+                description = binding.tooltip or binding.description or binding.action
+                found[binding.id] = KeyBinding(binding.id, pressed, description, issubclass(owner, ModalScreen))
     return dict(sorted(found.items()))
 
 
-def key_mistakes(settings: Settings) -> list[str]:
-    """What is wrong with the keys that are set: unknown ids, keys that no terminal sends, two uses of a key."""
+def key_errors(settings: Settings) -> list[str]:
+    """Return the errors in the key settings: unknown ids, unknown keys, conflicting bindings."""
     if not settings.keys:
         return []
     known, at = keys(), settings.source.at
-    mistakes = [
-        at(f"keys.{name}", f"there is no key {name!r}; {suggestion(name, known)}")
+    errors = [
+        at(f"keys.{name}", f"unknown key binding {name!r}; {suggestion(name, known)}")
         for name in settings.keys
         if name not in known
     ]
-    mistakes += [
-        at(f"keys.{name}", f"{name} = {pressed!r}: no keyboard has {key!r}; as in x, ctrl+x, f5, space, pagedown, ?")
+    errors += [
+        at(f"keys.{name}", f"{name} = {pressed!r}: unknown key {key!r}; use e.g. x, ctrl+x, f5, space, pagedown, ?")
         for name, pressed in settings.keys.items()
         for key in pressed.split(",")
         if not _is_key(key)
     ]
-    return mistakes + [at(f"keys.{name}", words) for name, words in _clashes(settings.keys, known)]
+    return errors + [at(f"keys.{name}", text) for name, text in _conflicts(settings.keys, known)]
 
 
-def _clashes(chosen: Mapping[str, str], known: Mapping[str, KeyBinding]) -> Iterator[tuple[str, str]]:
-    pressed = {name: _chosen(chosen[name]) if name in chosen else key.keys for name, key in known.items()}
+def _conflicts(chosen: Mapping[str, str], known: Mapping[str, KeyBinding]) -> Iterator[tuple[str, str]]:
+    pressed = {name: _split(chosen[name]) if name in chosen else key.keys for name, key in known.items()}
     for one, other in combinations(known.values(), 2):
         shared = set(pressed[one.id]) & set(pressed[other.id])
-        if not shared or not {one.id, other.id} & chosen.keys() or not _meet(one, other):
+        if not shared or not {one.id, other.id} & chosen.keys() or not _can_conflict(one, other):
             continue
         if set(one.keys) & set(other.keys):
-            continue  # they take turns
+            continue  # they share a key by default and are never active together
         mine, its = (one, other) if one.id in chosen else (other, one)
         yield (
             mine.id,
-            f"{mine.id} = {chosen[mine.id]!r}: {min(shared)} is already {its.id} ({its.does}); "
-            f"choose another key, or give {its.id} another below [keys]",
+            f"{mine.id} = {chosen[mine.id]!r}: {min(shared)} is already bound to {its.id} ({its.description}); "
+            f"use another key, or set another key for {its.id} in [keys]",
         )
 
 
-def _meet(one: KeyBinding, other: KeyBinding) -> bool:
-    """Whether both can be meant by one press of a key."""
+def _can_conflict(one: KeyBinding, other: KeyBinding) -> bool:
+    """Whether two bindings can be active at the same time."""
     families = {one.id.partition(".")[0], other.id.partition(".")[0]}
-    if len(families) == 1 or any(families <= together for together in TOGETHER):
+    if len(families) == 1 or any(families <= together for together in SHARED_SCREENS):
         return True
     return "app" in families and not (one.modal or other.modal)
 
 
-def _owners() -> Iterator[type]:
-    from accel_tui.app import AccelApp  # which loads this module for the settings that it was given
+def _binding_owners() -> Iterator[type]:
+    from accel_tui.app import AccelApp  # the app imports this module
 
     yield AccelApp
     for package in (screens, widgets):
@@ -126,12 +126,12 @@ def _owners() -> Iterator[type]:
                     yield value
 
 
-def _chosen(keys: str) -> tuple[str, ...]:
-    return tuple(_normal(key) for key in keys.split(","))
+def _split(keys: str) -> tuple[str, ...]:
+    return tuple(_textual_name(key) for key in keys.split(","))
 
 
-def _normal(key: str) -> str:
-    """A key as Textual calls it: ``question_mark`` for ``?``."""
+def _textual_name(key: str) -> str:
+    """The Textual name of a key: ``question_mark`` for ``?``."""
     key = key.strip()
     if len(key) != 1 or key.isalnum():
         return key
@@ -140,7 +140,7 @@ def _normal(key: str) -> str:
 
 
 def _is_key(key: str) -> bool:
-    *modifiers, last = _normal(key).split("+")
+    *modifiers, last = _textual_name(key).split("+")
     if not _MODIFIERS.issuperset(modifiers):
         return False
     if len(last) == 1 or last in _NAMES:

@@ -1,4 +1,4 @@
-"""Writing one setting into the user's file, and leaving all else in it as it is."""
+"""Changes one setting in the settings file and preserves the rest of it."""
 
 import os
 import re
@@ -12,44 +12,44 @@ from accel_engine.errors import UsageError
 from accel_tui.settings.user_settings import lines_of, read
 
 
-def keep(file: Path, name: str, value: str) -> None:
-    """Set a setting that is in no table; the file is made where there is none.
+def save_setting(file: Path, name: str, value: str) -> None:
+    """Save a top-level setting; create the file if it does not exist.
 
     Args:
         file: The settings file.
         name: The setting.
-        value: A value that it may have.
+        value: A valid value.
 
     Raises:
-        UsageError: The file is wrong already, or cannot be written; it stays as it is.
+        UsageError: The file has errors or cannot be written; it is not changed.
     """
     line = tomli_w.dumps({name: value}).strip()
-    by_hand = f"write it yourself: {line}"
+    advice = f"add it yourself: {line}"
     file = file.resolve()
     try:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
-        if text and (mistakes := read(file)[1]):
-            raise UsageError(f"{mistakes[0]}; {by_hand}")
-        changed = _with(text, name, line)
-        if not _says(changed, tomllib.loads(text) | {name: value}):
-            raise UsageError(f"{file}: {name} is set in a way that only you can change; {by_hand}")
+        if text and (errors := read(file)[1]):
+            raise UsageError(f"{errors[0]}; {advice}")
+        changed = _replace_line(text, name, line)
+        if not _has_values(changed, tomllib.loads(text) | {name: value}):
+            raise UsageError(f"{file}: {name} cannot be changed automatically here; {advice}")
         file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_name(f".{file.name}.{os.getpid()}")
-        beside.write_text(changed, encoding="utf-8")
-        beside.replace(file)
+        temporary = file.with_name(f".{file.name}.{os.getpid()}")
+        temporary.write_text(changed, encoding="utf-8")
+        temporary.replace(file)
     except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}; {by_hand}") from error
+        raise UsageError(f"cannot write {file}: {error.strerror}; {advice}") from error
 
 
-def _says(text: str, values: dict[str, Any]) -> bool:
+def _has_values(text: str, values: dict[str, Any]) -> bool:
     try:
         return tomllib.loads(text) == values
     except tomllib.TOMLDecodeError:
         return False
 
 
-def _with(text: str, name: str, line: str) -> str:
-    """The text with a line in the place of what set the name, of what could have, or before all else."""
+def _replace_line(text: str, name: str, line: str) -> str:
+    """Replace the line that sets a name, else its commented default, else insert the line at the start."""
     lines = text.splitlines(keepends=True)
     at = lines_of(text).get(name)
     if at is None:

@@ -1,4 +1,4 @@
-"""What a user has settled for good: a TOML file of defaults, theme, keys, rates and notifications."""
+"""User settings: a TOML file of plan defaults, theme, keys, rates and notifications."""
 
 import os
 import re
@@ -14,66 +14,66 @@ from accel_engine.field_spec import FieldSpec
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
 from accel_engine.registry import suggestion
-from accel_tui.settings.paths import SETTINGS as SETTINGS_VARIABLE
-from accel_tui.settings.paths import settings_path
+from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
+from accel_tui.settings.settings_paths import settings_path
 
 COLOURS = ("auto", "none", "16", "256", "all")
-"""How many colours a terminal may be taken to show."""
+"""Settings for the number of colours."""
 
 GLYPHS = ("auto", "unicode", "ascii")
-"""The characters that pictures are made of."""
+"""Settings for the characters of curves and frames."""
 
 SEQUENCES = ("auto", "osc9", "osc777")
-"""The ways to ask a terminal to notify its user."""
+"""Settings for the escape sequence of desktop notifications."""
 
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^]]+?)\s*\]")
 _KEY = re.compile(r"\s*(?P<name>(?:\"[^\"]*\"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:\"[^\"]*\"|'[^']*'|[\w-]+))*)\s*=")
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
-_MEANT = {
-    "Invalid value": 'text stands in quotes, as in theme = "nord", and what is true or false does not',
+_HINTS = {
+    "Invalid value": 'quote texts, e.g. theme = "nord", but not true or false',
     "Illegal character '\\n'": "a quote is not closed",
-    "Cannot overwrite": "the name is set before",
-    "Cannot declare": "the table is there already, and all its names belong below one such line",
+    "Cannot overwrite": "the name is already set",
+    "Cannot declare": "the table already exists; put all its names below one header",
 }
-"""What is most often wrong where the reader of TOML says these words."""
+"""Usual causes of the messages of the TOML parser."""
 
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """Where settings were read.
+    """The origin of settings.
 
     Attributes:
         path: The file.
-        lines: The line of each name that is set in it, counted from 1; names are dotted, as in ``rates.frames``.
+        lines: The line number of each setting in it, from 1; names are dotted, e.g. ``rates.frames``.
     """
 
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def line(self, name: str) -> int | None:
-        """The line of a setting, or of the table that it is in, where that is known."""
+        """The line of a setting or of its table; ``None`` if unknown."""
         while name and name not in self.lines:
             name = name.rpartition(".")[0]
         return self.lines.get(name)
 
-    def at(self, name: str, words: str) -> str:
-        """Say what is wrong with a setting, and where."""
+    def at(self, name: str, error: str) -> str:
+        """Prefix an error with the file and the line of a setting."""
         line = self.line(name)
-        return f"{self.path}:{line}: {words}" if line else f"{self.path}: {words}"
+        return f"{self.path}:{line}: {error}" if line else f"{self.path}: {error}"
 
 
 class SettingsError(UsageError):
-    """A settings file that is wrong.
+    """Errors in the settings file.
 
     Attributes:
-        mistakes: What is wrong, each with its place.
+        errors: The messages, each with file and line.
     """
 
-    def __init__(self, mistakes: Sequence[str]) -> None:
-        self.mistakes = tuple(sorted(mistakes, key=_line))
-        super().__init__("\n".join(["the settings are wrong", *self.mistakes]))
+    def __init__(self, errors: Sequence[str]) -> None:
+        self.errors = tuple(sorted(errors, key=_line))
+        super().__init__("\n".join(["the settings have errors", *self.errors]))
 
 
 def _setting(name: str, default: Any, doc: str, kind: type, **spec: Any) -> Any:
@@ -82,42 +82,42 @@ def _setting(name: str, default: Any, doc: str, kind: type, **spec: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is settled; the fields' documentation is in :data:`SETTINGS`.
+    """The user settings; the fields are documented in :data:`SETTINGS`.
 
     Attributes:
-        plan: Values of the plan's fields that stand in place of the program's own.
-        keys: Keys, separated by commas, by the id of what they do.
-        source: Where this was read.
+        plan: Defaults of plan fields.
+        keys: Keys, separated by commas, by the id of their binding.
+        source: The file they were read from.
     """
 
-    theme: str = _setting("theme", "auto", "Theme; auto is accel-dark, or accel-ansi where there are 16 colours", str)
+    theme: str = _setting("theme", "auto", "Theme; auto is accel-dark, or accel-ansi with 16 colours", str)
     colours: str = _setting(
         "colours",
         "auto",
-        "Colours of the terminal; auto is what NO_COLOR, COLORTERM and TERM say",
+        "Colours of the terminal; auto detects them from NO_COLOR, COLORTERM and TERM",
         str,
         choices=COLOURS,
     )
     glyphs: str = _setting(
         "glyphs",
         "auto",
-        "Characters of curves and frames; auto is unicode where the locale has it",
+        "Characters of curves and frames; auto is unicode if the locale supports it",
         str,
         choices=GLYPHS,
     )
-    frames: int = _setting("rates.frames", 60, "Pictures a second at most", int, minimum=1, maximum=120)
+    frames: int = _setting("rates.frames", 60, "Maximum frames per second", int, minimum=1, maximum=120)
     curves: float = _setting(
-        "rates.curves", 4.0, "Times a second that a growing curve is drawn", float, minimum=0.1, maximum=30
+        "rates.curves", 4.0, "Updates per second of a growing curve", float, minimum=0.1, maximum=30
     )
     devices: float = _setting(
-        "rates.devices", 1.0, "Seconds between two readings of the devices", float, minimum=0.2, maximum=60
+        "rates.devices", 1.0, "Seconds between two samples of device metrics", float, minimum=0.2, maximum=60
     )
     notify_bell: bool = _setting("notify.bell", True, "Ring the bell when a run ends", bool)
-    notify_desktop: bool = _setting("notify.desktop", True, "Ask the terminal to notify you when a run ends", bool)
+    notify_desktop: bool = _setting("notify.desktop", True, "Show a desktop notification when a run ends", bool)
     notify_sequence: str = _setting(
         "notify.sequence",
         "auto",
-        "How that is asked; auto is what the environment says that the terminal takes, which ssh seldom passes on",
+        "Escape sequence of notifications; auto detects the terminal from the environment, seldom over SSH",
         str,
         choices=SEQUENCES,
     )
@@ -127,46 +127,46 @@ class Settings:
     source: SettingSource = field(default=SettingSource(), compare=False)
 
     def command(self, plan: Plan) -> str:
-        """The shell command that trains a plan, whatever these settings say of its fields."""
+        """The shell command that trains a plan, independent of the defaults in these settings."""
         return plan.command(always=self.plan)
 
 
 SETTINGS: Mapping[str, FieldSpec] = MappingProxyType(
     {item.metadata["name"]: item.metadata["spec"] for item in fields(Settings) if item.metadata}
 )
-"""The meaning of every setting but those of the tables ``plan`` and ``keys``, by its dotted name."""
+"""The specification of every setting, except the tables ``plan`` and ``keys``, by its dotted name."""
 
 ATTRIBUTES: Mapping[str, str] = MappingProxyType(
     {item.metadata["name"]: item.name for item in fields(Settings) if item.metadata}
 )
-"""The field of :class:`Settings` that has each of them."""
+"""The field of :class:`Settings` of each setting."""
 
 _TABLES = ("plan", "keys", "rates", "notify")
 
 
 def load() -> Settings:
-    """Read the user's settings; the program's own where there is no file.
+    """Load the user settings, or the defaults if there is no file.
 
-    The names of themes and of keys are not looked up: only :mod:`accel_tui.settings.keymap` knows all of them.
+    Themes and key bindings are validated by :mod:`accel_tui.settings.keymap`.
 
     Raises:
-        SettingsError: The file cannot be read, or something in it is wrong; all of it is told.
+        SettingsError: The file cannot be read or has errors; it lists all of them.
     """
-    settings, mistakes = read(settings_path())
-    if mistakes:
-        raise SettingsError(mistakes)
+    settings, errors = read(settings_path())
+    if errors:
+        raise SettingsError(errors)
     return settings
 
 
 def read(file: Path) -> tuple[Settings, list[str]]:
-    """Read a settings file: what is right in it, and what is wrong."""
+    """Read a settings file; return its valid settings and its errors."""
     source = SettingSource(file)
     try:
         text = file.read_text(encoding="utf-8")
         values = tomllib.loads(text)
     except FileNotFoundError:
         if os.environ.get(SETTINGS_VARIABLE):
-            return Settings(source=source), [f"{file}: there is no such file, although {SETTINGS_VARIABLE} names it"]
+            return Settings(source=source), [f"{file}: no such file (set by {SETTINGS_VARIABLE})"]
         return Settings(source=source), []
     except OSError as error:
         return Settings(source=source), [f"{file}: cannot be read: {error.strerror}"]
@@ -175,29 +175,29 @@ def read(file: Path) -> tuple[Settings, list[str]]:
     except tomllib.TOMLDecodeError as error:
         at = _AT.search(str(error))
         line = f":{at[1]}" if at else ""
-        words = _AT.sub("", str(error))
-        meant = next((f"; {meant}" for said, meant in _MEANT.items() if words.startswith(said)), "")
-        return Settings(source=source), [f"{file}{line}: is not TOML: {words}{meant}"]
+        message = _AT.sub("", str(error))
+        hint = next((f"; {text}" for start, text in _HINTS.items() if message.startswith(start)), "")
+        return Settings(source=source), [f"{file}{line}: invalid TOML: {message}{hint}"]
     source = SettingSource(file, lines_of(text))
-    mistakes: list[str] = []
-    plan = _table(values, "plan", source, mistakes)
-    keys = _keys(_table(values, "keys", source, mistakes), source, mistakes)
-    plain = dict(_flat(values, source, mistakes))
-    taken: dict[str, Any] = {}
+    errors: list[str] = []
+    plan = _table(values, "plan", source, errors)
+    keys = _keys(_table(values, "keys", source, errors), source, errors)
+    plain = dict(_flat(values, source, errors))
+    values_by_field: dict[str, Any] = {}
     for name, value in plain.items():
         try:
-            taken[ATTRIBUTES[name]] = check(name, value)
+            values_by_field[ATTRIBUTES[name]] = validate(name, value)
         except PlanError as error:
-            mistakes.append(source.at(name, str(error)))
-    right = dict(_plan(plan, source, mistakes))
-    return Settings(**taken, plan=right, keys=keys, source=source), mistakes
+            errors.append(source.at(name, str(error)))
+    plan_values = dict(_plan(plan, source, errors))
+    return Settings(**values_by_field, plan=plan_values, keys=keys, source=source), errors
 
 
-def check(name: str, value: Any) -> Any:
-    """Return a setting's value in its exact type.
+def validate(name: str, value: Any) -> Any:
+    """Validate the value of a setting and convert it to its type.
 
     Raises:
-        PlanError: It may not have this value.
+        PlanError: The value is not allowed.
     """
     spec = SETTINGS[name]
     if spec.type is not bool:
@@ -208,7 +208,7 @@ def check(name: str, value: Any) -> Any:
 
 
 def lines_of(text: str) -> dict[str, int]:
-    """Find the line, counted from 1, that each name of a TOML file is first set in."""
+    """Find the number of the line, from 1, that first sets each name of a TOML file."""
     lines: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -225,21 +225,21 @@ def _dotted(name: str) -> str:
     return ".".join("".join(part.groups("")) for part in _PART.finditer(name))
 
 
-def _line(mistake: str) -> int:
-    found = re.search(r":(\d+): ", mistake)
+def _line(error: str) -> int:
+    found = re.search(r":(\d+): ", error)
     return int(found[1]) if found else 0
 
 
-def _table(values: dict[str, Any], name: str, source: SettingSource, mistakes: list[str]) -> dict[str, Any]:
+def _table(values: dict[str, Any], name: str, source: SettingSource, errors: list[str]) -> dict[str, Any]:
     table = values.pop(name, {})
     if isinstance(table, dict):
         return table
-    mistakes.append(source.at(name, f"{name} = {table!r}: must be a table: put its names below a line [{name}]"))
+    errors.append(source.at(name, f"{name} = {table!r}: must be a table: put its settings below a [{name}] header"))
     return {}
 
 
-def _flat(values: Mapping[str, Any], source: SettingSource, mistakes: list[str]) -> Iterator[tuple[str, Any]]:
-    """The settings by their dotted names; what is none is told."""
+def _flat(values: Mapping[str, Any], source: SettingSource, errors: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the settings by their dotted names; add errors for unknown names."""
     for name, value in values.items():
         if name in ("rates", "notify") and isinstance(value, dict):
             for below, inner in value.items():
@@ -247,16 +247,16 @@ def _flat(values: Mapping[str, Any], source: SettingSource, mistakes: list[str])
                     yield f"{name}.{below}", inner
                 else:
                     near = suggestion(below, _below(name))
-                    mistakes.append(source.at(f"{name}.{below}", f"[{name}] has no {below!r}; {near}"))
+                    errors.append(source.at(f"{name}.{below}", f"unknown setting {below!r} in [{name}]; {near}"))
         elif name in ("rates", "notify"):
-            _table({name: value}, name, source, mistakes)
+            _table({name: value}, name, source, errors)
         elif name in SETTINGS:
             yield name, value
-        elif home := next((table for table in ("plan", "rates", "notify") if name in _below(table)), ""):
-            mistakes.append(source.at(name, f"{name!r} belongs below a line [{home}]"))
+        elif table := next((table for table in ("plan", "rates", "notify") if name in _below(table)), ""):
+            errors.append(source.at(name, f"{name!r} belongs in the table [{table}]"))
         else:
             known = [*(name for name in SETTINGS if "." not in name), *_TABLES]
-            mistakes.append(source.at(name, f"there is no setting {name!r}; {suggestion(name, known)}"))
+            errors.append(source.at(name, f"unknown setting {name!r}; {suggestion(name, known)}"))
 
 
 def _below(table: str) -> tuple[str, ...]:
@@ -265,31 +265,31 @@ def _below(table: str) -> tuple[str, ...]:
     return tuple(name.partition(".")[2] for name in SETTINGS if name.startswith(f"{table}."))
 
 
-def _plan(values: Mapping[str, Any], source: SettingSource, mistakes: list[str]) -> Iterator[tuple[str, Any]]:
-    """The plan's fields that are right by themselves."""
+def _plan(values: Mapping[str, Any], source: SettingSource, errors: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the valid plan fields; add errors for the others."""
     for name, value in values.items():
         if name not in PLAN_SPECS:
             near = suggestion(name.replace("-", "_"), PLAN_SPECS)
-            mistakes.append(source.at(f"plan.{name}", f"{name!r} is not a field of a plan; {near}"))
+            errors.append(source.at(f"plan.{name}", f"{name!r} is not a plan field; {near}"))
             continue
         try:
             yield name, Plan.from_mapping({name: value}).to_mapping()[name]
         except UsageError as error:
-            mistakes.append(source.at(f"plan.{name}", str(error)))
+            errors.append(source.at(f"plan.{name}", str(error)))
 
 
-def _keys(values: Mapping[str, Any], source: SettingSource, mistakes: list[str], above: str = "") -> dict[str, str]:
-    """Keys by id; ``run.pause = "x"`` and ``"run.pause" = "x"`` are the same."""
+def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], above: str = "") -> dict[str, str]:
+    """Collect keys by binding id; ``run.pause = "x"`` and ``"run.pause" = "x"`` are equal."""
     keys: dict[str, str] = {}
     for name, value in values.items():
         whole = above + name
         if isinstance(value, dict):
-            keys |= _keys(value, source, mistakes, f"{whole}.")
+            keys |= _keys(value, source, errors, f"{whole}.")
             continue
         listed = [value] if isinstance(value, str) else value
         if isinstance(listed, list) and listed and all(isinstance(key, str) and key.strip() for key in listed):
             keys[whole] = ",".join("comma" if key.strip() == "," else key.strip() for key in listed)
         else:
-            words = 'must be a key, as in "ctrl+x", or several, as in ["x", "f5"]'
-            mistakes.append(source.at(f"keys.{whole}", f"{whole} = {value!r}: {words}"))
+            allowed = 'must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'
+            errors.append(source.at(f"keys.{whole}", f"{whole} = {value!r}: {allowed}"))
     return keys

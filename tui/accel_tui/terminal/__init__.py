@@ -1,1 +1,1 @@
-"""What is sent to the terminal, and when, and what of Textual is done in another way for it."""
+"""Terminal output: incremental painting, flow control, notifications, and faster styling."""

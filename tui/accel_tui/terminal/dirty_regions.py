@@ -1,8 +1,8 @@
-"""Putting together only those spots of a screen that are to be painted anew.
+"""Paints only the dirty regions of a screen.
 
-Textual asks every widget between the topmost spot and the lowest for all its lines, cuts them wherever any widget
-begins or ends, and needs few of the pieces; and before, each widget that changes sends its screen a message, which
-waits for a timer. How it keeps its spots is private to it, as what ``painting`` needs is.
+Textual renders all lines of every widget between the topmost and the lowest dirty region and discards most of the
+result, and each changing widget posts a message and waits for a timer. This overrides private methods of Textual's
+compositor.
 """
 
 # ruff: noqa: SLF001 (for that reason)
@@ -24,100 +24,100 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-UNDERSTOOD = (
+TEXTUAL_SUPPORTED = (
     all(hasattr(Compositor, name) for name in ("reflow", "render_partial_update", "visible_widgets"))
     and all(hasattr(Screen, name) for name in ("_refresh_layout", "_compositor_refresh"))
     and all(hasattr(Widget.virtual_size, name) for name in ("_layout", "_repaint"))
 )
-"""Whether this version of Textual puts screens together as it is known here."""
+"""Whether this version of Textual has the private attributes that are used here."""
 
 _SIDES = ("top", "right", "bottom", "left")
-_UNEVEN = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
-"""What makes a container show more than its background."""
+_DECORATIONS = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
+"""CSS rules by which a container shows more than its background."""
 
 
 class DirtyRegions(CompositorUpdate):
-    """Some spots of a screen.
+    """An update of some regions of the screen.
 
     Attributes:
-        pieces: Row, column of the first cell, and the strip.
+        strips: Row, column of the first cell, and the strip.
     """
 
-    def __init__(self, pieces: list[tuple[int, int, Strip]]) -> None:
-        self.pieces = pieces
+    def __init__(self, strips: list[tuple[int, int, Strip]]) -> None:
+        self.strips = strips
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Nothing: an app takes updates of the screen by the other way."""
+        """Render nothing: apps use :meth:`render_segments`."""
         del console, options
         return ()
 
     def render_segments(self, console: Console) -> str:
-        """What paints them, for who knows nothing of what is on the terminal."""
-        return "".join(f"{Control.move_to(x, y).segment.text}{strip.render(console)}" for y, x, strip in self.pieces)
+        """Escape sequences that paint the strips, without knowledge of the terminal's content."""
+        return "".join(f"{Control.move_to(x, y).segment.text}{strip.render(console)}" for y, x, strip in self.strips)
 
 
 class DirtyRegionScreen(Screen[None]):
-    """A screen that asks only widgets that change for what they show."""
+    """A screen that renders only the widgets that change."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """What keys go to. Textual's own paints the whole screen anew; here the widgets that change do so."""
+    """The focused widget. Textual's reactive repaints the whole screen; here only the two widgets repaint."""
 
     def __init__(self) -> None:
         super().__init__()
-        if UNDERSTOOD:
+        if TEXTUAL_SUPPORTED:
             self._compositor = DirtyRegionCompositor()
-        self._spots: dict[Widget, list[Region]] | None = None
+        self._areas: dict[Widget, list[Region]] | None = None
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Paint, or lay out, which paints what is elsewhere then; Textual does both for whatever is mounted."""
+        """Repaint or lay out; a layout repaints what has moved, while Textual does both for every mount."""
         return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
-        with _settled():
+        with _without_layout_requests():
             super()._refresh_layout(size, scroll)
 
     def _compositor_refresh(self) -> None:
-        # All that waits for its turn counts as painted after this, so it has to be painted with the rest.
+        # Textual clears the list of dirty widgets after this, so they are painted now.
         self._compositor.update_widgets(self._dirty_widgets)
         super()._compositor_refresh()
 
     @contextmanager
-    def painted_at_once(self) -> Iterator[None]:
-        """Paint the changes of all :class:`DirtyRegionWidget` at the end of the block, without a message or a timer.
+    def immediate_paint(self) -> Iterator[None]:
+        """Paint the changes of every :class:`DirtyRegionWidget` when the block ends, without messages or timers.
 
-        For what comes many times a second and changes a few digits: there, those would cost more than the digits.
+        For updates many times a second that change a few digits, where messages would cost more than the painting.
         """
-        self._spots = {}
+        self._areas = {}
         try:
             yield
         finally:
-            spots, self._spots = self._spots, None
+            areas, self._areas = self._areas, None
             compositor = self._compositor
-            batched = self.app._batch_count  # while anything is, nothing is painted
+            batched = self.app._batch_count  # nothing is painted during a batch update
             alone = self.app.screen is self and not (batched or self._layout_required)
-            for widget, regions in spots.items():
+            for widget, regions in areas.items():
                 if alone and isinstance(compositor, DirtyRegionCompositor):
                     compositor.mark(widget, regions)
                 else:
                     Widget.refresh(widget, *regions)
-            if alone and spots:
+            if alone and areas:
                 self._compositor_refresh()
 
-    def takes(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
-        """Take regions of a widget's content to be painted, where they are to be painted at once."""
-        if self._spots is None:
+    def queue_regions(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
+        """Queue regions of a widget's content inside :meth:`immediate_paint`; whether they were queued."""
+        if self._areas is None:
             return False
-        self._spots.setdefault(widget, []).extend(regions)
+        self._areas.setdefault(widget, []).extend(regions)
         return True
 
 
 @contextmanager
-def _settled() -> Iterator[None]:
-    """Have widgets take the sizes that a layout gives them; Textual has each ask for another layout, and for painting.
+def _without_layout_requests() -> Iterator[None]:
+    """Suppress the layout and repaint requests that widgets make when a layout resizes them.
 
-    What a size changes is painted with the layout as it is, and what scrolls asks for itself.
+    The layout itself paints what has changed, and scrolling requests its own repaint.
     """
-    if not UNDERSTOOD:
+    if not TEXTUAL_SUPPORTED:
         yield
         return
     given = Widget.virtual_size
@@ -130,76 +130,75 @@ def _settled() -> Iterator[None]:
 
 
 class DirtyRegionWidget(Widget):
-    """A widget that knows which of its cells change, and gives just those.
+    """A widget that repaints only the cells that change.
 
-    It keeps no lines, as Textual does, but the styles of its pieces.
+    It caches the styles of its text instead of its lines.
     """
 
-    _pens: Mapping[str, Style] = MappingProxyType({})
+    _cell_styles: Mapping[str, Style] = MappingProxyType({})
 
-    def look(self, name: str) -> Style:
-        """What a style that it calls so is now."""
+    def resolve_style(self, name: str) -> Style:
+        """The style of that name in the current theme."""
         raise NotImplementedError
 
-    def pen(self, name: str) -> Style:
-        """The same, as this terminal shows it."""
-        if name not in self._pens:
-            segments = [Segment(" ", self.look(name))]
+    def cell_style(self, name: str) -> Style:
+        """The style of that name as this terminal shows it, cached."""
+        if name not in self._cell_styles:
+            segments = [Segment(" ", self.resolve_style(name))]
             for line_filter in self.get_line_filters():
                 segments = line_filter.apply(segments, self.background_colors[1])
-            self._pens = {**self._pens, name: segments[0].style or Style.null()}
-        return self._pens[name]
+            self._cell_styles = {**self._cell_styles, name: segments[0].style or Style.null()}
+        return self._cell_styles[name]
 
     def notify_style_update(self) -> None:
-        """Forget styles, since the theme may be another."""
+        """Clear the cached styles, since the theme may have changed."""
         super().notify_style_update()
-        self._pens = {}
+        self._cell_styles = {}
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> "DirtyRegionWidget":
-        """As any widget; but the regions of one that is on screen may be painted at once."""
+        """Refresh as any widget does; regions may be painted immediately."""
         alone = bool(regions) and repaint and not (layout or recompose) and self.is_mounted
-        if not (alone and isinstance(self.screen, DirtyRegionScreen) and self.screen.takes(self, regions)):
+        if not (alone and isinstance(self.screen, DirtyRegionScreen) and self.screen.queue_regions(self, regions)):
             super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
         return self
 
 
 class DirtyRegionCompositor(Compositor):
-    """Asks the widget on top of each spot for just that."""
+    """Renders only the dirty regions, each by the topmost widget there."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._laid_out: CompositorMap = {}
-        self._marked: list[tuple[Region, Widget]] = []
+        self._last_map: CompositorMap = {}
+        self._marked_areas: list[tuple[Region, Widget]] = []
         self._on_top: dict[Widget, bool] = {}
         self._layout: object = None
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Lay out, and mark what is elsewhere than it was painted.
+        """Lay out, and mark what has moved since it was painted.
 
-        Textual compares with what it was asked last. Where a new widget is may have been asked before it was ever
-        painted, and the list of a field then stayed unseen.
+        Textual compares with the last query instead: a widget queried before it was painted stayed invisible.
         """
-        self._full_map = self._laid_out
+        self._full_map = self._last_map
         result = super().reflow(parent, size)
-        self._laid_out = self._full_map
+        self._last_map = self._full_map
         return result
 
     def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
-        """Have parts of a widget's content painted; of one that is not seen they will be when it is."""
+        """Mark regions of a widget's content as dirty; those of invisible widgets are ignored."""
         if widget not in self.visible_widgets:
             return
         place, clip = self.visible_widgets[widget]
         origin = place.offset + widget.content_offset
-        spots = [spot for region in regions if (spot := region.translate(origin).intersection(clip))]
+        areas = [area for region in regions if (area := region.translate(origin).intersection(clip))]
         if self._is_on_top(widget):
-            self._marked += [(spot, widget) for spot in spots]
+            self._marked_areas += [(area, widget) for area in areas]
         else:
-            self._dirty_regions.update(spots)
+            self._dirty_regions.update(areas)
 
     def _is_on_top(self, widget: Widget) -> bool:
-        """Whether no other widget covers any of this one."""
+        """Whether no other widget overlaps this one."""
         if self._layout is not self.visible_widgets:
             self._layout, self._on_top = self.visible_widgets, {}
         if widget not in self._on_top:
@@ -210,47 +209,47 @@ class DirtyRegionCompositor(Compositor):
         return self._on_top[widget]
 
     def render_partial_update(self) -> DirtyRegions | None:  # type: ignore[override]
-        """Put the spots together."""
-        places = self.visible_widgets  # a widget that asks for a place while it is painted may have all laid out anew
-        spots = [(spot, widget) for spot, widget in chain(self._marked, self._spots()) if widget in places]
-        pieces = [
-            (y, spot.x, strip)
-            for spot, widget in spots
+        """Render the dirty regions."""
+        places = self.visible_widgets  # rendering may trigger a new layout
+        areas = [(area, widget) for area, widget in chain(self._marked_areas, self._areas()) if widget in places]
+        strips = [
+            (y, area.x, strip)
+            for area, widget in areas
             for y, strip in zip(
-                spot.line_range,
-                self._strips(widget, spot, places[widget][0].offset),
+                area.line_range,
+                self._strips(widget, area, places[widget][0].offset),
                 strict=True,
             )
         ]
         self._forget()
-        return DirtyRegions(pieces) if pieces else None
+        return DirtyRegions(strips) if strips else None
 
-    def _strips(self, widget: Widget, spot: Region, origin: Offset) -> list[Strip]:
-        """What a widget shows in a spot; containers are not asked for what is between the widgets that they hold."""
-        if _is_even(widget):
-            return [_blank(widget, spot.width)] * spot.height
-        return widget.render_lines(spot.translate(-origin))
+    def _strips(self, widget: Widget, area: Region, origin: Offset) -> list[Strip]:
+        """The strips of a widget in a region; a plain container is not rendered."""
+        if _is_plain(widget):
+            return [_blank(widget, area.width)] * area.height
+        return widget.render_lines(area.translate(-origin))
 
     def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
-        """Put the whole screen together."""
+        """Render the whole screen."""
         self._forget()
         return super().render_full_update(simplify)
 
     def _forget(self) -> None:
         self._dirty_regions.clear()
-        self._marked.clear()
+        self._marked_areas.clear()
 
-    def _spots(self) -> Iterator[tuple[Region, Widget]]:
-        """What is to be painted anew, in rectangles that show one widget each, and that widget."""
-        dirty = {spot for region in self._dirty_regions if (spot := region.intersection(self.size.region))}
-        parts = [part for part in dirty if not any(part != spot and spot.contains_region(part) for spot in dirty)]
+    def _areas(self) -> Iterator[tuple[Region, Widget]]:
+        """Dirty rectangles, each with the one widget that is visible there."""
+        dirty = {area for region in self._dirty_regions if (area := region.intersection(self.size.region))}
+        parts = [part for part in dirty if not any(part != area and area.contains_region(part) for area in dirty)]
         for widget, (place, clip) in self.visible_widgets.items() if parts else ():  # from front to back
             seen = place.intersection(clip)
             rest = []
             for part in parts:
-                if spot := part.intersection(seen):
-                    yield spot, widget
-                    rest += _without(part, spot)
+                if area := part.intersection(seen):
+                    yield area, widget
+                    rest += _subtract(part, area)
                 else:
                     rest.append(part)
             parts = rest
@@ -258,17 +257,17 @@ class DirtyRegionCompositor(Compositor):
                 break
 
 
-def _is_even(widget: Widget) -> bool:
-    """Whether a widget shows nothing but its background, the same everywhere."""
+def _is_plain(widget: Widget) -> bool:
+    """Whether a container shows nothing but a uniform background."""
     return (
         widget.is_container
         and type(widget).render is Widget.render
-        and not any(widget.styles.has_rule(rule) for rule in _UNEVEN)
+        and not any(widget.styles.has_rule(rule) for rule in _DECORATIONS)
     )
 
 
 def _blank(widget: Widget, width: int) -> Strip:
-    """A widget's background."""
+    """A strip of the widget's background."""
     background = widget.background_colors[1]
     segments = [Segment(" " * width, Style.from_color(bgcolor=background.rich_color))]
     for line_filter in widget.get_line_filters():
@@ -276,8 +275,8 @@ def _blank(widget: Widget, width: int) -> Strip:
     return Strip(segments, width)
 
 
-def _without(whole: Region, part: Region) -> list[Region]:
-    """What is above, below, left and right of a part of a rectangle."""
+def _subtract(whole: Region, part: Region) -> list[Region]:
+    """The rectangles above, below, left and right of a part of a region."""
     around = (
         Region.from_corners(whole.x, whole.y, whole.right, part.y),
         Region.from_corners(whole.x, part.bottom, whole.right, whole.bottom),

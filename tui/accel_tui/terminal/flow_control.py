@@ -1,87 +1,92 @@
-"""Whether what was sent to the terminal has arrived there: a slow link shall carry news, not a backlog."""
+"""Flow control: a slow connection skips frames instead of queueing them."""
 
 import math
 import time
 from collections.abc import Callable
 
-PROMPT_SECONDS = 0.25
-"""A terminal that answers within this time keeps up."""
+FAST_REPLY_SECONDS = 0.25
+"""A terminal that replies within this time keeps up."""
 
-PATIENCE_SECONDS = 5.0
-"""A question that was not answered by then counts as lost: so seldom does the slowest link get a frame."""
+REPLY_TIMEOUT_SECONDS = 5.0
+"""A query without a reply after this time counts as lost; a stalled connection gets frames this seldom."""
 
-UNASKED_SECONDS = 0.5
-"""A terminal that keeps up is asked no more often: each answer costs as much as a small frame."""
+QUERY_INTERVAL_SECONDS = 0.5
+"""Minimum interval between queries to a terminal that keeps up: a reply costs as much as a small frame."""
 
-UNASKED_BYTES = 1024
-"""But for what takes a slow link long."""
+QUERY_INTERVAL_BYTES = 1024
+"""A frame this large is followed by a query despite the interval."""
 
-MOST_WAITING = 6
-"""Writes that may wait for the terminal to take them; a frame is up to three."""
+MAX_QUEUED_WRITES = 6
+"""Maximum number of writes in the queue; a frame takes up to three."""
 
 
 class FlowControl:
-    """Says when there is room for another frame, from how long the terminal takes to answer.
+    """Decides when the next frame may be sent, from the round-trip time of queries.
 
-    After a frame the terminal may be asked a question, which it answers when it has come so far. One that keeps up
-    is asked now and then, and never waited for. For one that does not, the next frame waits until the last one has
-    arrived, so that the answer to a key has at most one frame before it. One that never answers is judged by what
-    waits alone.
+    A frame may be followed by a query that the terminal answers after it. A terminal that keeps up is queried now and
+    then, without waiting. For a slow one, the next frame waits until the last one has arrived, so the response to a
+    key press is behind at most one frame. For a terminal that never replies, only the queue of writes counts.
 
     Args:
-        clock: Seconds, from any beginning.
+        clock: Monotonic time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._asked: float | None = None
-        self._took = math.inf
-        self._number = 0
-        self._last = -math.inf
-        self._unasked = 0
+        self._query_time: float | None = None
+        self._round_trip = math.inf
+        self._query_number = 0
+        self._last_query_time = -math.inf
+        self._bytes_since_query = 0
 
-    def has_room(self, waiting: int) -> bool:
+    def can_send(self, waiting: int) -> bool:
         """Whether a frame may be sent now.
 
         Args:
-            waiting: Writes that the terminal has not taken yet.
+            waiting: Number of queued writes.
         """
-        if waiting > MOST_WAITING:
+        if waiting > MAX_QUEUED_WRITES:
             return False
-        if self._asked is None or math.isinf(self._took):
+        if self._query_time is None or math.isinf(self._round_trip):
             return True
-        age = self._clock() - self._asked
-        if age > PATIENCE_SECONDS:
-            self._asked, self._took = None, age
+        age = self._clock() - self._query_time
+        if age > REPLY_TIMEOUT_SECONDS:
+            self._query_time, self._round_trip = None, age
             return True
-        return self._took <= PROMPT_SECONDS and age <= PROMPT_SECONDS
+        return self._round_trip <= FAST_REPLY_SECONDS and age <= FAST_REPLY_SECONDS
 
-    def sent(self, length: int) -> int | None:
-        """Note that a frame of so many bytes goes out.
+    def frame_sent(self, length: int) -> int | None:
+        """Record that a frame is sent.
+
+        Args:
+            length: Its size in bytes.
 
         Returns:
-            The number of the question that shall follow it, a single digit; ``None`` while one is on its way, and
-            while none is needed.
+            The number of the query to send after it, a single digit; ``None`` if none is needed or one is pending.
         """
-        if self._asked is not None:
+        if self._query_time is not None:
             return None
         now = self._clock()
-        self._unasked += length
-        prompt = self._took <= PROMPT_SECONDS
-        if prompt and now - self._last < UNASKED_SECONDS and self._unasked < UNASKED_BYTES:
+        self._bytes_since_query += length
+        prompt = self._round_trip <= FAST_REPLY_SECONDS
+        if (
+            prompt
+            and now - self._last_query_time < QUERY_INTERVAL_SECONDS
+            and self._bytes_since_query < QUERY_INTERVAL_BYTES
+        ):
             return None
-        self._asked = self._last = now
-        self._unasked = 0
-        self._number = self._number % 9 + 1
-        return self._number
+        self._query_time = self._last_query_time = now
+        self._bytes_since_query = 0
+        self._query_number = self._query_number % 9 + 1
+        return self._query_number
 
     @property
-    def expects(self) -> bool:
-        """Whether an answer is on its way that will come, as far as one can know."""
-        return self._asked is not None and not math.isinf(self._took)
+    def expects_reply(self) -> bool:
+        """Whether the reply to a query is still to come, as far as known."""
+        return self._query_time is not None and not math.isinf(self._round_trip)
 
-    def answered(self, number: int) -> None:
-        """Note that the terminal has answered a question; one that was given up tells nothing."""
-        if self._asked is not None and number == self._number:
-            self._took = self._clock() - self._asked
-            self._asked = None
+    def reply_received(self, number: int) -> None:
+        """Record a reply; replies to queries that were given up are ignored."""
+        if self._query_time is not None and number == self._query_number:
+            self._round_trip = self._clock() - self._query_time
+            self._query_time = None

@@ -1,8 +1,7 @@
-"""An app that sends its terminal only what changes there, and no faster than it arrives.
+"""An app that writes only changed cells, and no faster than the terminal takes them.
 
-Textual sends whole rows of widgets, and queues what a terminal is too slow for. Both are decided where one
-update of the screen becomes bytes, which is private to Textual: a version that does it otherwise than the
-one known here paints its own way.
+Textual writes whole rows, and queues them for slow terminals. This overrides private methods of Textual's; with a
+version of Textual that lacks them, Textual paints in its own way.
 """
 
 import asyncio
@@ -26,173 +25,173 @@ from accel_tui.terminal.flow_control import FlowControl
 from accel_tui.terminal.style_cache import StyleCache
 
 RETRY_SECONDS = 1 / 30
-"""How often it is looked whether a link that was full has room again."""
+"""Seconds between two attempts to send a frame to a slow terminal."""
 
 LAST_SECONDS = 0.5
-"""How long leaving waits for the terminal's last answer."""
+"""Maximum seconds that exiting waits for the terminal's last reply."""
 
-_QUESTION = "\x1b[1;{}H\x1b[6n"
-"""Asks for the place of the cursor (ECMA-48, 8.3.35), which every terminal knows; its column tells which question."""
+_CURSOR_QUERY = "\x1b[1;{}H\x1b[6n"
+"""Queries the cursor position (ECMA-48, 8.3.35), which every terminal answers; the column is the query's number."""
 
-UNDERSTOOD = (
+TEXTUAL_SUPPORTED = (
     all(hasattr(App, name) for name in ("_display", "_begin_update", "_end_update", "_background_screens"))
     and {"strips", "region"} <= signature(_compositor.LayoutUpdate).parameters.keys()
     and {"chops", "spans", "chop_ends"} <= signature(_compositor.ChopsUpdate).parameters.keys()
 )
-"""Whether this version of Textual describes updates of the screen as it is known here."""
+"""Whether this version of Textual has the private attributes that are used here."""
 
 
 UPDATES = _compositor.LayoutUpdate | _compositor.ChopsUpdate | DirtyRegions
-"""The updates of the screen that are painted by way of the canvas."""
+"""Screen updates that the canvas paints."""
 
 
-class _Painted(_compositor.CompositorUpdate):
-    """An update that is turned into bytes by way of a canvas, with a question after it when it is time for one.
+class _CanvasUpdate(_compositor.CompositorUpdate):
+    """A screen update that the canvas turns into bytes, followed by a query where one is due.
 
-    What makes a frame of it is written with it: each write wakes the thread that writes.
+    The frame's begin and end sequences are part of the same write, since each write wakes the writer thread.
     """
 
     def __init__(
         self,
         canvas: Canvas,
-        link: FlowControl | None,
+        flow: FlowControl | None,
         update: _compositor.CompositorUpdate,
         frame: tuple[str, str],
         keep: Callable[[str], None] | None = None,
     ) -> None:
         self._canvas = canvas
-        self._link = link
+        self._flow = flow
         self._update = update
         self._frame = frame
         self._keep = keep
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Nothing: an app takes updates of the screen by the other way."""
+        """Render nothing: apps use :meth:`render_segments`."""
         del console, options
         return ()
 
     def render_segments(self, console: Console) -> str:
-        """Give what changes the terminal."""
-        painted = self._canvas.paint(pieces(self._update), console)
+        """The bytes that update the terminal."""
+        painted = self._canvas.paint(strips_of(self._update), console)
         if self._keep:
             self._keep(painted)
         if not painted:
             return ""
-        number = self._link.sent(len(painted)) if self._link else None
+        number = self._flow.frame_sent(len(painted)) if self._flow else None
         begin, end = self._frame
-        return f"{begin}{painted}{_QUESTION.format(number) if number else ''}{end}"
+        return f"{begin}{painted}{_CURSOR_QUERY.format(number) if number else ''}{end}"
 
 
 class IncrementalApp(App[None]):
-    """Paints by way of a canvas, while the link has room.
+    """Paints through a canvas, with flow control.
 
     Args:
-        css_path: The sheets, as Textual takes them.
+        css_path: CSS files, as Textual takes them.
     """
 
     def __init__(self, css_path: CSSPathType | None = None) -> None:
-        # Without colours, the terminal's own are all that there may be; Textual would make greys of others.
+        # With NO_COLOR the terminal's own colours are kept; Textual would turn the others to grey.
         super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
         self.stylesheet: StyleCache = StyleCache(variables=self.get_css_variables())
-        self.keep_first_frame: Callable[[str], None] | None = None
-        """What is told the first frame as it is sent to the terminal."""
+        self.on_first_frame: Callable[[str], None] | None = None
+        """Called with the first frame when it is sent."""
         self._canvas = Canvas()
-        self._link = FlowControl()
-        self._held = False
-        self._framing = True  # whether Textual says where a frame begins and ends
-        self._leave: Callable[[], None] | None = None
+        self._flow = FlowControl()
+        self._is_frame_pending = False
+        self._textual_frames = True  # whether Textual writes the begin and end sequences of frames
+        self._pending_exit: Callable[[], None] | None = None
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave, once the terminal has answered: its answer would else be typed into the shell."""
+        """Exit once the terminal has replied: a late reply would be typed into the shell."""
         leave = partial(super().exit, result, return_code, message)
-        if not self._link.expects:
+        if not self._flow.expects_reply:
             leave()
-        elif self._leave is None:
-            self._leave = leave
-            asyncio.get_running_loop().call_later(LAST_SECONDS, leave)  # a signal may ask for it: no timer of the app's
+        elif self._pending_exit is None:
+            self._pending_exit = leave
+            asyncio.get_running_loop().call_later(LAST_SECONDS, leave)  # not an app timer, since a signal may call this
 
     def action_suspend_process(self) -> None:
-        """Let the shell have the terminal; likewise once that has answered."""
-        if self._leave is None:
-            self._leave = self._suspend
-            if self._link.expects:
+        """Suspend once the terminal has replied."""
+        if self._pending_exit is None:
+            self._pending_exit = self._suspend
+            if self._flow.expects_reply:
                 self.set_timer(LAST_SECONDS, self._suspend)
             else:
                 self._suspend()
 
     def _suspend(self) -> None:
-        if self._leave == self._suspend:  # not for the second time
-            self._leave = None
+        if self._pending_exit == self._suspend:  # not twice
+            self._pending_exit = None
             super().action_suspend_process()
 
     def send(self, words: str) -> None:
-        """Send the terminal what is no part of the picture, between two frames."""
+        """Write a control sequence to the terminal, between two frames."""
         if self._driver:
             self._driver.write(words)
 
     @on(events.Resize)
     def action_repaint(self) -> None:
-        """Paint the whole screen anew, over whatever another program wrote there meanwhile."""
-        self._canvas.forget()
+        """Repaint the whole screen, e.g. after another program wrote to the terminal."""
+        self._canvas.clear()
         self.screen.refresh()
 
     @on(events.CursorPosition)
-    def _take_answer(self, event: events.CursorPosition) -> None:
-        self._link.answered(event.x + 1)
-        if self._leave:
-            self._leave()
-        self._let_go()
+    def _handle_cursor_report(self, event: events.CursorPosition) -> None:
+        self._flow.reply_received(event.x + 1)
+        if self._pending_exit:
+            self._pending_exit()
+        self._retry_frame()
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
-        # Textual's: every update of the screen comes by here.
-        if not UNDERSTOOD or not isinstance(renderable, UPDATES):
+        # Overrides Textual's method that every screen update passes through.
+        if not TEXTUAL_SUPPORTED or not isinstance(renderable, UPDATES):
             super()._display(screen, renderable)
-        elif self._held or screen.outer_size != self.size:
-            # The whole screen follows: once there is room, or once the screen has the terminal's new size. A terminal
-            # puts what is beyond its edges on them, over what the canvas has there.
+        elif self._is_frame_pending or screen.outer_size != self.size:
+            # A full repaint follows, once the terminal keeps up or the screen has the terminal's new size. A terminal
+            # clips what is beyond its edges, so that it would differ from the canvas.
             return
-        elif self._link.has_room(self._waiting):
-            link = None if self._leave else self._link
-            keep, self.keep_first_frame = self.keep_first_frame, None
-            self._framing, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
-            super()._display(screen, _Painted(self._canvas, link, renderable, frame, keep))
-            self._framing = True
+        elif self._flow.can_send(self._queued_writes):
+            flow = None if self._pending_exit else self._flow
+            keep, self.on_first_frame = self.on_first_frame, None
+            self._textual_frames, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
+            super()._display(screen, _CanvasUpdate(self._canvas, flow, renderable, frame, keep))
+            self._textual_frames = True
         else:
-            self._held = True
-            self.set_timer(RETRY_SECONDS, self._let_go)
+            self._is_frame_pending = True
+            self.set_timer(RETRY_SECONDS, self._retry_frame)
 
     @property
     def _background_screens(self) -> "list[Screen[Any]]":
-        # Textual's: what is painted anew where one of these changes. It counts a screen that is covered entirely.
+        # Overrides Textual's list of screens to repaint, which includes screens that are fully covered.
         covers = bool(self._screen_stack) and self.screen.styles.background.a == 1
         return [] if covers else super()._background_screens
 
     def _begin_update(self) -> None:
-        if self._framing:
+        if self._textual_frames:
             super()._begin_update()
 
     def _end_update(self) -> None:
-        if self._framing:
+        if self._textual_frames:
             super()._end_update()
 
-    def _let_go(self) -> None:
-        if not self._held:
+    def _retry_frame(self) -> None:
+        if not self._is_frame_pending:
             return
-        if self._link.has_room(self._waiting):
-            self._held = False
+        if self._flow.can_send(self._queued_writes):
+            self._is_frame_pending = False
             self.screen.refresh()
         else:
-            self.set_timer(RETRY_SECONDS, self._let_go)
+            self.set_timer(RETRY_SECONDS, self._retry_frame)
 
     @property
-    def _waiting(self) -> int:
-        """Writes that Textual's thread has not come to; 0 where a driver has no such thread."""
+    def _queued_writes(self) -> int:
+        """Number of writes in the queue of Textual's writer thread; 0 for drivers without one."""
         queue = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
         return queue.qsize() if queue else 0
 
 
-def pieces(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Strip]]:
-    """What an update paints: row, column of the first cell, and the strip, cut to what is to be painted."""
+def strips_of(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Strip]]:
+    """Rows, first columns and strips of an update, cropped to what changes."""
     if isinstance(update, _compositor.LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):
             x = update.region.x
@@ -200,7 +199,7 @@ def pieces(update: _compositor.CompositorUpdate) -> Iterator[tuple[int, int, Str
                 yield y, x, strip
                 x += strip.cell_length
     elif isinstance(update, DirtyRegions):
-        yield from update.pieces
+        yield from update.strips
     elif isinstance(update, _compositor.ChopsUpdate):
         for y, first, last in update.spans:
             for end, (x, chop) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):

@@ -1,4 +1,4 @@
-"""What is told to who looks elsewhere: a bell, a notification of the desktop, the terminal's title."""
+"""Notifications outside the app: terminal bell, desktop notification, terminal title."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -8,16 +8,16 @@ from accel_engine.events import Outcome
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.formatting import figures
-from accel_tui.formatting.names import brief
+from accel_tui.formatting.names import base_name
 from accel_tui.settings.user_settings import Settings
 
 if TYPE_CHECKING:
-    from accel_tui.run.state import RunState  # with NumPy, which the first paint does without
+    from accel_tui.run.state import RunState  # imports NumPy, which the first paint does without
 
 TITLE_SECONDS = 1.0
-"""Seconds between two titles, but for the last."""
+"""Minimum seconds between two updates of the title."""
 
-_PUSH, _POP = "\x1b[22;0t", "\x1b[23;0t"  # xterm's; terminals without a stack of titles ignore them
+_PUSH, _POP = "\x1b[22;0t", "\x1b[23;0t"  # xterm's; terminals without a title stack ignore them
 
 _OSC_9 = ("iTerm.app", "iTerm2", "WezTerm", "ghostty", "WarpTerminal")
 _OSC_9_TERMS = ("xterm-kitty", "xterm-ghostty")
@@ -26,17 +26,17 @@ _OSC_777_TERMS = ("foot", "rxvt")
 _OSC_777_MARKS = ("VTE_VERSION", "KONSOLE_VERSION")
 
 MARKS = (*_OSC_9_MARKS, *_OSC_777_MARKS)
-"""Variables by which terminals make themselves known, whatever their value."""
+"""Environment variables that identify terminals, whatever their value."""
 
 
 class Notifier:
-    """Says what happens by way of the terminal.
+    """Notifies through the terminal.
 
     Args:
-        write: Sends text to the terminal, between two frames.
-        settings: What may be said.
-        environ: The environment, which tells what the terminal understands.
-        clock: Seconds, from any beginning.
+        write: Writes to the terminal, between two frames.
+        settings: User settings of notifications.
+        environ: The environment, which identifies the terminal.
+        clock: Monotonic time in seconds.
     """
 
     def __init__(
@@ -51,23 +51,23 @@ class Notifier:
         self._environ = environ
         self._clock = clock
         self._title: str | None = None
-        self._told = 0.0
+        self._title_time = 0.0
 
     def show(self, state: "RunState") -> None:
-        """Put how far a run is in the title; seldom, since every title may be a redraw of a window's frame."""
+        """Show a run's progress in the title, at most once a second: each title may redraw the window's frame."""
         now = self._clock()
-        fresh = self._title is None or not state.live or now - self._told >= TITLE_SECONDS
+        fresh = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
         if fresh and state.info and self._settings.title and has_title(self._environ):
             words = title_of(state)
             if words != self._title:
-                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._spelt(words)}\x07")
-                self._title, self._told = words, now
+                self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._transliterated(words)}\x07")
+                self._title, self._title_time = words, now
 
-    def _spelt(self, words: str) -> str:
+    def _transliterated(self, words: str) -> str:
         return to_ascii(plain(words)) if self._settings.glyphs == "ascii" else plain(words)
 
     def ended(self, title: str, words: str) -> None:
-        """Call for attention: a run has ended."""
+        """Notify that a run has ended."""
         if self._settings.notify_bell:
             self._write("\x07")
         way = self._settings.notify_sequence
@@ -75,15 +75,15 @@ class Notifier:
             self._write(sent)
 
     def restore(self) -> None:
-        """Give the terminal its own title back."""
+        """Restore the terminal's own title."""
         if self._title is not None:
             self._write(_POP)
             self._title = None
 
 
 def title_of(state: "RunState") -> str:
-    """How far a run is, in a few words, as in ``accel-tui: mlp 43 % · loss 0.12``."""
-    called = state.info.name or brief(str(state.info.values.get("model"))) if state.info else ""
+    """A run's progress for the title, e.g. ``accel-tui: mlp 43 % · loss 0.12``."""
+    called = state.info.name or base_name(str(state.info.values.get("model"))) if state.info else ""
     said = f"accel-tui: {called}"
     if not state.live:
         ended = state.ended
@@ -95,31 +95,31 @@ def title_of(state: "RunState") -> str:
 
 
 def has_title(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal takes a title; tmux takes it for its pane, and screen would show it as text."""
+    """Whether the terminal supports titles; tmux uses it for the pane, and screen would print it as text."""
     term = environ.get("TERM", "")
     return ("STY" not in environ and not term.startswith(("linux", "dumb", "vt", "screen"))) or "TMUX" in environ
 
 
 def notification(title: str, words: str, environ: Mapping[str, str], way: str = "auto") -> str:
-    """What has the terminal notify its user; nothing for one that is not known to.
+    """The sequence of a desktop notification; empty for terminals without support.
 
     Args:
         title: What happened.
-        words: More of it.
+        words: Details.
         environ: The environment.
-        way: ``osc9`` or ``osc777``; ``auto`` for what the environment says that the terminal understands.
+        way: ``osc9``, ``osc777``, or ``auto`` to detect it from the environment.
     """
-    match _understood(environ) if way == "auto" else way:
+    match _supported_sequence(environ) if way == "auto" else way:
         case "osc9":
-            return _passed_on(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
+            return _passthrough(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
         case "osc777":
             said = ";".join(plain(part).replace(";", ",") for part in (title, words))
-            return _passed_on(f"\x1b]777;notify;{said}\x07", environ)
+            return _passthrough(f"\x1b]777;notify;{said}\x07", environ)
     return ""
 
 
-def _understood(environ: Mapping[str, str]) -> str:
-    """The sequence that the terminal takes, or the one around tmux or screen, which leave its variables as they are."""
+def _supported_sequence(environ: Mapping[str, str]) -> str:
+    """The sequence that the terminal supports, or the terminal around tmux or screen."""
     term = environ.get("TERM", "")
     if {environ.get("TERM_PROGRAM"), environ.get("LC_TERMINAL")} & {*_OSC_9} or term in _OSC_9_TERMS:
         return "osc9"
@@ -130,8 +130,8 @@ def _understood(environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _passed_on(sequence: str, environ: Mapping[str, str]) -> str:
-    """A sequence as tmux and screen hand it to the terminal; tmux drops it unless its allow-passthrough is on."""
+def _passthrough(sequence: str, environ: Mapping[str, str]) -> str:
+    """The sequence wrapped so that tmux or screen passes it on; tmux needs its option allow-passthrough."""
     if "TMUX" in environ or environ.get("TERM", "").startswith("tmux"):
         doubled = sequence.replace("\x1b", "\x1b\x1b")
         return f"\x1bPtmux;{doubled}\x1b\\"
@@ -140,11 +140,11 @@ def _passed_on(sequence: str, environ: Mapping[str, str]) -> str:
     return sequence
 
 
-def worth_a_call(state: "RunState") -> bool:
-    """Whether an end is news to who is elsewhere; who stopped a run knows."""
+def is_notable_end(state: "RunState") -> bool:
+    """Whether the user should be notified of an end; not of one that the user caused."""
     return state.ended is None or state.ended.outcome is not Outcome.STOPPED
 
 
 def plain(words: str) -> str:
-    """Words without what would end or change a control sequence."""
+    """Text without control characters, at most 200 characters."""
     return printable_line(words)[:200]

@@ -1,9 +1,8 @@
-"""The first frame of the dashboard, kept for the next time it is opened.
+"""Saves the first frame of the dashboard, and shows it at the next start before anything is imported.
 
-Most of the time until a first frame goes to imports, and the frame is the same every time: the form as it
-begins, before a device was found. So it is kept as it was sent to the terminal, and shown at once where
-nothing it depends on has changed; the program paints over it as soon as it can. What is typed meanwhile
-waits, unseen, for whoever reads the keys then.
+Importing takes most of the time to the first frame, which is the same at every start. It is saved as sent to the
+terminal, and shown only if version, size, environment and settings are the same. Input meanwhile is not echoed, and
+read by the app later.
 """
 
 import contextlib
@@ -14,55 +13,55 @@ import termios
 import tty
 
 from accel_engine import __version__
-from accel_tui.settings.paths import SETTINGS, first_frame_path, settings_path
+from accel_tui.settings.settings_paths import SETTINGS, first_frame_path, settings_path
 
-ALTERNATE = "\x1b[?1049h"
-"""Begins the screen that a full-screen program has to itself."""
+ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
+"""Switches to the alternate screen."""
 
-VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TMUX", SETTINGS)
-"""What may tell a program that it should paint differently."""
+ENVIRONMENT = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TMUX", SETTINGS)
+"""Environment variables that affect painting."""
 
 
 class SavedFrame:
-    """The frame for this terminal, this version of the program, and the settings as they are."""
+    """The saved frame for this terminal, program version and settings."""
 
     def __init__(self) -> None:
         size = tuple(os.get_terminal_size(sys.stdout.fileno()))
-        seen = [os.environ.get(name) for name in VARIABLES]
-        self._about = json.dumps([__version__, size, seen, _settled()])
+        seen = [os.environ.get(name) for name in ENVIRONMENT]
+        self._fingerprint = json.dumps([__version__, size, seen, _settings_stamp()])
         self._path = first_frame_path()
         self._shown: str | None = None
 
     @property
     def is_shown(self) -> bool:
-        """Whether it was shown."""
+        """Whether the frame was shown."""
         return self._shown is not None
 
     def show(self) -> None:
-        """Show it, if one for here and now was kept."""
+        """Show the frame if it was saved under the same conditions."""
         try:
             about, _, frame = self._path.read_text(encoding="utf-8").partition("\n")
         except (OSError, UnicodeError):
             return
-        if about == self._about:
-            tty.setcbreak(sys.stdin, termios.TCSANOW)  # what is typed is not to be seen in the middle of it
-            sys.stdout.write(f"{ALTERNATE}\x1b[?25l\x1b[2J{frame}")
+        if about == self._fingerprint:
+            tty.setcbreak(sys.stdin, termios.TCSANOW)  # no echo of input over the frame
+            sys.stdout.write(f"{ENTER_ALTERNATE_SCREEN}\x1b[?25l\x1b[2J{frame}")
             sys.stdout.flush()
             self._shown = frame
 
     def keep(self, frame: str) -> None:
-        """Keep what was sent to the terminal, unless it is what is kept."""
+        """Save a frame, unless it is the saved one."""
         if frame == self._shown:
             return
-        with contextlib.suppress(OSError):  # then it is not there sooner next time
+        with contextlib.suppress(OSError):  # best effort
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             rest = self._path.with_suffix(f".{os.getpid()}")
-            rest.write_text(f"{self._about}\n{frame}", encoding="utf-8")
+            rest.write_text(f"{self._fingerprint}\n{frame}", encoding="utf-8")
             rest.replace(self._path)
 
 
-def _settled() -> tuple[int, int] | None:
-    """What changes with the settings, as far as that can be told without reading them."""
+def _settings_stamp() -> tuple[int, int] | None:
+    """Modification time and size of the settings file; ``None`` if there is none."""
     try:
         found = settings_path().stat()
     except OSError:

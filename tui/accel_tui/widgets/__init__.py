@@ -1,1 +1,1 @@
-"""One file a widget."""
+"""Widgets, one per module."""

@@ -1,4 +1,4 @@
-"""Which keys a user has given to what keys do, for the lines that say keys beside what they do."""
+"""Custom keys of the user settings, for widgets that show keys next to their actions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def custom_keys(owner: Widget) -> Mapping[str, str]:
-    """The keys, as they are shown, of those actions of a widget's bindings that have others than their own."""
+    """Keys, as shown, of those actions of a widget for which the user has set custom keys."""
     app = cast("AccelApp", owner.app)
     found: dict[str, str] = {}
-    if not hasattr(app, "settings"):  # a widget alone, in a test
+    if not hasattr(app, "settings"):  # a widget without the app, in a test
         return found
     for kind in type(owner).__mro__:
         for binding in kind.__dict__.get("BINDINGS", ()):

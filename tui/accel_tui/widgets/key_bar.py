@@ -1,4 +1,4 @@
-"""The line at the bottom of a screen that says its keys."""
+"""The line of keys at the bottom of a screen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,50 +9,49 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-SPARE = (
+DROP_ORDER = (
     "command_palette",
     "zoom_in",
     "toggle_theme",
     "detach",
     "log",
     "details",
-    "order",
+    "sort",
     "show_plan",
     "delete",
-    "label",
+    "edit",
     "back",
-    "mark",
+    "select",
 )
-"""The actions whose keys are left out where there is no room, the first first; help tells them too."""
+"""Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
-LAST = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
-"""The actions whose keys stand at the end, in this order, whoever owns them."""
+END_ORDER = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
+"""Actions whose keys are shown last, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveKey:
-    """A key that works now.
+    """A key that is active now.
 
     Attributes:
-        key: What Textual calls it.
-        action: What it does, without the owner.
-        label: Key and description as they are shown.
-        tooltip: What it does, in a sentence.
-        possible: Whether it can be used; else it is shown, but faint.
+        key: Textual's name of the key.
+        action: The action without its namespace.
+        label: Key and description, as shown.
+        tooltip: The action in a sentence.
+        is_enabled: Whether it can be used; else it is dimmed.
     """
 
     key: str
     action: str
     label: Content
     tooltip: str
-    possible: bool
+    is_enabled: bool
 
 
 class KeyBar(Widget):
-    """The keys that work now; a click is as good as a key.
+    """The active keys; a click runs the action.
 
-    All are one widget: they change whenever another field is gone to, and one for each would take
-    longer to make than all the rest of the answer to such a key.
+    A single widget: the keys change with the focus, and a widget each would take longer than the rest of the response.
     """
 
     ALLOW_SELECT = False
@@ -67,36 +66,36 @@ class KeyBar(Widget):
     """
 
     keys: reactive[tuple[ActiveKey, ...]] = reactive(())
-    """The keys that work now."""
+    """The active keys."""
 
     def on_mount(self) -> None:
-        """Follow what can be done."""
-        self.screen.bindings_updated_signal.subscribe(self, self._look)
+        """Update the keys with the active bindings."""
+        self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def render(self) -> Content:
-        """Those that there is room for."""
+        """The keys that fit."""
         return Content("").join(key.label for key in self.shown)
 
     @property
     def shown(self) -> tuple[ActiveKey, ...]:
-        """Those that there is room for."""
+        """The keys that fit."""
         keys = self.keys
-        for spare in SPARE:
+        for spare in DROP_ORDER:
             if sum(key.label.cell_length for key in keys) > self.size.width:
                 keys = tuple(key for key in keys if key.action != spare)
         return keys
 
     def on_click(self, event: Click) -> None:
-        """Do what the key does."""
-        if (key := self._at(event.x)) and key.possible:
+        """Run the action of the clicked key."""
+        if (key := self._key_at(event.x)) and key.is_enabled:
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Say in the tooltip what the key does."""
-        key = self._at(event.x)
+        """Show the tooltip of the key under the mouse."""
+        key = self._key_at(event.x)
         self.tooltip = key.tooltip if key else None
 
-    def _at(self, x: int) -> ActiveKey | None:
+    def _key_at(self, x: int) -> ActiveKey | None:
         end = 0
         for key in self.shown:
             end += key.label.cell_length
@@ -104,13 +103,15 @@ class KeyBar(Widget):
                 return key
         return None
 
-    def _look(self, screen: "Screen[object]") -> None:
+    def _update_keys(self, screen: "Screen[object]") -> None:
         if screen is self.screen:
-            keys = list(self._active(screen))
-            self.keys = tuple(sorted(keys, key=lambda key: LAST.index(key.action) if key.action in LAST else -1))
+            keys = list(self._active_keys(screen))
+            self.keys = tuple(
+                sorted(keys, key=lambda key: END_ORDER.index(key.action) if key.action in END_ORDER else -1)
+            )
 
-    def _active(self, screen: "Screen[object]") -> Iterator[ActiveKey]:
-        """One key for each action, the first."""
+    def _active_keys(self, screen: "Screen[object]") -> Iterator[ActiveKey]:
+        """The first key of each action."""
         seen = set()
         for active in screen.active_bindings.values():
             binding = active.binding
@@ -122,4 +123,4 @@ class KeyBar(Widget):
                     (f"{binding.description} ", f"$footer-description-foreground{style}"),
                 )
                 action = binding.action.partition("(")[0].rpartition(".")[2]
-                yield ActiveKey(binding.key, action, label, active.tooltip, possible=active.enabled)
+                yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)

@@ -1,4 +1,4 @@
-"""A line of text to edit, whose keys take effect in the order in which they came."""
+"""A single-line input that handles keys in the order in which they are typed."""
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -8,11 +8,10 @@ from textual.widgets import Input
 
 
 class LineInput(Input):
-    """Textual's, which inserts a letter at once, while a key that moves or deletes goes by way of the app.
+    """Textual's input inserts letters at once but routes other keys through the app, so that letters overtake them.
 
-    Of keys that come together, as over a slow link or pasted by a macro, letters would overtake the others.
-
-    What is longer than the line is shown from its beginning while one is elsewhere, and with a sign that it goes on.
+    That happens with keys that arrive together, over slow connections or pasted by macros. Long values are cut with an
+    ellipsis while the input has no focus.
     """
 
     def render_line(self, y: int) -> Strip:

@@ -1,4 +1,4 @@
-"""Lines of text as pieces, each in one style, and what differs between two of them."""
+"""Lines as spans of text with one style each, and the difference of two such lines."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -6,12 +6,12 @@ from itertools import pairwise
 from rich.cells import cell_len
 from textual.content import Content
 
-Piece = tuple[str, str]
-"""Text, and the name of its style, which means something to what shows it."""
+TextSpan = tuple[str, str]
+"""Text and the name of its style."""
 
 
-def pieces_of(content: Content) -> list[Piece]:
-    """Words that Textual would render, whose styles have names; where several hold, the last goes before the others."""
+def spans_of(content: Content) -> list[TextSpan]:
+    """Spans of Textual content whose styles are names; where styles overlap, the innermost is last."""
     text, spans = content.plain, content.spans
     cuts = sorted({0, len(text), *(min(end, len(text)) for span in spans for end in (span.start, span.end))})
     return [
@@ -20,20 +20,20 @@ def pieces_of(content: Content) -> list[Piece]:
     ]
 
 
-def plain(pieces: Iterable[Piece]) -> str:
-    """The text alone."""
-    return "".join(text for text, _ in pieces)
+def plain(spans: Iterable[TextSpan]) -> str:
+    """The text without styles."""
+    return "".join(text for text, _ in spans)
 
 
-def length(pieces: Iterable[Piece]) -> int:
-    """In cells."""
-    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in pieces)
+def length(spans: Iterable[TextSpan]) -> int:
+    """Width in cells."""
+    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in spans)
 
 
-def cut(pieces: Iterable[Piece], first: int, last: int) -> list[Piece]:
-    """The characters of a line from one on to before another."""
+def cut(spans: Iterable[TextSpan], first: int, last: int) -> list[TextSpan]:
+    """The characters from one position to before another."""
     found, x = [], 0
-    for text, style in pieces:
+    for text, style in spans:
         part = text[max(0, first - x) : max(0, last - x)]
         if part:
             found.append((part, style))
@@ -41,15 +41,15 @@ def cut(pieces: Iterable[Piece], first: int, last: int) -> list[Piece]:
     return found
 
 
-def changed(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[int, int]:
-    """From which cell of a line on, and up to before which, two versions of it differ."""
+def changed(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int, int]:
+    """First cell that differs between two versions of a line, and the cell after the last."""
     places = [place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
-    if len(old) != len(new):  # from there on any piece may stand elsewhere
+    if len(old) != len(new):  # after this, spans may have moved
         places += [min(len(old), len(new)), max(len(old), len(new)) - 1]
     if not places:
         return 0, 0
     first, last = places[0], places[-1] + 1
-    start, before, after = (length(pieces) for pieces in (new[:first], old[first:], new[first:]))
+    start, before, after = (length(spans) for spans in (new[:first], old[first:], new[first:]))
     if before != after:
         return start, start + max(before, after)
     return start, start + length(new[first:last])

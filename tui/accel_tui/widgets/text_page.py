@@ -1,4 +1,4 @@
-"""What widgets have in common that put a page together line by line and keep it until it has to be another."""
+"""Base of widgets that build a page of lines and cache it."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -14,12 +14,12 @@ from accel_tui.appearance.colour_scales import Colour
 if TYPE_CHECKING:
     from accel_tui.app import AccelApp
 
-Piece = tuple[str, str]
-"""Text, and the name of the component that it is styled as; of no component when empty."""
+TextSpan = tuple[str, str]
+"""Text and the name of its component class; empty for none."""
 
 
 class TextPage(Widget, can_focus=True):
-    """A page of lines, made when it is shown, for its size, and anew whenever :meth:`again` is called."""
+    """A page of lines, built for its size when shown, and again after :meth:`rebuild`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "lines--title",
@@ -43,59 +43,59 @@ class TextPage(Widget, can_focus=True):
     }
     """
 
-    _page: Sequence[Strip] | None = None
+    _lines_cache: Sequence[Strip] | None = None
 
-    def page(self, width: int, height: int) -> Iterable[Strip]:
-        """Make the lines, at most ``height`` of them."""
+    def build_page(self, width: int, height: int) -> Iterable[Strip]:
+        """Build at most ``height`` lines."""
         raise NotImplementedError
 
-    def again(self) -> None:
-        """Make the page anew."""
-        self._page = None
+    def rebuild(self) -> None:
+        """Discard the cached lines and repaint."""
+        self._lines_cache = None
         self.refresh()
 
     def on_resize(self) -> None:
-        """Fit the page."""
-        self.again()
+        """Rebuild for the new size."""
+        self.rebuild()
 
     def notify_style_update(self) -> None:
-        """Take the colours of another theme."""
+        """Rebuild with the colours of another theme."""
         super().notify_style_update()
-        self._page = None
+        self._lines_cache = None
 
     def render_line(self, y: int) -> Strip:
         """A line of the page."""
-        if self._page is None:
-            self._page = list(self.page(self.size.width, self.size.height))
-        strip = self._page[y] if y < len(self._page) else Strip.blank(0)
+        if self._lines_cache is None:
+            self._lines_cache = list(self.build_page(self.size.width, self.size.height))
+        strip = self._lines_cache[y] if y < len(self._lines_cache) else Strip.blank(0)
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
-    def line(self, *pieces: Piece) -> Strip:
-        """A line of text."""
-        return Strip([Segment(text, self.styled(name)) for text, name in pieces])
+    def line(self, *pieces: TextSpan) -> Strip:
+        """A line of text spans."""
+        return Strip([Segment(text, self.style_for(name)) for text, name in pieces])
 
-    def styled(self, name: str = "") -> Style:
-        """The style of a component."""
+    def style_for(self, name: str = "") -> Style:
+        """The style of a component class."""
         return self.get_component_rich_style(f"lines--{name}") if name else self.rich_style
 
     @property
     def has_colours(self) -> bool:
-        """Whether shades of colours can be told apart on this terminal."""
+        """Whether the terminal can show shades of colours."""
         return not self.app.no_color and self.app.console.color_system != "standard"
 
     @property
     def has_blocks(self) -> bool:
-        """Whether half a cell can have a colour of its own on this terminal."""
+        """Whether the terminal can show half blocks in colour."""
         return not self.app.no_color and cast("AccelApp", self.app).settings.glyphs != "ascii"
 
     @property
     def is_dark(self) -> bool:
-        """Whether the theme is."""
+        """Whether the theme is dark."""
         return self.app.current_theme.dark
 
     @property
-    def ground(self) -> Colour:
-        """The colour behind all; a likely one where it is the terminal's own."""
+    def background_rgb(self) -> Colour:
+        """The background as RGB; a likely one if it is the terminal's own."""
         background = self.background_colors[1]
         if background.ansi is not None or not isinstance(background, Color):
             return (0, 0, 0) if self.is_dark else (255, 255, 255)
@@ -103,5 +103,5 @@ class TextPage(Widget, can_focus=True):
 
 
 def fitted(text: str, width: int) -> str:
-    """Text of just so many cells, cut with an ellipsis or filled up with blanks."""
+    """Text cut with an ellipsis or padded to a width in cells."""
     return text.ljust(width) if len(text) <= width else text[: max(width - 1, 0)] + "…"[:width]

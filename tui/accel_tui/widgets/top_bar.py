@@ -1,4 +1,4 @@
-"""The line at the top of every screen: the program, where one is in it, the machine."""
+"""The line at the top of a screen: program, screen, machine."""
 
 import socket
 
@@ -13,7 +13,7 @@ class TopBar(Widget):
     """A header of one line.
 
     Args:
-        place: What the screen is.
+        place: The screen's title.
     """
 
     DEFAULT_CSS = """
@@ -30,7 +30,7 @@ class TopBar(Widget):
         self._place = place
 
     def render(self) -> Content:
-        """Program and place on the left, host and version on the right."""
+        """Program and title on the left, host and version on the right."""
         left = Content.assemble(("accel-tui", "bold $accent"), ("  " + self._place, "bold"))
         right = Content.assemble(
             (printable_line(socket.gethostname()), "$text-muted"), ("  " + __version__, "$text-disabled")

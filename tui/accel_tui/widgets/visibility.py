@@ -1,4 +1,4 @@
-"""Whether anything of a screen, or of a widget, can be seen."""
+"""Whether a screen or a widget is visible."""
 
 from typing import Any
 
@@ -7,25 +7,22 @@ from textual.widget import Widget
 
 
 def is_covered(screen: "Screen[Any]") -> bool:
-    """Whether another screen lies over all of this one.
-
-    Textual counts the screen below the top one as current even then.
-    """
+    """Whether another opaque screen covers this one; Textual counts a covered screen as current."""
     if screen.is_active:
         return False
     return not screen.is_current or screen.app.screen.styles.background.a == 1
 
 
 class VisibilityMixin(Widget):
-    """A widget that knows whether it is in sight, but for what covers its screen."""
+    """A widget that tracks whether it is displayed; screens above its own do not count."""
 
     in_sight = False
-    """Whether it has a place on its screen."""
+    """Whether the widget has a place in the layout."""
 
     def on_show(self) -> None:
-        """Be in sight."""
+        """Record that the widget is displayed."""
         self.in_sight = True
 
     def on_hide(self) -> None:
-        """Be out of it."""
+        """Record that the widget is not displayed."""
         self.in_sight = False

@@ -272,13 +272,13 @@ async def test_another_lens_is_seen_at_once() -> None:
             *(ChartOptions(smoothing=weight) for weight in SMOOTHINGS[1:]),
             ChartOptions(log=True, clip=True),
         )
-        for lens in lenses:
-            chart.lens = lens
+        for options in lenses:
+            chart.options = options
             await pilot.pause()
             assert on_screen(chart) == wanted(chart)
             seen.add(tuple(on_screen(chart)))
         assert len(seen) == 1 + len(lenses)
-        chart.lens = PLAIN
+        chart.options = PLAIN
         await pilot.pause()
         assert tuple(on_screen(chart)) in seen
 

@@ -9,7 +9,7 @@ from accel_engine.run.buckets import fold
 from accel_tui.run.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
-from accel_tui.widgets.chart.clipping import Hidden, fence, hidden_points, hidden_steps, told
+from accel_tui.widgets.chart.clipping import Hidden, describe_hidden, fence, hidden_points, hidden_steps
 from accel_tui.widgets.chart.log_axis import LogAxis
 from accel_tui.widgets.chart.ranges import axis_of
 from accel_tui.widgets.chart.series import Series
@@ -45,9 +45,9 @@ def test_the_fence_of_logarithms_is_the_logarithm_of_theirs() -> None:
 
 def test_a_steady_fall_is_wholly_on_the_axis_and_spikes_are_not() -> None:
     fall = 2 * np.exp(-np.arange(1000) / 300)
-    lens = ChartOptions(clip=True)
-    assert axis_of((series(fall),), None, lens).high == 2
-    axis = axis_of((series(noisy(1000, 50.0, -9.0)),), None, lens)
+    options = ChartOptions(clip=True)
+    assert axis_of((series(fall),), None, options).high == 2
+    axis = axis_of((series(noisy(1000, 50.0, -9.0)),), None, options)
     assert 0 <= axis.low < 0.8
     assert 1.2 < axis.high < 2
 
@@ -77,18 +77,17 @@ def test_only_what_is_in_the_window_is_counted() -> None:
 
 def test_what_is_hidden_is_told_in_many_words_and_in_few() -> None:
     one = series(noisy(1024, 20.0, 20.0, 20.0))
-    assert told((one,), Axis(0, 1024), Axis(0, 12.4), clipped=True) == [
+    assert describe_hidden((one,), Axis(0, 1024), Axis(0, 12.4), clipped=True) == [
         "3 of 1,024 steps hidden above 12.4",
         "3 steps hidden above 12.4",
-        "3 hidden above 12.4",
         "3 steps hidden",
         "3 hidden",
     ]
     both = series(noisy(1024, 20.0, -5.0), 8)
-    assert told((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == (
+    assert describe_hidden((both,), Axis(0, 1024), Axis(0, 12.4), clipped=True)[0] == (
         "2+ of 1,024 steps hidden above 12.4 or below 0"
     )
-    assert told((series(noisy(100)),), Axis(0, 100), Axis(0, 2), clipped=True) == []
+    assert describe_hidden((series(noisy(100)),), Axis(0, 100), Axis(0, 2), clipped=True) == []
 
 
 def test_what_has_no_logarithm_is_told() -> None:
@@ -96,9 +95,12 @@ def test_what_has_no_logarithm_is_told() -> None:
     axis = axis_of((series(values),), None, ChartOptions(log=True))
     assert isinstance(axis, LogAxis)
     assert 0.5 < axis.low <= values[values > 0].min()
-    assert told((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 of 1,000 steps hidden at or below 0"
+    assert (
+        describe_hidden((series(values),), Axis(0, 1000), axis, clipped=False)[0]
+        == "2 of 1,000 steps hidden at or below 0"
+    )
     nothing = axis_of((series(np.zeros(10)),), None, ChartOptions(log=True))
-    assert told((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
+    assert describe_hidden((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
 
 
 def test_an_axis_that_has_all_values_hides_none() -> None:
@@ -107,7 +109,7 @@ def test_an_axis_that_has_all_values_hides_none() -> None:
         values = rng.lognormal(0, rng.uniform(0.01, 4), 300)
         for width in (1, 8):
             one = (series(values, width),)
-            assert told(one, Axis(0, 300), axis_of(one, None, ChartOptions(log=True)), clipped=False) == []
+            assert describe_hidden(one, Axis(0, 300), axis_of(one, None, ChartOptions(log=True)), clipped=False) == []
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -126,7 +128,7 @@ def test_no_more_steps_are_hidden_than_there_are_and_no_validation_is_counted_as
     assert shown == Hidden(
         sum(value > high for _, value in points), sum(value < low for _, value in points), len(points)
     )
-    words = told(one, x, y, clipped=True)
+    words = describe_hidden(one, x, y, clipped=True)
     if steps.above + steps.below:
         assert f" of {count:,} step" in words[0]
     if shown.above + shown.below:
@@ -142,4 +144,9 @@ def test_untouched_nothing_is_beyond_the_axis() -> None:
         points = Series("validation", points=tuple((float(step), float(rng.lognormal(0, 3))) for step in range(9)))
         for width, rows in ((1, 0), (1, 9), (8, 14)):
             both = (series(values, width), points)
-            assert told(both, Axis(0, len(values)), axis_of(both, None, ChartOptions(), rows=rows), clipped=True) == []
+            assert (
+                describe_hidden(
+                    both, Axis(0, len(values)), axis_of(both, None, ChartOptions(), rows=rows), clipped=True
+                )
+                == []
+            )

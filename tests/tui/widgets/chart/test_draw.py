@@ -151,10 +151,10 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
     assert {style for character, style in styles.items() if character not in "●┈"} == {"success"}
 
 
-def through(lens: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
-    y = axis_of(series, None, lens, rows=rows_of(rows))
+def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
+    y = axis_of(series, None, options, rows=rows_of(rows))
     steps = max(one.curve.count for one in series)
-    return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", lens=lens))
+    return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", options=options))
 
 
 def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counted_hole() -> None:
@@ -243,9 +243,9 @@ def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
     assert "".join(lines(frame)[1:]).count("●") == 9
 
 
-@pytest.mark.parametrize("lens", [ChartOptions(), ChartOptions(clip=True)])
+@pytest.mark.parametrize("options", [ChartOptions(), ChartOptions(clip=True)])
 @pytest.mark.parametrize("seed", range(30))
-def test_nothing_is_drawn_where_nothing_was_measured(lens: ChartOptions, seed: int) -> None:
+def test_nothing_is_drawn_where_nothing_was_measured(options: ChartOptions, seed: int) -> None:
     """Every dot is of a value, or between two neighbours; and every value that is not hidden has its dot."""
     rng = np.random.default_rng(seed)
     count, rows = int(rng.integers(2, 300)), int(rng.integers(4, 30))
@@ -255,7 +255,9 @@ def test_nothing_is_drawn_where_nothing_was_measured(lens: ChartOptions, seed: i
     values[rng.random(count) < 0.05] = GAP
     columns = 60 + 2 * count
     one = Series("loss", curve(*values))
-    view = ChartView(columns, rows, Axis(0, count), axis_of((one,), None, lens, rows=rows_of(rows)), (one,), lens=lens)
+    view = ChartView(
+        columns, rows, Axis(0, count), axis_of((one,), None, options, rows=rows_of(rows)), (one,), options=options
+    )
     frame, plot = render(view), plot_of(view)
     height = 4 * plot.height
     places = (1 - view.y.fraction(np.float32(values).astype(float))) * height  # in dots from the top
@@ -270,7 +272,7 @@ def test_nothing_is_drawn_where_nothing_was_measured(lens: ChartOptions, seed: i
                 if pattern & (0x09, 0x12, 0x24, 0xC0)[dot]:
                     at = 4 * row + dot
                     assert np.nanmin(near) - 1 <= at + 0.5 <= np.nanmax(near) + 1
-    if not lens.clip:
+    if not options.clip:
         assert "hidden" not in frame.text(0)
         assert not {"▲", "▼"} & set("".join(lines(frame)))
 
@@ -318,7 +320,7 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
     ],
 )
 @pytest.mark.parametrize("steps", [1, 3, 40, 700])
-def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(lens: ChartOptions, steps: int) -> None:
+def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(options: ChartOptions, steps: int) -> None:
     random = np.random.default_rng(steps)
     whole, points = Curve(), ()
     before: Picture | None = None
@@ -330,8 +332,8 @@ def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(lens: ChartOp
         if turn % 2:  # in the end too many to be told apart
             points = (*points, (max(0, whole.count - 1), 0.5))
         series = (Series("training", whole), Series("validation", points=points, style="secondary"))
-        y = axis_of(series, None, lens, previous=before.view.y if before else None)
-        view = ChartView(60, 12, step_axis(whole.count), y, series, "loss", lens=lens)
+        y = axis_of(series, None, options, previous=before.view.y if before else None)
+        view = ChartView(60, 12, step_axis(whole.count), y, series, "loss", options=options)
         after, afresh = draw(view, before), draw(view)
         seen = afresh.frame.characters != ord(" ")
         assert (after.frame.characters == afresh.frame.characters).all()

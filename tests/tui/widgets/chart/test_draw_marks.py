@@ -9,7 +9,7 @@ from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw import render
-from accel_tui.widgets.chart.draw_marks import GLYPHS, words
+from accel_tui.widgets.chart.draw_marks import GLYPHS, mark_legend
 from accel_tui.widgets.chart.series import Series
 
 CURVE = Curve().extend(np.linspace(2, 1, 200, dtype=np.float32))
@@ -21,8 +21,10 @@ def track(*steps: int) -> Track:
     return Track().extended(steps)
 
 
-def picture(marks: dict[Kind, Track], *, columns: int = 56, x: Axis = WHOLE, explains: bool = False) -> Frame:
-    view = ChartView(columns, 9, x, Axis(0, 2), (Series("loss", CURVE),), "loss", marks=marks, explains=explains)
+def picture(marks: dict[Kind, Track], *, columns: int = 56, x: Axis = WHOLE, shows_mark_legend: bool = False) -> Frame:
+    view = ChartView(
+        columns, 9, x, Axis(0, 2), (Series("loss", CURVE),), "loss", marks=marks, shows_mark_legend=shows_mark_legend
+    )
     return render(view)
 
 
@@ -50,9 +52,9 @@ def test_two_at_one_place_are_beside_one_another() -> None:
 def test_an_epoch_and_the_validation_that_ended_it_are_one_sign() -> None:
     marks = {Kind.EPOCH: track(60, 120), Kind.VALIDATION: track(60, 90, 120), Kind.CHECKPOINT: track(60, 120)}
     assert [character for character in line(picture(marks)) if character not in " 0└─┬"] == list("┻◆●┻◆")
-    assert words(marks, WHOLE, 50)[-1] == "┻ epoch, val  ● validation  ◆ checkpoint"
+    assert mark_legend(marks, WHOLE, 50)[-1] == "┻ epoch, val  ● validation  ◆ checkpoint"
     every = {kind: track(*range(2, 202, 2)) for kind in (Kind.EPOCH, Kind.VALIDATION)}
-    assert words(every, WHOLE, 50)[-1] == "┻ = 20 epochs, val"
+    assert mark_legend(every, WHOLE, 50)[-1] == "┻ = 20 epochs, val"
     assert "╋" in line(picture({Kind.EPOCH: track(0), Kind.VALIDATION: track(0)}))  # where there is a tick
 
 
@@ -69,39 +71,39 @@ def test_of_many_events_only_some_are_drawn(events: int, stride: int) -> None:
     marks = {Kind.EPOCH: track(*(200 * number // events for number in range(1, events + 1)))}
     drawn = line(picture(marks))
     assert sum(character in "┴┼" for character in drawn) == events // stride
-    told = words(marks, Axis(0, 200), 50)[-1]
-    assert told == ("┴ epoch" if stride == 1 else f"┴ = {stride} epochs")
+    describe_hidden = mark_legend(marks, Axis(0, 200), 50)[-1]
+    assert describe_hidden == ("┴ epoch" if stride == 1 else f"┴ = {stride} epochs")
 
 
 def test_a_closer_look_shows_more_of_them() -> None:
     marks = {Kind.EPOCH: track(*range(2, 202, 2))}
-    assert words(marks, Axis(0, 200), 50)[-1] == "┴ = 20 epochs"
-    assert words(marks, Axis(101, 111), 50)[-1] == "┴ epoch"
+    assert mark_legend(marks, Axis(0, 200), 50)[-1] == "┴ = 20 epochs"
+    assert mark_legend(marks, Axis(101, 111), 50)[-1] == "┴ epoch"
 
 
 def test_thinned_tracks_are_drawn_at_their_own_numbers() -> None:
     marks = {Kind.CHECKPOINT: track(*range(1, 3 * MOST))}
     assert marks[Kind.CHECKPOINT].every == 4
     whole = Axis(0, 3 * MOST)
-    stride = int(words(marks, whole, 80)[-1].split()[2])
+    stride = int(mark_legend(marks, whole, 80)[-1].split()[2])
     assert stride % 4 == 0
     assert 3 * MOST / stride <= 10
 
 
 def test_meanings_are_told_as_far_as_there_is_room_the_rarest_first() -> None:
     marks = {Kind.EPOCH: track(50, 100), Kind.CHECKPOINT: track(100), Kind.PAUSED: track(120)}
-    assert picture(marks, explains=True).text(0).rstrip().endswith("┴ epoch  ◆ checkpoint  ║ pause")
-    assert picture(marks, columns=46, explains=True).text(0).rstrip().endswith("  ◆ checkpoint  ║ pause")
+    assert picture(marks, shows_mark_legend=True).text(0).rstrip().endswith("┴ epoch  ◆ checkpoint  ║ pause")
+    assert picture(marks, columns=46, shows_mark_legend=True).text(0).rstrip().endswith("  ◆ checkpoint  ║ pause")
     assert "pause" not in picture(marks).text(0)
 
 
 def test_what_happens_once_is_told_rather_than_what_happens_often() -> None:
     marks = {Kind.CHECKPOINT: track(100), Kind.MICRO_BATCHES: track(100)}
     assert "◆÷" in line(picture(marks))
-    assert words(marks, WHOLE, 50) == ["÷ micro-batches", "◆ checkpoint  ÷ micro-batches"]
+    assert mark_legend(marks, WHOLE, 50) == ["÷ micro-batches", "◆ checkpoint  ÷ micro-batches"]
 
 
 def test_what_is_not_in_the_window_is_not_drawn() -> None:
     marks = {Kind.EPOCH: track(50, 100)}
     assert "┴" not in line(picture(marks, x=Axis(110, 160)))
-    assert words(marks, Axis(110, 160), 50) == []
+    assert mark_legend(marks, Axis(110, 160), 50) == []

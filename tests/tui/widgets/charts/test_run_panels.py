@@ -69,7 +69,7 @@ def test_a_metric_that_an_older_program_called_otherwise_at_steps_has_one_chart(
     state = fold(RunState(), Update(events=events, chunks=(Chunk(0, 10, 0.0, 1.0, series),)))
     panels = {panel.title: panel for panel in panels_of(state, frozenset())}
     assert list(panels) == ["loss", "top5 acc", "steps/s", "gr  e", "gr  e 2"]
-    assert [one.name for one in series_of(state, panels["top5 acc"])] == ["training", "validation"]
+    assert [one.name for one in series_of(state, panels["top5 acc"])] == ["step", "validation"]
     assert len({panel.id for panel in panels.values()}) == len(panels)
     assert all(panel.id.isascii() for panel in panels.values())
 

@@ -43,7 +43,8 @@ def test_by_time_each_tick_says_what_its_run_measured_then() -> None:
     assert TICKS / 3 < axis.ticks <= TICKS
     assert axis.ticks * axis.unit == pytest.approx(20.0, rel=1e-2)
     quick, held = (
-        axis.laid(at, Series("a", state.curves["loss"], points=((4, 0.25),))) for at, state in enumerate(axis.states)
+        axis.place_on_axis(at, Series("a", state.curves["loss"], points=((4, 0.25),)))
+        for at, state in enumerate(axis.states)
     )
     assert quick.curve.count * axis.unit == pytest.approx(10.0, rel=1e-2)
     assert np.nanmax(quick.curve.high) == 99.0
@@ -59,7 +60,7 @@ def test_by_time_each_tick_says_what_its_run_measured_then() -> None:
 def test_many_steps_of_a_tick_are_its_mean_between_their_extremes() -> None:
     losses = np.tile(np.array([1.0, 3.0], np.float32), 20_000)
     axis = axis_of("time", run(losses, seconds=1.0))
-    curve = axis.laid(0, Series("a", axis.states[0].curves["loss"])).curve
+    curve = axis.place_on_axis(0, Series("a", axis.states[0].curves["loss"])).curve
     assert curve.count <= TICKS
     assert (np.nanmin(curve.low), np.nanmax(curve.high)) == (1.0, 3.0)
     assert curve.means[10:-10] == pytest.approx(2.0, abs=0.3)
@@ -67,11 +68,13 @@ def test_many_steps_of_a_tick_are_its_mean_between_their_extremes() -> None:
 
 def test_by_epoch_runs_of_other_batch_sizes_are_at_one_place_at_the_end_of_each() -> None:
     axis = axis_of("epoch", run(np.ones(400, np.float32), seconds=1, epochs=4), run(np.ones(40), seconds=9, epochs=4))
-    ends = [axis.laid(at, Series("a", points=((steps - 1, 0.0),))).points for at, steps in enumerate((300, 30))]
+    ends = [
+        axis.place_on_axis(at, Series("a", points=((steps - 1, 0.0),))).points for at, steps in enumerate((300, 30))
+    ]
     assert ends[0] == ends[1]
     assert ends[0][0][0] * axis.unit == pytest.approx(3.0)
-    assert axis.words(round(3 / axis.unit)) == "epoch 3"
-    laid = [axis.laid(at, Series("a", state.curves["loss"])) for at, state in enumerate(axis.states)]
+    assert axis.label(round(3 / axis.unit)) == "epoch 3"
+    laid = [axis.place_on_axis(at, Series("a", state.curves["loss"])) for at, state in enumerate(axis.states)]
     assert laid[0].curve.count == laid[1].curve.count == axis.ticks
 
 
@@ -82,6 +85,6 @@ def test_gaps_are_gaps_and_runs_that_have_ended_are_laid_out_once() -> None:
     again = SharedAxis.of(axis.states, "time", axis)
     assert again
     assert again.scale is axis.scale
-    one, other = (each.laid(0, Series("a", axis.states[0].curves["loss"])).curve for each in (axis, again))
+    one, other = (each.place_on_axis(0, Series("a", axis.states[0].curves["loss"])).curve for each in (axis, again))
     assert one is other
     assert np.isnan(one.means[int(4.1 / axis.unit) : int(5.9 / axis.unit)]).all()

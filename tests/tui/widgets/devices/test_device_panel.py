@@ -114,11 +114,11 @@ def test_what_slows_a_device_is_said_in_words_and_only_then() -> None:
     inventory = Inventory((GPU,))
     assert "slowed" not in plain(inventory, meters_of(inventory), 120)[0]
     assert (
-        "slowed: thermal slowdown"
+        "throttled: thermal slowdown"
         in plain(inventory, meters_of(inventory, slowed("thermal slowdown", "power limit")), 120)[0]
     )
     assert "▼ thermal slow…" in plain(inventory, meters_of(inventory, slowed("thermal slowdown")), 80)[0]
-    assert "slowed: power limit" in plain(inventory, meters_of(inventory, slowed("power limit")), 120)[0]
+    assert "throttled: power limit" in plain(inventory, meters_of(inventory, slowed("power limit")), 120)[0]
 
 
 def test_where_there_is_room_each_device_has_a_second_line() -> None:

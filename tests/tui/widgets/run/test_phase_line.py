@@ -55,9 +55,9 @@ def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None
 
 
 def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
-    pace = StepRate(recent=((100, 10.0),))
+    step_rate = StepRate(recent=((100, 10.0),))
     work = WorkCounted(time=1.0, flops=2e9, peak=80e9)
-    said = [plain(pair) for pair in progress(RunState(pace=pace, work=work))]
-    assert said == ["10.0 steps/s", "20.0 GFLOP/s", "25% of peak"]
-    said = [plain(pair) for pair in progress(RunState(pace=pace, work=replace(work, peak=None)))]
+    said = [plain(pair) for pair in progress(RunState(step_rate=step_rate, work=work))]
+    assert said == ["10.0 steps/s", "20.0 GFLOP/s", "MFU 25%"]
+    said = [plain(pair) for pair in progress(RunState(step_rate=step_rate, work=replace(work, peak=None)))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s"]

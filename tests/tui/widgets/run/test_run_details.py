@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.events import DevicesFound, MicroBatchesTried, WorkCounted
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
 from tui.example_events import model_built
@@ -14,45 +14,47 @@ from tui.example_events import model_built
 def test_what_a_step_computes_and_what_the_devices_could() -> None:
     def said(**values: object) -> list[str]:
         work = WorkCounted.parse({"time": 1.0, **values})
-        lines = RunDetails().words(RunState(work=work)).plain.splitlines()
+        lines = RunDetails().build(RunState(work=work)).plain.splitlines()
         assert max(map(len, lines)) <= 41  # which there is room for beside the charts
         return [" ".join(line.split()) for line in lines]
 
     assert said(flops=7.7575e9, peak=312e12, source="NVIDIA A100 datasheet, bfloat16") == [
-        "operations 7.76 GFLOP a step",
+        "FLOPs per step 7.76 GFLOP",
         "peak 312 TFLOP/s, NVIDIA A100",
         "datasheet, bfloat16",
     ]
     assert said(flops=7.7575e9, peak=None, reason="no peak is known") == [
-        "operations 7.76 GFLOP a step",
+        "FLOPs per step 7.76 GFLOP",
         "peak no peak is known",
     ]
-    assert said(flops=None, peak=1e12, reason="it loops") == ["operations not counted: it loops"]
+    assert said(flops=None, peak=1e12, reason="it loops") == ["FLOPs per step unknown: it loops"]
 
 
 def test_where_a_tpu_is() -> None:
     cores = tuple({"name": f"TPU:{index}", "kind": "tpu", "description": "", "device": ""} for index in range(2))
     found = DevicesFound(time=1.0, devices=cores, strategy="TPUStrategy", address="grpc://10.0.0.2:8470")
     state = RunState(devices=found)
-    lines = [" ".join(line.split()) for line in RunDetails().words(state).plain.splitlines()]
-    assert lines[-2:] == ["devices TPU:0, TPU:1", "at grpc://10.0.0.2:8470"]
-    assert worded(found, state) == "training on TPU:0, TPU:1 at grpc://10.0.0.2:8470 (TPUStrategy)"
+    lines = [" ".join(line.split()) for line in RunDetails().build(state).plain.splitlines()]
+    assert lines[-2:] == ["devices TPU:0, TPU:1", "address grpc://10.0.0.2:8470"]
+    assert format_event(found, state) == "training on TPU:0, TPU:1 at grpc://10.0.0.2:8470 (TPUStrategy)"
 
 
-@pytest.mark.parametrize(("taken", "words"), [(4, "4: 105/s, whole 80.0/s"), (1, "none: 80.0/s, in 4 105/s")])
+@pytest.mark.parametrize(
+    ("taken", "words"), [(4, "4: 105 steps/s, 80.0 without"), (1, "off: 80.0 steps/s, 105 with 4")]
+)
 def test_what_trying_micro_batches_has_shown(taken: int, words: str) -> None:
     tried = MicroBatchesTried(time=2.0, step=5, micro_batches=taken, tried=4, whole=80.0, split=105.0, remembered=False)
 
-    told = RunDetails().words(RunState(built=model_built(), micro_batches=tried)).plain
+    told = RunDetails().build(RunState(built=model_built(), micro_batches=tried)).plain
 
     assert words in " ".join(told.split())
 
 
 def test_what_a_script_does_not_tell_of_its_model_is_unknown() -> None:
     built = replace(model_built(), parameters=None, trainable=None, layers=None, xla=None, optimizer="")
-    lines = [" ".join(line.split()) for line in RunDetails().words(RunState(built=built)).plain.splitlines()]
+    lines = [" ".join(line.split()) for line in RunDetails().build(RunState(built=built)).plain.splitlines()]
 
     assert "parameters unknown" in lines
     assert not any(line.startswith(("XLA", "optimizer")) for line in lines)
-    assert worded(built, RunState()).startswith("parameters unknown; ")
-    assert not worded(built, RunState()).endswith("; ")
+    assert format_event(built, RunState()).startswith("parameters unknown; ")
+    assert not format_event(built, RunState()).endswith("; ")

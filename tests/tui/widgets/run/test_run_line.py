@@ -11,9 +11,9 @@ from textual.widgets import Static
 
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
-from accel_tui.widgets.styled_text import Piece, changed
+from accel_tui.widgets.styled_text import TextSpan, changed
 
-OLD: list[Piece] = [("ab", ""), ("12", "x"), ("cd", "")]
+OLD: list[TextSpan] = [("ab", ""), ("12", "x"), ("cd", "")]
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,19 @@ OLD: list[Piece] = [("ab", ""), ("12", "x"), ("cd", "")]
         ([], (0, 6)),
     ],
 )
-def test_what_changes_is_from_the_first_piece_that_does_to_the_last(new: list[Piece], cells: tuple[int, int]) -> None:
+def test_what_changes_is_from_the_first_piece_that_does_to_the_last(
+    new: list[TextSpan], cells: tuple[int, int]
+) -> None:
     assert changed(OLD, new) == cells
 
 
 def test_no_cell_is_left_as_it_was_that_should_be_another() -> None:
-    def cells(pieces: list[Piece]) -> list[tuple[str, str]]:
-        return [(letter, style) for text, style in pieces for letter in text]
+    def cells(spans: list[TextSpan]) -> list[tuple[str, str]]:
+        return [(letter, style) for text, style in spans for letter in text]
 
     chance = Random(0)
 
-    def line() -> list[Piece]:
+    def line() -> list[TextSpan]:
         texts = ("".join(chance.choices("ab", k=chance.randrange(4))) for _ in range(chance.randrange(6)))
         return [(text, chance.choice("xy")) for text in texts]
 
@@ -52,11 +54,11 @@ def test_no_cell_is_left_as_it_was_that_should_be_another() -> None:
         assert all(before == now for before, now in (*kept[:first], *kept[last:])), (old, new)
 
 
-PIECES: list[Piece] = [("● training", "bold $success"), ("   ", ""), ("step ", "$text-muted"), ("日本", "")]
+PIECES: list[TextSpan] = [("● training", "bold $success"), ("   ", ""), ("step ", "$text-muted"), ("日本", "")]
 
 
 class Line(RunLine):
-    def pieces(self, state: RunState) -> list[Piece]:
+    def spans(self, state: RunState) -> list[TextSpan]:
         return PIECES
 
 

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.devices.reading import Reading, Sample
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunInfo, Status
-from accel_tui.cli.event_text import worded
+from accel_tui.cli.event_text import format_event
 from accel_tui.run.device_meter import record
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.phase_line import phase
@@ -18,15 +18,18 @@ from accel_tui.widgets.styled_text import plain
 
 def test_training_and_validation_stand_apart() -> None:
     metrics = {"loss": 0.0313, "accuracy": 0.9911, "validation_loss": 0.052, "validation_accuracy": 0.9861}
-    assert results(metrics) == "loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861"
+    assert (
+        results(metrics)
+        == "Mean of the last epoch: loss 0.0313, accuracy 0.9911; validation: loss 0.0520, accuracy 0.9861"
+    )
 
 
 def test_either_may_be_missing() -> None:
-    assert results({"loss": 1.0}) == "loss 1.0000"
-    assert results({"validation_loss": 1.0}) == "validation loss 1.0000"
+    assert results({"loss": 1.0}) == "Mean of the last epoch: loss 1.0000"
+    assert results({"validation_loss": 1.0}) == "Validation: loss 1.0000"
     assert results({}) == ""
     assert results({"validation_f1_score": 1.0, "gradient_norm": 2.0}) == (
-        "gradient norm 2.0000; validation f1 score 1.0000"
+        "Mean of the last epoch: gradient norm 2.0000; validation: f1 score 1.0000"
     )
 
 
@@ -35,10 +38,10 @@ def test_the_end_says_how_well_the_devices_were_used() -> None:
         time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, steps_per_second=10.0, metrics={}
     )
     head = "Finished after 600 steps and 2 epochs in 1:23, 10.0 steps/s"
-    assert RunOutcome().words(RunState(ended=ended)).plain == head
+    assert RunOutcome().build(RunState(ended=ended)).plain == head
     used = replace(ended, flops_per_second=12.3e9, mfu=0.41)
-    assert RunOutcome().words(RunState(ended=used)).plain == f"{head}, 12.3 GFLOP/s, 41% of peak"
-    assert worded(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, 41% of peak"
+    assert RunOutcome().build(RunState(ended=used)).plain == f"{head}, 12.3 GFLOP/s, MFU 41%"
+    assert format_event(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, MFU 41%"
 
 
 def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_last() -> None:
@@ -47,11 +50,11 @@ def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_la
         time=9.0, outcome=Outcome.STOPPED, steps=229, epochs=10, seconds=9.0, steps_per_second=53.0, metrics={}
     )
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.STOPPED)
-    state = RunState(info=info, started=started, ended=ended, worked=264.0)
-    said = RunOutcome().words(state).plain
-    assert said == "Stopped after 229 steps and 10 epochs in 4:33, 0:09 of it since step 141, 53.0 steps/s"
-    assert plain(phase(state, now=10.0)) == "■ stopped  after 4:33, 0:09 of it since step 141"
-    assert worded(ended, state) == "stopped at step 229 after 4:33, 9.0 s of it since step 141, 53.0 steps/s"
+    state = RunState(info=info, started=started, ended=ended, earlier_seconds=264.0)
+    said = RunOutcome().build(state).plain
+    assert said == "Stopped after 229 steps and 10 epochs in 4:33, 0:09 since step 141, 53.0 steps/s"
+    assert plain(phase(state, now=10.0)) == "■ stopped  after 4:33, 0:09 since step 141"
+    assert format_event(ended, state) == "stopped at step 229 after 4:33, 0:09 since step 141, 53.0 steps/s"
 
 
 def test_who_has_not_read_of_earlier_engines_is_told_the_time_of_the_last() -> None:
@@ -61,9 +64,9 @@ def test_who_has_not_read_of_earlier_engines_is_told_the_time_of_the_last() -> N
     )
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.STOPPED)
     state = RunState(info=info, started=started, ended=ended)
-    assert RunOutcome().words(state).plain.endswith("10 epochs, 0:09 since step 141, 53.0 steps/s")
+    assert RunOutcome().build(state).plain.endswith("10 epochs, 0:09 since step 141, 53.0 steps/s")
     assert plain(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
-    assert worded(ended, state) == "stopped at step 229, 9.0 s since step 141, 53.0 steps/s"
+    assert format_event(ended, state) == "stopped at step 229, 0:09 since step 141, 53.0 steps/s"
 
 
 @pytest.mark.parametrize(("used", "told"), [(15.5, True), (14.0, False), (None, False)])
@@ -71,6 +74,6 @@ def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None,
     memory = Reading.missing("not told", "B") if used is None else Reading(used * 2**30, "B")
     sample = Sample(9.0, "cpu:0", {"memory_used": memory, "memory_total": Reading(16.0 * 2**30, "B")})
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.LOST)
-    said = RunOutcome().words(RunState(info=info, step=7, meters=record({}, [sample]))).plain
-    assert said.startswith("Lost: the training process ended without a word, at step 7\n")
-    assert ("The machine's memory was 97% full at its last reading" in said) is told
+    said = RunOutcome().build(RunState(info=info, step=7, meters=record({}, [sample]))).plain
+    assert said.startswith("Lost: the training process exited unexpectedly at step 7\n")
+    assert ("The machine's memory was 97% full at the last reading" in said) is told

@@ -8,7 +8,7 @@ from accel_tui.widgets.run.run_text import RunText
 class Words(RunText):
     DEFAULT_CSS = "Words { height: auto; }"
 
-    def words(self, state: RunState) -> Content:
+    def build(self, state: RunState) -> Content:
         return Content("none" if state.info is None else "some")
 
 
@@ -25,5 +25,5 @@ async def test_a_text_that_has_no_width_yet_is_told_all_the_same() -> None:
         await pilot.pause()
         assert text.size.width == 0
         text.update("")
-        text.tell()
+        text.update_view()
         assert str(text.content) == "none"

@@ -1,5 +1,4 @@
 """Charts of per-step curves: a pure core of NumPy arrays, and the widget that shows them.
 
-Nothing is imported here, because :mod:`~accel_tui.widgets.chart.sparkline` is used where NumPy, slow to
-import, is not.
+Nothing is imported here, since :mod:`~accel_tui.widgets.chart.sparkline` is used before NumPy is imported.
 """

@@ -1,4 +1,4 @@
-"""Ranges, ticks and numbers that people can read at a glance."""
+"""Axes: ranges, round ticks, and number formats."""
 
 import math
 from collections.abc import Sequence
@@ -9,31 +9,31 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # so that a third of a chart stays empty at most
+_LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a chart stays empty
 _FEWEST_STEPS = 10
-_EXACT = 1e-3  # rows, or units in the last place: the difference that rounding makes
-_DECIMALS = 2  # beyond the first digit of the distance of two numbers
+_EXACT = 1e-3  # rows, or units in the last place: tolerance for rounding
+_DECIMALS = 2  # beyond the first digit of the spacing
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range of numbers laid out evenly.
+    """A linear axis.
 
     Attributes:
-        low: The number at its beginning.
-        high: The number at its end, above ``low``.
+        low: Its beginning.
+        high: Its end, above ``low``.
     """
 
     low: float
     high: float
 
     def fraction(self, values: Floats) -> Floats:
-        """Where numbers lie: 0 at the beginning, 1 at the end; NaN stays."""
+        """Positions of numbers: 0 at the beginning, 1 at the end; NaN for NaN."""
         return (values - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[float]:
-        """Round numbers on the axis, evenly apart, at most ``most`` of them."""
+        """Round, evenly spaced numbers on the axis, at most ``most``."""
         if most < 1:
             return []
         step = round_up((self.high - self.low) / most)
@@ -44,7 +44,7 @@ class Axis:
             step = round_up(step * 1.5)
 
     def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
-        """Round numbers on rows that are equally far apart, at most ``most``, rising; else those at the ends.
+        """Round numbers on evenly spaced rows, at most ``most``, rising; else the ends.
 
         Args:
             rows: Rows from the beginning to the end.
@@ -65,16 +65,16 @@ class Axis:
         return [(self.low, rows), (self.high, 0)]
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
-        """How the numbers of these ticks are written."""
+        """Labels of ticks."""
         return labels(ticks)
 
 
 def step_axis(count: int, end: int | None = None) -> Axis:
-    """An axis of steps from 0, which grows in jumps so that most frames leave it alone.
+    """A step axis from 0, which grows in jumps so that most frames keep it.
 
     Args:
-        count: Steps that it must have room for.
-        end: The step that training will end at, where known: the axis goes no further than needed.
+        count: Number of steps to include.
+        end: Last step of the run, if known; the axis does not go beyond it.
     """
     needed = max(count, _FEWEST_STEPS)
     power = 10.0 ** math.floor(math.log10(needed))
@@ -83,7 +83,7 @@ def step_axis(count: int, end: int | None = None) -> Axis:
 
 
 def labels(ticks: Sequence[float]) -> list[str]:
-    """Write evenly spaced numbers as briefly as says what they are: ``0.25``, ``1.2k``, ``3M``, ``1e-5``."""
+    """Labels of evenly spaced numbers, as short as possible: ``0.25``, ``1.2k``, ``3M``, ``1e-5``."""
     largest = max((abs(tick) for tick in ticks), default=0.0)
     step = _unit(ticks) if len(ticks) > 1 else largest / 100
     powers = not 1e-3 * (1 - 1e-9) <= largest < 1e15
@@ -91,7 +91,7 @@ def labels(ticks: Sequence[float]) -> list[str]:
 
 
 def significant(value: float) -> str:
-    """Write a number with about four digits: ``0.2134``, ``12.35``, ``1234``, ``12.35k``, ``1.234e-5``."""
+    """A number with about four digits: ``0.2134``, ``12.35``, ``1234``, ``12.35k``, ``1.234e-5``."""
     size = abs(value)
     if not math.isfinite(value):
         return "-"
@@ -111,7 +111,7 @@ def _power(value: float, step: float) -> str:
 def _short(value: float, step: float) -> str:
     size = abs(value) * (1 + 1e-9)
     unit, suffix = next((unit for unit in _UNITS if size >= unit[0]), _UNITS[-1])
-    # A step far below the unit would need many decimals after it: 1000002, not 1.000002M.
+    # A spacing far below the unit would need many decimals: 1000002, not 1.000002M.
     return _decimal(value, step) if step < unit / 1000 else _decimal(value / unit, step / unit) + suffix
 
 
@@ -121,7 +121,7 @@ def _decimal(value: float, step: float) -> str:
 
 
 def _unit(ticks: Sequence[float]) -> float:
-    """The power of ten that evenly spaced numbers are multiples of, or one that is far below their distance."""
+    """The power of ten that evenly spaced numbers are multiples of, or one far below their spacing."""
     unit = 10.0 ** math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)
     finer = (unit / 10**decimals for decimals in range(_DECIMALS))
     found: float = next((each for each in finer if all(_is_whole(tick / each) for tick in ticks)), unit / 10**_DECIMALS)

@@ -1,4 +1,4 @@
-"""What is behind the curves of a chart: axes, labels, grid and marks."""
+"""The background of a chart: axes, labels, grid and marks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.draw_marks import draw_marks
 from accel_tui.widgets.chart.value_axis import most_ticks
 
-_FOOTED = 6  # rows from which on a chart has a line and labels below its plot
+_FOOTED = 6  # rows from which a chart has an axis and labels below its plot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scaffold:
-    """The parts of a chart that stay while its axes and its size do: shared, so never drawn on.
+    """The parts of a background that change only with axes and size. Cached and shared, so never drawn on.
 
     Attributes:
         frame: Axes, labels and grid.
-        labels: Cells of the longest label of a value.
+        labels: Width of the longest value label.
         gutter: Columns left of the plot.
-        height: Rows of the plot; it begins in the second row.
-        foot: Whether there are a line and labels below it.
+        height: Rows of the plot, which begins in the second row.
+        foot: Whether there is an axis with labels below it.
     """
 
     frame: Frame
@@ -36,7 +36,7 @@ class _Scaffold:
 
 
 def draw_background(view: ChartView) -> Frame:
-    """Draw it. What does not fit is left out: first the step labels, then the value labels, then the plot."""
+    """Draw the background. What does not fit is left out: step labels first, then value labels, then the plot."""
     scaffold = _scaffold_of(view)
     frame = scaffold.frame.copy()
     width = view.columns - scaffold.gutter
@@ -49,19 +49,19 @@ def draw_background(view: ChartView) -> Frame:
 
 
 def plot_of(view: ChartView) -> Region:
-    """The rectangle of a chart that its curves are in; empty where there is no room for any."""
+    """The rectangle of the plot; empty if there is no room."""
     scaffold = _scaffold_of(view)
     return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
 
 
 def rows_of(rows: int) -> int:
-    """The rows between the labels at the two ends of a chart's value axis; 0 where no others have one."""
+    """Rows between the labels at the ends of the value axis; 0 if only the ends have labels."""
     height, foot = _heights(rows)
     return height if foot else 0
 
 
 def labels_of(view: ChartView) -> int:
-    """Cells of the longest label of a value, whatever room there is for it."""
+    """Width of the longest value label, whether it fits or not."""
     return _scaffold_of(view).labels
 
 
@@ -73,7 +73,7 @@ def _scaffold_of(view: ChartView) -> _Scaffold:
 def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bool) -> _Scaffold:
     frame = Frame.blank(columns, rows)
     height, foot = _heights(rows)
-    # Without a line below the plot, the lower end has its label in the last row.
+    # Without an axis below the plot, the lower end has its label in the last row.
     found = y.ticks_on_rows(height, most_ticks(height)) if foot else [(y.low, height - 1), (y.high, 0)]
     texts = y.labels([value for value, _ in found])
     longest = max(map(len, texts), default=0)
@@ -92,13 +92,13 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, room: int, *, steps: bo
 
 
 def _heights(rows: int) -> tuple[int, bool]:
-    """Rows of the plot in a chart of so many, and whether there are a line and labels below it."""
+    """Rows of the plot in a chart of so many rows, and whether there is an axis below it."""
     foot = rows >= _FOOTED
     return max(0, rows - 1 - 2 * foot), foot
 
 
 def _value_axis(frame: Frame, height: int, gutter: int, ticks: Iterable[tuple[int, str]]) -> None:
-    """Write labels at rows of the plot and at the line below it, and lines across the plot."""
+    """Write value labels at their rows, and grid lines across the plot."""
     for y in range(1, height + 1):
         frame.write(gutter - 1, y, "│", "axis")
     for row, text in ticks:
@@ -115,7 +115,7 @@ def _foot(frame: Frame, y: int, gutter: int) -> None:
 
 
 def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int, name: str = "") -> None:
-    """Write labels at columns of the plot, as many as do not touch, and left of them what they count."""
+    """Write as many step labels as do not touch, and the axis title left of them."""
     columns = frame.characters.shape[1]
     frame.write(0, y + 1, name, "note")
     free = least = len(name) + 1 if name else 0

@@ -1,4 +1,4 @@
-"""A picture as two arrays, a character and a style for every cell, and how two pictures differ."""
+"""A chart's cells as two arrays, characters and styles, and the difference of two charts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ import numpy.typing as npt
 from textual.geometry import Region
 
 from accel_tui.widgets.chart.series import Colour
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 COLOURS: tuple[str, ...] = get_args(Colour)
 STYLES = ("title", "note", "axis", "label", "grid", *COLOURS, *(f"{colour}-band" for colour in COLOURS))
-"""What a cell can be; style ids are places in this tuple."""
+"""Styles of cells; a style's id is its index here."""
 
 STYLE_ID = {name: number for number, name in enumerate(STYLES)}
-"""The place of each style in :data:`STYLES`."""
+"""Index of each style in :data:`STYLES`."""
 
-_MERGE = 6  # cells: to move the cursor and set a colour again costs more bytes than to send these
+_MERGE = 6  # cells; sending them again takes fewer bytes than moving the cursor and setting a colour
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A picture of a chart.
+    """The cells of a chart.
 
     Attributes:
-        characters: Code points, of shape ``[rows, columns]``.
-        styles: Places in :data:`STYLES`, likewise; without meaning where the character is a space.
+        characters: Code points, shape ``[rows, columns]``.
+        styles: Indices in :data:`STYLES`, likewise; meaningless for spaces.
     """
 
     characters: npt.NDArray[np.uint32]
@@ -35,30 +35,30 @@ class Frame:
 
     @classmethod
     def blank(cls, columns: int, rows: int) -> "Frame":
-        """A picture of nothing."""
+        """A frame of spaces."""
         return cls(np.full((rows, columns), ord(" "), "<u4"), np.zeros((rows, columns), np.uint8))
 
     def copy(self) -> "Frame":
-        """A picture that can be drawn on without changing this one."""
+        """A copy to draw on."""
         return Frame(self.characters.copy(), self.styles.copy())
 
     def part(self, x: int, y: int, columns: int, rows: int) -> "Frame":
-        """A rectangle of this picture; what is drawn on it is drawn on this one."""
+        """A rectangular view of this frame that shares its cells."""
         place = (slice(y, y + rows), slice(x, x + columns))
         return Frame(self.characters[place], self.styles[place])
 
     def put(self, other: "Frame") -> None:
-        """Make all of it another picture of its size."""
+        """Copy another frame of the same size into this one."""
         self.characters[:], self.styles[:] = other.characters, other.styles
 
     def text(self, row: int) -> str:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")
 
-    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[Piece]:
-        """The cells of a row from ``first`` to before ``last`` as pieces of text, each with the name of its style."""
+    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[TextSpan]:
+        """The cells of a row from ``first`` to before ``last`` as text spans with style names."""
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
-        found: list[Piece] = []
+        found: list[TextSpan] = []
         start, style = 0, -1
         for place, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if number != style and character != " ":
@@ -69,14 +69,14 @@ class Frame:
         return [*found, (text[start:], STYLES[max(style, 0)])] if text else []
 
     def write(self, x: int, y: int, text: str, style: str) -> None:
-        """Put text into a row, cut off at its end; outside rows it is lost."""
+        """Write text into a row, clipped to the frame."""
         text = text[: max(0, self.characters.shape[1] - x)]
         if text and 0 <= y < self.characters.shape[0]:
             self.characters[y, x : x + len(text)] = np.frombuffer(text.encode("utf-32-le"), "<u4")
             self.styles[y, x : x + len(text)] = STYLE_ID[style]
 
-    def write_line(self, y: int, pieces: Iterable[Piece]) -> None:
-        """Put text into a row, from its beginning on; nothing of what was there stays."""
+    def write_line(self, y: int, pieces: Iterable[TextSpan]) -> None:
+        """Replace a row by text."""
         self.characters[y : y + 1] = ord(" ")
         x = 0
         for text, style in pieces:
@@ -85,7 +85,7 @@ class Frame:
 
 
 def damage(old: Frame, new: Frame) -> list[Region]:
-    """Find the cells that differ between two pictures of one size: few regions, in each row apart from each other."""
+    """Regions that differ between two frames of one size: few, and disjoint in each row."""
     changed = (old.characters != new.characters) | ((old.styles != new.styles) & (new.characters != ord(" ")))
     rows, cells = changed.nonzero()
     if not rows.size:
@@ -95,7 +95,7 @@ def damage(old: Frame, new: Frame) -> list[Region]:
     regions: list[Region] = []
     above: dict[tuple[int, int], int] = {}
     for y, first, last in zip(rows[firsts].tolist(), cells[firsts].tolist(), cells[lasts].tolist(), strict=True):
-        # What is right below another of the same columns, such as most of an upright line, is one with it.
+        # A region right below another of the same columns, e.g. of a vertical line, is merged with it.
         place = above.get((first, last), -1)
         if place >= 0 and regions[place].bottom == y:
             regions[place] = regions[place].grow((0, 0, 1, 0))

@@ -1,4 +1,4 @@
-"""The chart widget: keeps the last picture, and repaints only the cells in which the next one differs."""
+"""The chart widget: caches its last frame, and repaints only cells that change."""
 
 import asyncio
 import time
@@ -26,30 +26,29 @@ from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series, go_on
-from accel_tui.widgets.styled_text import Piece, changed, cut
+from accel_tui.widgets.styled_text import TextSpan, changed, cut
 from accel_tui.widgets.visibility import is_covered
 
 DRAW_SECONDS = 0.25
-"""How often curves are drawn at most that only go on; their latest values are said at once."""
+"""Minimum seconds between two drawings of growing curves; the latest values are updated immediately."""
 
 LATEST = 4
-"""How many times as long they wait at most while their ends are in the cells that they were drawn to."""
+"""Factor of that interval while curves still end in the same cells."""
 
 
 class Chart(ChartMouse):
-    """Curves over steps, with axes, the latest values and what they stand for.
+    """Curves over steps, with axes, legend and latest values.
 
-    Setting what it shows costs one picture, and nothing while the chart is
-    hidden. A chart has neither border nor padding, only a margin.
+    Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
 
     Attributes:
-        labels: Cells of the longest label of a value, as it was drawn last; 0 where there was none.
+        labels: Width of the longest value label drawn last; 0 for none.
     """
 
     labels = 0
 
     class Labelled(Message):
-        """The labels of values are longer or shorter than before."""
+        """The width of the value labels has changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
 
@@ -79,40 +78,40 @@ class Chart(ChartMouse):
     )
 
     title: reactive[str] = reactive("", repaint=False)
-    """First words of the first line."""
+    """Title in the header."""
 
     y_bounds: reactive[tuple[float | None, float | None]] = reactive((None, None), repaint=False)
-    """What the value axis is to reach whatever the values are, such as 0 and 100 for a utilization in percent."""
+    """Values that the value axis always includes, e.g. 0 and 100 for a utilization in percent."""
 
     end: reactive[int | None] = reactive(None, repaint=False)
-    """The step that the run will end at, where known: the step axis goes no further."""
+    """The last step of the run, if known; the step axis does not go beyond it."""
 
     window: reactive[tuple[int, int] | None] = reactive(None, repaint=False)
-    """The first step that is shown, and the step after the last; ``None`` for all there are."""
+    """First visible step, and the step after the last; ``None`` for all."""
 
     cursor: reactive[int | None] = reactive(None, repaint=False)
-    """The step that is read: a line is drawn there, and the values there are said in place of the latest ones."""
+    """The step of the cursor; the header shows the values there instead of the latest ones."""
 
-    lens: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
-    """How the curves are looked at."""
+    options: reactive[ChartOptions] = reactive(PLAIN, repaint=False)
+    """How curves are drawn."""
 
     scale: reactive[Scale | None] = reactive(None, repaint=False)
-    """What the labels below count, where it is not steps. A newer one is drawn with the next picture."""
+    """The x-axis if not steps. A new one is drawn with the next frame."""
 
     marks: reactive[Marks] = reactive({}, repaint=False)
-    """What happened at single steps, marked on the line below the curves. Newer ones are drawn likewise."""
+    """Marks on the step axis. New ones are drawn with the next frame."""
 
-    explains: reactive[bool] = reactive(default=False, repaint=False)
-    """Whether the first line says what the marks mean, where there is room."""
+    shows_mark_legend: reactive[bool] = reactive(default=False, repaint=False)
+    """Whether the header explains the marks if there is room."""
 
     room: reactive[int] = reactive(LABELS, repaint=False)
-    """Cells that there are for labels of values at least; those of charts below one another agree on it."""
+    """Minimum width of value labels; charts below one another share it."""
 
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
-    """How the latest values are written."""
+    """Format of the latest values."""
 
     empty: reactive[str] = reactive("waiting for the first step", repaint=False)
-    """Said in the middle while there is nothing to draw."""
+    """Text in the middle while there is nothing to draw."""
 
     def __init__(
         self,
@@ -126,9 +125,9 @@ class Chart(ChartMouse):
         super().__init__(name=name, id=id, classes=classes)
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
-        self._plain = self._frame = Frame.blank(0, 0)  # without the cursor, and as it is seen
-        self._head: Sequence[Piece] = ()
-        self._line: Sequence[Piece] = ()  # the first line, likewise
+        self._plain = self._frame = Frame.blank(0, 0)  # without and with the cursor
+        self._head: Sequence[TextSpan] = ()
+        self._line: Sequence[TextSpan] = ()  # the header, likewise
         self._series: tuple[Series, ...] = ()
         self._drawing: Picture | None = None
         self._stale = True
@@ -137,22 +136,22 @@ class Chart(ChartMouse):
         self.draw_seconds = DRAW_SECONDS
 
     def on_mount(self) -> None:
-        """See how often curves are to be drawn."""
+        """Read how often curves are drawn from the settings."""
         if settings := getattr(self.app, "settings", None):
             self.draw_seconds = 1 / settings.curves
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Give the cells that are asked for; Textual would have whole lines, and keep them."""
+        """Render the requested cells; Textual would render and cache whole lines."""
         if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
             self._plain = self._picture()
             self._frame, self._line = self._seen()
             self._stale = False
         span = crop.column_span
         rows = (self._frame.runs(row, *span) if row else cut(self._line, *span) for row in crop.line_range)
-        return [Strip([Segment(text, self.pen(name)) for text, name in row]) for row in rows]
+        return [Strip([Segment(text, self.cell_style(name)) for text, name in row]) for row in rows]
 
-    def await_layout(self) -> None:
-        """Be drawn no sooner than it is painted again: it is about to have another size, or to be hidden."""
+    def mark_stale(self) -> None:
+        """Draw at the next paint: the size or visibility is about to change."""
         self._stale = True
         self.refresh()
 
@@ -166,11 +165,11 @@ class Chart(ChartMouse):
             self._show()
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
-    _watch_lens = _watch_explains = _watch_room = _repaint
+    _watch_options = _watch_shows_mark_legend = _watch_room = _repaint
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """What is drawn, the last on top. No reactive, which would cost as much as what changes ten times a second."""
+        """The series, the last on top. Not a reactive, which would be too slow for ten updates a second."""
         return self._series
 
     @series.setter
@@ -193,30 +192,30 @@ class Chart(ChartMouse):
             self._repaint()
 
     def _can_wait(self, view: ChartView) -> bool:
-        """Whether further steps need not be drawn yet."""
+        """Whether new steps need not be drawn yet."""
         passed = time.monotonic() - self._drawn
         if passed < self.draw_seconds:
             return True
         return passed < LATEST * self.draw_seconds and self._end(view, self.series) == self._end(view, view.series)
 
     def _end(self, view: ChartView, series: tuple[Series, ...]) -> int:
-        """The column of cells that the longest of some series ends in."""
+        """The cell column in which the longest series ends."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
         return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_of(view).width)
 
     def _wait(self) -> None:
-        """Draw what is not drawn now a little later, should nothing more come."""
+        """Draw what is pending a little later if nothing else does."""
         if self._waiting is None:
             seconds = (LATEST + 1) * self.draw_seconds
-            self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._catch_up)
+            self._waiting = asyncio.get_running_loop().call_later(seconds, self.call_later, self._draw_pending)
 
-    def _catch_up(self) -> None:
+    def _draw_pending(self) -> None:
         self._waiting = None
         view = self._view
         if view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks):
             self._repaint()
 
-    # Mostly further steps come with these, and they are drawn with them.
+    # New steps mostly follow, and draw these too.
     _watch_scale = _watch_marks = _wait
 
     def _watch_cursor(self) -> None:
@@ -225,8 +224,8 @@ class Chart(ChartMouse):
         else:
             self._repaint()
 
-    def _seen(self) -> tuple[Frame, Sequence[Piece]]:
-        """The picture and its first line, with the cursor."""
+    def _seen(self) -> tuple[Frame, Sequence[TextSpan]]:
+        """The frame and the header with the cursor."""
         at, view = self.cursor, self._view
         if at is None or view is None:
             return self._plain, self._head
@@ -263,19 +262,19 @@ class Chart(ChartMouse):
             axis_of(
                 self.series,
                 self.window,
-                self.lens,
+                self.options,
                 self.y_bounds,
-                before.y if before and (before.lens, before.rows) == (self.lens, size.height) else None,
+                before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
                 rows_of(size.height),
             ),
             self.series,
             self.title,
             self.empty,
             self.format,
-            self.lens,
+            self.options,
             self.scale,
             self.marks,
-            self.explains,
+            self.shows_mark_legend,
             self.room,
         )
         self._drawn = time.monotonic()
@@ -290,6 +289,6 @@ class Chart(ChartMouse):
             self._waiting = None
         return self._drawing.frame
 
-    def look(self, name: str) -> Style:
-        """What a style of a cell is in this theme."""
+    def resolve_style(self, name: str) -> Style:
+        """The style of that name in the current theme."""
         return self.get_component_rich_style(f"chart--{name}")

@@ -1,27 +1,27 @@
-"""The first line of a chart: its title, the latest values, and what is missing below."""
+"""The header of a chart: title, latest values, notes on hidden values, and the legend of marks."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accel_tui.widgets.chart.chart_view import ChartView
-from accel_tui.widgets.chart.clipping import told
-from accel_tui.widgets.chart.draw_marks import words
+from accel_tui.widgets.chart.clipping import describe_hidden
+from accel_tui.widgets.chart.draw_marks import mark_legend
 from accel_tui.widgets.chart.draw_points import POINT, are_joined
 from accel_tui.widgets.chart.series import Series
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 _LINE = "━━"
 
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the first line says of the picture below; it stays while that does.
+    """The parts of the header that change only with the frame.
 
     Attributes:
         signs: How each series is drawn.
-        notes: What is not drawn of them, in many words and in few.
-        marks: What the marks mean, in few words and in more.
+        notes: Notes on hidden values, the longest first.
+        marks: Legends of the marks, the shortest first.
     """
 
     signs: Sequence[str]
@@ -30,30 +30,29 @@ class Legend:
 
 
 def legend_of(view: ChartView, width: int) -> Legend:
-    """The key to a picture whose plot is so many cells wide."""
+    """The legend of a frame whose plot is ``width`` cells wide."""
     gaps = sum(series.curve.gaps for series in view.series if series.curve.count and not series.is_resampled)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
-    beyond = told(view.series, view.x, view.y, clipped=view.lens.clip or not view.lens.log)
+    beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.options.log)
     return Legend(
         [_LINE if series.curve.count or are_joined(view.x, series, width) else POINT for series in view.series],
-        [", ".join(filter(None, (words, gap))) for words in beyond] if beyond else [gap],
-        words(view.marks, view.x, width) if view.explains else [],
+        [", ".join(filter(None, (note, gap))) for note in beyond] if beyond else [gap],
+        mark_legend(view.marks, view.x, width) if view.shows_mark_legend else [],
     )
 
 
-def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list[Piece]:
-    """Title, latest values, and what is missing above a plot; less of it where it does not fit.
+def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list[TextSpan]:
+    """The header's text spans, shortened to fit.
 
-    What goes first are the names of two series, or the lines beside the names of many; then what the lens does; then
-    the values of many.
+    Dropped first are the names of two series, or the signs of many; then the chart options; then the values of many.
 
     Args:
         view: What is drawn.
-        key: What is said of it.
-        series: Those of the view, or the same after further steps.
+        key: The legend.
+        series: The view's series, or the same with more steps.
 
     Returns:
-        Pieces of text with their styles, which fill the line.
+        Text spans that fill the line.
     """
     several, many = len(series) > 1, len(series) > 2
     least = min(map(len, key.notes))
@@ -61,12 +60,12 @@ def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list
     shorter = _legend(view, key, series, named=many, signed=not many)
     shortest = _legend(view, key, series, named=many, valued=not many)
     plain = view.title
-    full = f"{plain} ({view.lens.words})" if view.lens.words else plain
+    full = f"{plain} ({view.options.description})" if view.options.description else plain
     forms = [(full, named), (full, shorter), (plain, named), (plain, shorter), (full, shortest), (plain, shortest)]
     title, entries = next(
         (form for form in forms if len(form[0]) + sum(map(_length, form[1])) + least <= view.columns), forms[-1]
     )
-    line: list[Piece] = [(title, "title")]
+    line: list[TextSpan] = [(title, "title")]
     x = len(title)
     for place, entry in enumerate(entries):
         left = len(entries) - place
@@ -87,8 +86,8 @@ def chart_header(view: ChartView, key: Legend, series: Sequence[Series]) -> list
 
 def _legend(
     view: ChartView, key: Legend, series: Sequence[Series], *, named: bool, valued: bool = True, signed: bool = True
-) -> list[list[Piece]]:
-    """What is said of each series that has a value: pieces of text with their styles."""
+) -> list[list[TextSpan]]:
+    """Sign, name and latest value of each series that has a value."""
     space = " " if view.title else ""
     return [
         [
@@ -101,7 +100,7 @@ def _legend(
     ]
 
 
-def _length(entry: list[Piece]) -> int:
+def _length(entry: list[TextSpan]) -> int:
     return sum(len(text) for text, _ in entry)
 
 

@@ -1,24 +1,24 @@
-"""How curves are looked at: one frozen value, the same for all charts of a screen."""
+"""Options of how curves are drawn, shared by all charts of a screen."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
 
 X = Literal["step", "epoch", "time"]
-"""What the labels below a chart count. Curves are spaced by step whichever it is."""
+"""Labels of the x-axis; curves are always spaced by step."""
 
 SMOOTHINGS = (0.0, 0.6, 0.9, 0.98)
-"""The weights of what was before that a key goes through."""
+"""Smoothing weights that a key cycles through."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartOptions:
-    """How curves are looked at. ``Lens()`` shows them as they are.
+    """Options of how curves are drawn. ``ChartOptions()`` draws them unchanged.
 
     Attributes:
-        log: Whether equal ratios of values, not equal differences, are equally far apart.
-        smoothing: The weight of all that was before in an exponential moving average; 0 for none.
-        clip: Whether the value axis leaves out the few values that are far from all others.
-        x: What the labels below count.
+        log: Whether the value axis is logarithmic.
+        smoothing: Weight of the exponential moving average; 0 for none.
+        clip: Whether the value axis ignores outliers.
+        x: Labels of the x-axis.
     """
 
     log: bool = False
@@ -28,15 +28,15 @@ class ChartOptions:
 
     @property
     def exact(self) -> "ChartOptions":
-        """The same for values that are set and not measured: none of them is noise, and none is too far away."""
+        """The same for exact values, such as the learning rate: without smoothing and clipping."""
         return replace(self, smoothing=0.0, clip=False)
 
     @property
-    def words(self) -> str:
-        """What it does to values, in a few words; nothing where it leaves them as they are."""
+    def description(self) -> str:
+        """The options in words; empty for the defaults."""
         smoothed = f"smoothed {self.smoothing:g}" if self.smoothing else ""
         return ", ".join(filter(None, ("log" if self.log else "", smoothed, "clipped" if self.clip else "")))
 
 
 PLAIN = ChartOptions()
-"""Curves as they are."""
+"""The default options."""

@@ -1,4 +1,4 @@
-"""All that a chart's picture depends on."""
+"""All inputs of a chart's frame."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,27 +10,27 @@ from accel_tui.widgets.chart.scale import Scale
 from accel_tui.widgets.chart.series import Series
 
 LABELS = 4
-"""Cells that there are for the labels of values, where no chart has longer ones."""
+"""Default width of value labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartView:
-    """All that a chart's picture depends on.
+    """All inputs of a chart's frame.
 
     Attributes:
         columns: Width in cells.
         rows: Height in cells.
         x: Range of steps.
         y: Range of values.
-        series: What is drawn, the last on top.
-        title: First words of the first line.
-        empty: Said in the middle while there is nothing to draw.
-        value: How the latest values are written.
-        lens: How the curves are looked at; the value axis is one of it.
-        scale: What the labels below count, where it is not steps.
-        marks: What happened at single steps.
-        explains: Whether it is said what the marks mean, where there is room.
-        room: Cells that there are for labels of values at least, so that charts below one another begin at one place.
+        series: The series, the last on top.
+        title: Title in the header.
+        empty: Text in the middle while there is nothing to draw.
+        value: Format of the latest values.
+        options: How curves are drawn.
+        scale: The x-axis if not steps.
+        marks: Marks on the step axis.
+        shows_mark_legend: Whether the header explains the marks if there is room.
+        room: Minimum width of value labels, shared by charts below one another.
     """
 
     columns: int
@@ -41,8 +41,8 @@ class ChartView:
     title: str = ""
     empty: str = ""
     value: Callable[[float], str] = significant
-    lens: ChartOptions = PLAIN
+    options: ChartOptions = PLAIN
     scale: Scale | None = None
     marks: Marks = field(default_factory=dict)
-    explains: bool = False
+    shows_mark_legend: bool = False
     room: int = LABELS

@@ -1,7 +1,6 @@
-"""What the value axis leaves out: values far from all others, and what a logarithm is not defined for.
+"""Values hidden by the value axis: outliers, and values without a logarithm.
 
-Of a bucket only its extremes are known, not how many of its steps are near them: where buckets have more than one
-step, what is left out is told as the fewest that it can be.
+Of a bucket only the extremes are known, so that with several steps per bucket the counts are lower bounds.
 """
 
 import math
@@ -15,19 +14,19 @@ from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.chart.series import Series
 
-_QUANTILE = 0.05  # of the values on either side, as most programs do
-_MARGIN = 0.5  # of the range between the quantiles: a curve that falls steadily is wholly on the axis
+_QUANTILE = 0.05  # quantile on either side, a common choice
+_MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
 
 
 def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
-    """The lowest and the highest value that are not far from all others.
+    """Minimum and maximum without outliers.
 
-    Far is what lies beyond the quantiles, 0.05 and 0.95, by more than half of their distance.
+    Outliers are beyond the quantiles 0.05 and 0.95 by more than half of their distance.
 
     Args:
-        lows: The lowest value of each bucket, at least one, without NaN.
-        highs: The highest value of each, likewise.
-        log: Whether distances are those of logarithms; all values must be positive then.
+        lows: Minimum of each bucket, at least one, without NaN.
+        highs: Maximum of each bucket, likewise.
+        log: Whether distances are logarithmic; all values must be positive then.
     """
     forth, back = (math.log, math.exp) if log else (float, float)
     low, high = forth(_at(lows, _QUANTILE)), forth(_at(highs, 1 - _QUANTILE))
@@ -42,13 +41,13 @@ def _at(values: Floats, share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """How many values are beyond an axis.
+    """Number of values beyond an axis.
 
     Attributes:
-        above: Those above it, at least.
-        below: Those below it, at least.
-        of: Values in all.
-        exact: Whether these are all.
+        above: Values above it, at least.
+        below: Values below it, at least.
+        of: All values.
+        exact: Whether the counts are exact.
     """
 
     above: int = 0
@@ -57,14 +56,14 @@ class Hidden:
     exact: bool = True
 
     def __add__(self, other: "Hidden") -> "Hidden":
-        """Both together."""
+        """The sum of both."""
         exact = self.exact and other.exact
         return Hidden(self.above + other.above, self.below + other.below, self.of + other.of, exact)
 
 
 def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
-    """Count the steps from ``first`` to before ``last`` that are beyond an axis from ``low`` to ``high``."""
-    curve = series.seen(first, last)
+    """Count the steps from ``first`` to before ``last`` whose value is beyond ``low`` to ``high``."""
+    curve = series.curve_in(first, last)
     if not curve.count:
         return Hidden()
     span = slice(*curve.span(first, last))
@@ -75,15 +74,15 @@ def hidden_steps(series: Series, first: float, last: float, low: float, high: fl
 
 
 def hidden_points(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
-    """Count the points, such as validations, of those steps that are beyond an axis from ``low`` to ``high``."""
+    """Count the points of those steps, such as validations, beyond ``low`` to ``high``."""
     values = [value for _, value in series.within(first, last) if math.isfinite(value)]
     return Hidden(sum(value > high for value in values), sum(value < low for value in values), len(values))
 
 
 def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bool:
-    """Whether no step and no point is beyond an axis from ``low`` to ``high``, as most often."""
+    """Whether nothing is hidden, as most often."""
     for one in series:
-        least, most = one.seen(x.low, x.high).extremes(x.low, x.high)
+        least, most = one.curve_in(x.low, x.high).extremes(x.low, x.high)
         if least < low or most > high:
             return False
         if any(value < low or value > high for _, value in one.within(x.low, x.high)):
@@ -91,17 +90,17 @@ def _shows_all(series: Iterable[Series], x: Axis, low: float, high: float) -> bo
     return True
 
 
-def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
-    """Say how many values are beyond the value axis, in many words and in few; nothing where there are none.
+def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
+    """Notes on the number of hidden values, the longest first; empty if there are none.
 
     Args:
-        series: What is drawn.
+        series: The series.
         x: Range of steps.
         y: The value axis.
-        clipped: Whether it leaves out what is far; else what is below it has no logarithm.
+        clipped: Whether outliers are hidden; else values without a logarithm.
     """
     apart = EDGE * (y.high - y.low)
-    low = min(y.low, max(y.low - apart, y.low * (1 - EDGE)))  # still positive on a logarithmic axis
+    low = min(y.low, max(y.low - apart, y.low * (1 - EDGE)))  # stays positive on a logarithmic axis
     if _shows_all(series, x, low, y.high + apart):
         return []
     ends = (x.low, x.high, low, y.high + apart)
@@ -120,8 +119,8 @@ def told(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[s
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
     many = " and ".join(f"{_number(each)} of {each.of:,} {_several(name, each.of)}" for each, name in counts)
     few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
-    least = f"{_number(counts[0][0])} hidden"  # of the steps, where both are: points are not counted among them
-    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{least} {sides}", f"{few} hidden", least]
+    least = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
+    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", least]
 
 
 def _number(found: Hidden) -> str:

@@ -1,4 +1,4 @@
-"""A line at one step of a chart, and what the curves are there; pure functions of a chart's view."""
+"""The cursor of a chart: a line at a step, and the values there."""
 
 import bisect
 import math
@@ -13,7 +13,7 @@ from accel_tui.widgets.chart.series import Series
 
 
 def step_at(view: ChartView, x: int) -> float | None:
-    """The step in the middle of a column of cells; ``None`` left of the plot, and where there is none."""
+    """The step in the middle of a cell column; ``None`` outside the plot."""
     plot = plot_of(view)
     if not plot or x < plot.x:
         return None
@@ -21,21 +21,21 @@ def step_at(view: ChartView, x: int) -> float | None:
 
 
 def column_of(view: ChartView, step: float) -> int | None:
-    """The column of cells that a step is in; ``None`` when it is not seen."""
+    """The cell column of a step; ``None`` if it is not visible."""
     plot = plot_of(view)
     share = (step - view.x.low) / (view.x.high - view.x.low)
     return plot.x + min(int(share * plot.width), plot.width - 1) if plot and 0 <= share <= 1 else None
 
 
 def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
-    """A picture with a line at a step, and in its first line the values there in place of the latest ones."""
+    """The frame with a line at a step, and the values there in its header."""
     column = column_of(view, step)
     if column is None:
         return frame
     plot = plot_of(view)
     frame = frame.copy()
     for y in range(plot.y, plot.bottom):
-        # Curves stay whole where the line crosses them.
+        # Curves stay visible where the line crosses them.
         if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
             frame.write(column, y, "│", "label")
     if plot.bottom + 1 < view.rows:
@@ -47,9 +47,9 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
 
 
 def value_at(view: ChartView, series: Series, step: int) -> str:
-    """What a series is at a step, as a range where only that is known; nothing where it has no value."""
+    """The value of a series at a step, or its range within a bucket; empty if it has none."""
     if series.curve.count:
-        found = series.seen(view.x.low, view.x.high).at(step)
+        found = series.curve_in(view.x.low, view.x.high).at(step)
         if found is None:
             return ""
         low, high = view.value(found[0]), view.value(found[1])
@@ -59,7 +59,7 @@ def value_at(view: ChartView, series: Series, step: int) -> str:
 
 
 def _place(view: ChartView, step: int) -> str:
-    """Where a step is on the axis, in what its labels count."""
+    """The step on the x-axis, as its labels count."""
     if view.scale is None:
         return f"{step:,}"
     at = float(view.scale.at(np.array([step + 1.0]))[0])
@@ -67,7 +67,7 @@ def _place(view: ChartView, step: int) -> str:
 
 
 def _write_over(frame: Frame, y: int, x: int, text: str) -> None:
-    """Write into a row of labels, and take away whole those labels that it touches."""
+    """Write into a row of labels, and remove the labels that it overlaps."""
     row = frame.text(y)
     start, end = max(x - 1, 0), min(x + len(text), len(row) - 1)
     while start and row[start - 1] != " " != row[start]:
@@ -85,7 +85,7 @@ def _head(frame: Frame, view: ChartView, step: int) -> None:
     named = len(view.series) > 1
     entries = [(series, value) for series in view.series if (value := value_at(view, series, step))]
     if len(view.title) + sum(len(series.name) + len(value) + 6 for series, value in entries) > view.columns:
-        named = len(view.series) > 2  # of two, their colours tell which is which
+        named = len(view.series) > 2  # two series are told apart by colour
     x = len(view.title) + 1
     for place, (series, value) in enumerate(entries):
         left = len(entries) - place

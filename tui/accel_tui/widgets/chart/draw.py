@@ -1,4 +1,4 @@
-"""Draws a chart: what is seen of it, as a pure function of its data, its axes and its size."""
+"""Draws a chart: a pure function of its data, axes and size."""
 
 import math
 from collections.abc import Sequence
@@ -19,42 +19,42 @@ from accel_tui.widgets.chart.edges import mark_edges
 from accel_tui.widgets.chart.log_axis import positive
 from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart.smoothing import smoothed
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 _around = attrgetter(*(one.name for one in fields(ChartView) if one.name not in ("series", "title")))
-"""All of a view but what its curves and its first line are."""
+"""The parts of a view other than its series and header."""
 
-_SPARSE = np.uint8(0b10010101)  # every other dot: the mean stands out from the band that it runs through
+_SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A chart as it was drawn.
+    """A drawn chart.
 
     Attributes:
-        view: What it shows.
-        frame: What it looks like, but for its first line.
-        background: The same without its curves; nothing where there was nothing to draw.
-        key: What its first line says beside the latest values.
-        header: Its first line.
+        view: Its inputs.
+        frame: Its cells without the header.
+        background: The same without curves; ``None`` if there was nothing to draw.
+        key: The legend.
+        header: The header's text spans.
     """
 
     view: ChartView
     frame: Frame
     background: Frame | None
     key: Legend
-    header: Sequence[Piece]
+    header: Sequence[TextSpan]
 
 
 def render(view: ChartView) -> Frame:
-    """What a chart looks like."""
+    """Draw a chart as a frame, including the header."""
     picture = draw(view)
     picture.frame.write_line(0, picture.header)
     return picture.frame
 
 
 def draw(view: ChartView, before: Picture | None = None) -> Picture:
-    """Draw a chart; where curves have only gone on since the picture before, no more than their ends."""
+    """Draw a chart; if curves have only grown since the previous one, only their ends."""
     if not any(_drawable(series) for series in view.series):
         frame = Frame.blank(view.columns, view.rows)
         counted = any(series.curve.count for series in view.series)
@@ -75,7 +75,7 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
     if plot:
         inside = frame.part(plot.x, plot.y, plot.width, plot.height)
         drawn = [(series, _line(inside, view, series, start)) for series in view.series if series.curve.count]
-        for series, (low, high) in drawn:  # on top of all curves, so that no mark is hidden by another series
+        for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
             mark_edges(inside.part(start, 0, plot.width - start, plot.height), low, high, series.style)
         for series in view.series:
             draw_points(inside, view.x, view.y, series)
@@ -83,7 +83,7 @@ def draw(view: ChartView, before: Picture | None = None) -> Picture:
 
 
 def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
-    """How many columns of cells of the plot are as they were, from the left."""
+    """Number of leading cell columns of the plot that are unchanged."""
     if _around(old) != _around(new) or len(old.series) != len(new.series):
         return 0
     columns = width
@@ -92,8 +92,8 @@ def _unchanged(old: ChartView, new: ChartView, width: int) -> int:
             continue
         if (after.name, after.points, after.style) != (before.name, before.points, before.style):
             return 0
-        earlier, later = (one.seen(new.x.low, new.x.high) for one in (before, after))
-        # Up to the last bucket that is the same, and a cell less, since a line may end within one.
+        earlier, later = (one.curve_in(new.x.low, new.x.high) for one in (before, after))
+        # Up to the last unchanged bucket, minus a cell in which a line may end.
         share = new.x.fraction(np.array([later.middle(later.shared(earlier) - 1)]))
         columns = min(columns, int(share[0] * width) - 1)
     return max(0, columns)
@@ -104,31 +104,31 @@ def _drawable(series: Series) -> bool:
 
 
 def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Floats, Floats]:
-    """Draw a curve's mean, and behind it all that lies between its extremes, to within a dot.
+    """Draw the mean of a curve, and behind it a band between its extremes.
 
-    Of a smoothed curve the mean is behind too, and the smoothed one is in front.
+    Of a smoothed curve the unsmoothed mean is behind too.
 
     Args:
         plot: Drawn on.
-        view: What is drawn.
-        series: The curve of it.
-        start: The first column of cells that is drawn.
+        view: The chart's inputs.
+        series: The series.
+        start: The first cell column to draw.
 
     Returns:
-        The lowest and the highest value of each column of dots from there on, as fractions of the height.
+        Minimum and maximum of each dot column from there on, as fractions of the height.
     """
     height, width = plot.characters.shape
-    more = min(start, 1)  # a cell, which the end is joined with
+    more = min(start, 1)  # one cell, to join the new part with
     rest, first = plot.part(start, 0, width - start, height), 2 * (start - more)
-    curve = series.seen(view.x.low, view.x.high)
+    curve = series.curve_in(view.x.low, view.x.high)
     low, high, mean = _resampled(curve, view, width, first)
     lows, highs = [low, mean], [high, mean]
-    if view.lens.smoothing:
-        front = _resampled(smoothed(curve, view.lens.smoothing), view, width, first)[2]
+    if view.options.smoothing:
+        front = _resampled(smoothed(curve, view.options.smoothing), view, width, first)[2]
         lows, highs = [*lows, front], [*highs, front]
     band, line, *front = raster.trace(np.array(lows), np.array(highs), height)[..., more:]
     band &= _SPARSE
-    if view.lens.smoothing:
+    if view.options.smoothing:
         band |= line
     paint(rest, band, f"{series.style}-band")
     paint(rest, front[0] if front else line, series.style)
@@ -136,10 +136,10 @@ def _line(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Flo
 
 
 def _resampled(curve: Curve, view: ChartView, width: int, first: int) -> Floats:
-    """The lowest, the highest and the mean value of the columns of dots from one on, as fractions of the height."""
-    if view.lens.log:
+    """Minimum, maximum and mean of the dot columns from one on, as fractions of the height."""
+    if view.options.log:
         curve = positive(curve)
     found = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * width, first))
-    if view.lens.log:
-        found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # down to where no logarithm goes
+    if view.options.log:
+        found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # to the lower edge, where there is no logarithm
     return found

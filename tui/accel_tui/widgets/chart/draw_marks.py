@@ -1,4 +1,4 @@
-"""Draws what happened on the line below a plot: what it was can be read from the shape alone."""
+"""Draws marks on the axis below a plot; each kind has its own sign."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -20,25 +20,25 @@ GLYPHS = {
     Kind.RESUMED: "►",
     Kind.PAUSED: "║",
 }
-"""How each kind is drawn; of two at one place the later in this order stays, and the other goes beside it."""
+"""Signs of marks; of two at one place the later in this order stays, and the other is moved aside."""
 
 VALIDATED = "┻"
-"""How an epoch is drawn that a validation ended, as most are: one sign for both."""
+"""Sign of an epoch that ends with a validation, as most do."""
 
 _STYLES = {Kind.EPOCH: "axis", Kind.VALIDATION: "note", Kind.CHECKPOINT: "note"}
-_LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and often the cause of a bend
-_TICKS = {GLYPHS[Kind.EPOCH]: "┼", VALIDATED: "╋"}  # where the axis has a number
+_LINED = (Kind.RATE_DOWN, Kind.RATE_UP, Kind.RESUMED, Kind.PAUSED)  # rare, and often the cause of a change
+_TICKS = {GLYPHS[Kind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks
 _CELLS_APART = 8
 
 
 def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) -> None:
-    """Draw marks on the line below a plot, and through the plot where it is empty a line at those that are rare.
+    """Draw marks on the axis below a plot; rare ones also draw a vertical line where the plot is empty.
 
     Args:
-        frame: The chart, with its axes; drawn on.
-        marks: What happened.
+        frame: The chart with its axes; drawn on.
+        marks: The marks.
         x: Range of steps.
-        plot: The plot's first column, its width, and the row of the line below it.
+        plot: First column of the plot, its width, and the row of the axis.
     """
     left, width, row = plot
     taken: set[int] = set()
@@ -55,11 +55,11 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: tuple[int, int, int]) 
                 _line(frame, column, row)
 
 
-def words(marks: Marks, x: Axis, width: int) -> list[str]:
-    """What the marks mean that are seen in a plot, and of how many events in a row one is drawn.
+def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
+    """Legends of the visible marks.
 
     Returns:
-        The same in few words and in more; what is left out first are those that happen most often.
+        Legends from short to long; the most frequent marks are left out first.
     """
     told: list[str] = []
     for kind, glyph, stride, cells in _seen(marks, x, width):
@@ -71,7 +71,7 @@ def words(marks: Marks, x: Axis, width: int) -> list[str]:
 
 
 def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[Kind, str, int, list[int]]]:
-    """What is drawn, the rarest kind first: its sign, of how many events in a row one is drawn, the columns where."""
+    """The visible marks, the rarest first: kind, sign, how many events a sign stands for, columns."""
     found = {kind: _cells(marks[kind], x, width) for kind in reversed(GLYPHS) if kind in marks}
     both: set[int] = set()
     if Kind.EPOCH in found and Kind.VALIDATION in found:
@@ -84,7 +84,7 @@ def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[Kind, str, int, l
 
 
 def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
-    """Of how many events in a row one is drawn, and the columns of the plot where."""
+    """How many events a sign stands for, and the columns of the signs."""
     first, last = bisect_left(track.steps, x.low), bisect_right(track.steps, x.high)
     stride = _stride((last - first) * track.every, width, track.every)
     by = stride // track.every
@@ -94,7 +94,7 @@ def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
 
 
 def _stride(events: int, width: int, least: int) -> int:
-    """Of how many events in a row one can be drawn: 1, 2 or 5 times a power of ten, or ``least`` times one of two."""
+    """How many events a sign may stand for: 1, 2 or 5 times a power of ten, or a multiple of ``least``."""
     most = max(1, width // _CELLS_APART)
     if least > 1:
         return next(least << doubled for doubled in range(64) if events <= most * least << doubled)

@@ -1,4 +1,4 @@
-"""Draws the points of a series over the curves: one by one, or as the line that joins them."""
+"""Draws the points of a series, such as validations, over the curves."""
 
 import math
 
@@ -11,23 +11,21 @@ from accel_tui.widgets.chart.edges import mark_edges
 from accel_tui.widgets.chart.series import Series
 
 POINT = "●"
-"""How one is drawn."""
+"""Sign of a point."""
 
-_CELLS_A_POINT = 3  # where validations come closer than this, they are joined to a line
+_CELLS_A_POINT = 3  # closer points are joined to a line
 _CURVES = [STYLE_ID[colour] for colour in COLOURS]
 _DASH = 2  # cells
 
 
 def draw_points(plot: Frame, x: Axis, y: Axis, series: Series) -> None:
-    """Mark points; where there is no room for so many, draw the line that joins them.
-
-    Beyond the plot there are marks at its edge in their place.
+    """Draw points, or a line that joins them if they are too close. Those beyond the plot are marked at its edge.
 
     Args:
-        plot: What has the curves already; drawn on.
+        plot: The plot with its curves; drawn on.
         x: Range of steps.
         y: Range of values.
-        series: What has points.
+        series: The series.
     """
     if not series.points:
         return
@@ -57,19 +55,19 @@ def draw_points(plot: Frame, x: Axis, y: Axis, series: Series) -> None:
 
 
 def are_joined(x: Axis, series: Series, width: int) -> bool:
-    """Whether points are too many to be told apart in so many columns."""
+    """Whether points are too close to be drawn one by one."""
     return sum(x.low <= step <= x.high for step, _ in series.points) * _CELLS_A_POINT > width
 
 
 def paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
-    """Put braille over what is there, where it has dots."""
+    """Draw braille patterns where they have dots."""
     mask = patterns > 0
     plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
     plot.styles[mask] = STYLE_ID[style]
 
 
 def _paint_dashed(plot: Frame, patterns: raster.Patterns, style: str) -> None:
-    """The same, but cells where a curve is already keep its dots, and by turns its colour."""
+    """Draw braille patterns; cells with a curve keep its dots, and alternate in colour."""
     both = (patterns > 0) & (plot.characters > raster.BLANK) & np.isin(plot.styles, _CURVES)
     patterns = np.where(both, patterns | (plot.characters - raster.BLANK).astype(np.uint8), patterns)
     before = plot.styles.copy()

@@ -1,4 +1,4 @@
-"""Marks at the edges of a plot where a curve is beyond them: there it has values that are not drawn."""
+"""Marks the edges of a plot where a curve leaves it."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,17 +7,17 @@ from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.raster import EDGE, Fractions
 
 ABOVE, BELOW = "▲", "▼"
-"""How it is marked on which side of the plot a curve is."""
+"""Signs by the edge of the plot."""
 
 
 def mark_edges(plot: Frame, low: Fractions, high: Fractions, style: str) -> None:
-    """Mark the columns of cells in which a curve is beyond the plot.
+    """Mark the cell columns in which a curve is beyond the plot.
 
     Args:
         plot: Drawn on.
-        low: The lowest value in each column of dots, as a fraction of the height, two to a cell; NaN for none.
-        high: The highest value, likewise.
-        style: Of the curve.
+        low: Minimum of each dot column as a fraction of the height, two per cell; NaN for none.
+        high: Maximum, likewise.
+        style: The curve's style.
     """
     _mark(plot, 0, _cells(high > 1 + EDGE), ABOVE, style)
     _mark(plot, -1, _cells(low < -EDGE), BELOW, style)

@@ -1,4 +1,4 @@
-"""A value axis on which equal ratios are equally far apart."""
+"""A logarithmic value axis."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,24 +11,24 @@ from accel_tui.widgets.chart.axes import Axis, Floats, labels
 from accel_tui.widgets.chart.value_axis import ends_on_rows, value_axis
 
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-_NARROW = 2.0  # from one end to the other: here evenly spaced numbers are the rounder ones
+_NARROW = 2.0  # ratio of the ends below which evenly spaced labels are rounder
 _FEWEST_TICKS = 3
 _SHRINK_BELOW = 0.5
 _DECADES = (1.0, 2.0, 3.0, 5.0)
-_LONG = 10.0  # from one end to the other: here powers of ten can be on rows
+_LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
 
 
 @dataclass(frozen=True, slots=True)
 class LogAxis(Axis):
-    """A range of positive numbers."""
+    """A logarithmic range of positive numbers."""
 
     def fraction(self, values: Floats) -> Floats:
-        """Where numbers lie: 0 at the beginning, 1 at the end; NaN stays, and comes of what is not positive."""
+        """Positions of numbers: 0 at the beginning, 1 at the end; NaN for numbers that are not positive."""
         logs: Floats = np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
         return (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
     def ticks(self, most: int) -> list[float]:
-        """Round numbers on the axis, at most ``most`` of them: powers of ten, and digits between where they fit."""
+        """Round numbers on the axis, at most ``most``: powers of ten, and digits in between if they fit."""
         if most < 1:
             return []
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
@@ -42,7 +42,7 @@ class LogAxis(Axis):
         return found[:: math.ceil(len(found) / most)]
 
     def ticks_on_rows(self, rows: int, most: int) -> list[tuple[float, int]]:
-        """Powers of ten on rows that are equally far apart where there are such, and digits on the nearest rows."""
+        """Powers of ten on evenly spaced rows if possible, and digits on the nearest rows."""
         ticks = self.ticks(most)
         if not self._are_on_rows([tick for tick in ticks if _is_power(tick)], rows):
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
@@ -51,7 +51,7 @@ class LogAxis(Axis):
                 if 2 <= len(powers) <= most and self._are_on_rows(powers, rows):
                     ticks = powers
                     break
-        found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # a row has one at most
+        found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # at most one per row
         return [(tick, round(row)) for row, tick in found.items()][::-1]
 
     def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
@@ -63,7 +63,7 @@ class LogAxis(Axis):
         return bool(np.allclose(exact, np.rint(exact), rtol=0, atol=1e-3))
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
-        """Each number as briefly as can be."""
+        """Each number as short as possible."""
         evenly = len(ticks) > 1 and ticks[-1] < _NARROW * ticks[0]
         return labels(ticks) if evenly else [text for tick in ticks for text in labels([tick])]
 
@@ -75,28 +75,28 @@ def log_axis(
     previous: Axis | None = None,
     rows: int = 0,
 ) -> LogAxis:
-    """An axis for values between two positive extremes, which are never beyond it.
+    """An axis that includes two positive extremes.
 
-    As :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows at once and shrinks seldom. Powers of ten are on
-    rows of cells, equally far apart.
+    Like :func:`~accel_tui.widgets.chart.value_axis.value_axis` it grows immediately and shrinks seldom. Powers of ten
+    are on evenly spaced rows.
 
     Args:
-        low: The lowest positive value.
-        high: The highest value; NaN when there is none.
-        bounds: What the axis is to reach whatever the values are; what is not positive counts for nothing.
+        low: The minimum positive value.
+        high: The maximum; NaN if there is none.
+        bounds: Values to include; ignored if not positive.
         previous: The axis until now, of as many rows.
-        rows: Rows between the labels at the two ends; 0 where the ends alone have labels.
+        rows: Rows between the labels at the ends; 0 if only the ends have labels.
     """
     if math.isnan(low) or math.isnan(high) or low <= 0:
         low, high = 0.1, 1.0
     low = min(low, bounds[0]) if bounds[0] and bounds[0] > 0 else low
     high = max(high, bounds[1]) if bounds[1] and bounds[1] > 0 else high
     if high < _NARROW * low:
-        # Twice as far down is as far as even rounding may go: 0 can have no place.
+        # At most twice as far down, even for rounding: 0 has no place.
         even = value_axis(low, high)
         low, high = max(even.low, low / _NARROW), max(even.high, low * 1.01)
     elif rows and high >= _LONG * low:
-        fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; where there is one, there are digits too
+        fewest = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
         decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, fewest=fewest, smallest=1.0)
         low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
@@ -112,7 +112,7 @@ def log_axis(
 
 
 def positive(curve: Curve) -> Curve:
-    """A curve without the buckets that have no logarithm; of those that have some values without one, low is 0."""
+    """The curve without buckets that have no logarithm; low is 0 for buckets with some values without one."""
     if not (curve.low <= 0).any():
         return curve
     known, sound = curve.high > 0, curve.total > 0
@@ -131,7 +131,7 @@ def _is_power(tick: float) -> bool:
 
 
 def _round(value: float, *, down: bool) -> float:
-    """The last 1, 2 or 5 times a power of ten that is no higher, or the first that is no lower."""
+    """The next lower 1, 2 or 5 times a power of ten, or the next higher."""
     power = 10.0 ** math.floor(math.log10(value) + 1e-9)
     if down:
         return next(digit * power for digit in (5, 2, 1) if digit * power <= value * (1 + 1e-9))

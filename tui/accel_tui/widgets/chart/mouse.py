@@ -1,4 +1,4 @@
-"""What the mouse does on a chart: it says so in messages, in steps."""
+"""Mouse actions on a chart, posted as messages in steps."""
 
 from dataclasses import dataclass
 
@@ -12,23 +12,23 @@ from accel_tui.widgets.chart.cursor import step_at
 from accel_tui.widgets.visibility import VisibilityMixin
 
 NOTCH = 0.8
-"""As many of the steps that are shown stay when the wheel is turned by a notch."""
+"""Share of the visible steps that remains after zooming by a wheel notch."""
 
 
 class ChartMouse(DirtyRegionWidget, VisibilityMixin):
-    """A widget that shows a view of a chart, and says what the mouse does on it."""
+    """A chart that posts messages about mouse actions."""
 
     ALLOW_SELECT = False
 
     @dataclass
     class Pointed(Message):
-        """The mouse is over a step, or no longer over any."""
+        """The mouse is over a step, or has left the plot; ``step`` is ``None`` then."""
 
         step: float | None
 
     @dataclass
     class Pressed(Message):
-        """The mouse's button was pressed and let go over a step, or left of all, so many times at one place."""
+        """A step was clicked; ``times`` counts repeated clicks."""
 
         chart: "ChartMouse"
         step: float | None
@@ -36,34 +36,34 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
 
     @dataclass
     class Zoomed(Message):
-        """The wheel asks for more or fewer steps, around one."""
+        """The wheel zooms around a step."""
 
         step: float | None
         factor: float
 
     @dataclass
     class Dragged(Message):
-        """The first step on the axis shall be another, so that what was taken hold of is where the mouse is."""
+        """Dragging moves the first visible step."""
 
         first: float
 
     @dataclass
     class Scrolled(Message):
-        """The wheel asks for earlier steps, -1, or later ones, 1."""
+        """The wheel scrolls to earlier steps (-1) or later ones (1)."""
 
         direction: int
 
-    _held: tuple[int, float] | None = None  # where the mouse took hold, and what was the first step then
+    _held: tuple[int, float] | None = None  # start of the drag, and the first visible step then
     _moved = False
     _pointed: float | None = None
 
     @property
     def _view(self) -> ChartView | None:
-        """What is seen of the chart, once it is drawn."""
+        """The chart's inputs, once it is drawn."""
         raise NotImplementedError
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Say which step the mouse is over, or pull the axis along."""
+        """Post the step under the mouse, or drag the axis."""
         if self._held and self._view:
             x, first = self._held
             self._moved = self._moved or event.x != x
@@ -74,40 +74,40 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
             self._point(self._step_at(event.x))
 
     def on_leave(self) -> None:
-        """Say that the mouse is over no step any more."""
+        """Post that the mouse has left."""
         self._point(None)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the axis."""
+        """Start dragging."""
         if event.button == 1 and self._view:
             self._held, self._moved = (event.x, self._view.x.low), False
             self.capture_mouse()
 
     def on_mouse_up(self) -> None:
-        """Let go of the axis."""
+        """Stop dragging."""
         self._held = None
         self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:
-        """Say which step was meant."""
+        """Post the clicked step."""
         event.stop()
         if event.button == 1 and not self._moved:
             self.post_message(self.Pressed(self, self._step_at(event.x), event.chain))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Show fewer steps, or earlier ones where a key is held."""
+        """Zoom in, or scroll to earlier steps with a modifier key."""
         self._turn(event, -1)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Show more steps, or later ones where a key is held."""
+        """Zoom out, or scroll to later steps with a modifier key."""
         self._turn(event, 1)
 
     def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:
-        """Show earlier steps."""
+        """Scroll to earlier steps."""
         self._turn(event, -1, sideways=True)
 
     def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
-        """Show later steps."""
+        """Scroll to later steps."""
         self._turn(event, 1, sideways=True)
 
     def _turn(self, event: events.MouseEvent, direction: int, *, sideways: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Which values a chart has room for: the ends of its value axis."""
+"""Range of values that a chart shows."""
 
 import math
 
@@ -16,55 +16,55 @@ from accel_tui.widgets.chart.value_axis import value_axis
 def axis_of(
     series: tuple[Series, ...],
     window: tuple[int, int] | None,
-    lens: ChartOptions,
+    options: ChartOptions,
     bounds: tuple[float | None, float | None] = (None, None),
     previous: Axis | None = None,
     rows: int = 0,
 ) -> Axis:
-    """The value axis of a chart: of all values that are shown, unless the lens leaves some out.
+    """The value axis of a chart: of all visible values, except those that the options leave out.
 
     Args:
-        series: What is drawn.
-        window: The first step that is shown, and the step after the last; ``None`` for all there are.
-        lens: How it is looked at.
-        bounds: What it is to reach whatever the values are.
-        previous: The axis until now, through the same lens and of as many rows.
-        rows: Rows between the labels at its two ends; 0 where the ends alone have labels.
+        series: The series.
+        window: First visible step, and the step after the last; ``None`` for all.
+        options: How curves are drawn.
+        bounds: Values to include.
+        previous: The axis until now, with the same options and as many rows.
+        rows: Rows between the labels at the ends; 0 if only the ends have labels.
     """
     span = window or (0, math.inf)
-    if lens.log or lens.clip:
+    if options.log or options.clip:
         lows, highs = _values(series, *span)
-        if lens.log:  # of a bucket that has both, only the highest value is known to have a logarithm
+        if options.log:  # of a bucket with both, only the maximum certainly has a logarithm
             lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
         low, high = (lows.min(initial=math.inf), highs.max(initial=-math.inf))
         if low > high:
             low = high = math.nan
-        elif lens.clip:
-            low, high = fence(lows, highs, log=lens.log)
-        return (log_axis if lens.log else value_axis)(low, high, bounds, previous, rows)
+        elif options.clip:
+            low, high = fence(lows, highs, log=options.log)
+        return (log_axis if options.log else value_axis)(low, high, bounds, previous, rows)
     return value_axis(*extremes(series, *span), bounds, previous, rows)
 
 
 def steps_of(series: tuple[Series, ...]) -> int:
-    """How many steps the longest series spans."""
+    """Number of steps of the longest series."""
     ends = [math.ceil(one.points[-1][0]) for one in series if one.points]
     return max([*ends, *(one.curve.count for one in series)], default=0)
 
 
 def extremes(series: tuple[Series, ...], first: float = 0, last: float = math.inf) -> tuple[float, float]:
-    """The lowest and the highest value of all series in a range of steps; NaN when there is none."""
-    ends = [end for one in series if one.curve.count for end in one.seen(first, last).extremes(first, last)]
+    """Minimum and maximum of all series in a range of steps; NaN if there is none."""
+    ends = [end for one in series if one.curve.count for end in one.curve_in(first, last).extremes(first, last)]
     ends += [y for one in series for _, y in one.within(first, last) if math.isfinite(y)]
     known = [end for end in ends if not math.isnan(end)]
     return min(known, default=math.nan), max(known, default=math.nan)
 
 
 def _values(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
-    """The lowest and the highest value of every bucket of all series in a range of steps, and their points."""
+    """Minima and maxima of all buckets in a range of steps, and the points."""
     points = np.array([y for one in series for x, y in one.points if first <= x < last and math.isfinite(y)])
     lows, highs = [points], [points]
     for one in series:
-        curve = one.seen(first, last)
+        curve = one.curve_in(first, last)
         start, stop = curve.span(first, last)
         lows.append(curve.low[start:stop])
         highs.append(curve.high[start:stop])

@@ -1,7 +1,6 @@
-"""Lines drawn with braille: a character holds two by four dots.
+"""Rasterizes lines to braille characters of two by four dots.
 
-Values come as fractions of the plot's height, 0 at the bottom and 1 at the top, two to a character's width; NaN is a
-gap.
+Values are fractions of the plot's height, 0 at the bottom and 1 at the top, two per character; NaN is a gap.
 """
 
 import numpy as np
@@ -11,35 +10,35 @@ Fractions = npt.NDArray[np.float64]
 Patterns = npt.NDArray[np.uint8]
 
 BLANK = 0x2800
-"""The braille character without dots; a pattern is added to it (Unicode, block "Braille Patterns")."""
+"""The empty braille pattern, to which dots are added (Unicode block "Braille Patterns")."""
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 EDGE = 1e-6
-"""How far beyond the plot is still its edge, as a share of its height: the ends of an axis are rounded."""
+"""Tolerance at the edges of the plot, as a share of its height, since the ends of an axis are rounded."""
 
-_FAR = 16_000  # dots; twice as many are still an int16
+_FAR = 16_000  # dots; twice as many fit an int16
 
 _BARS = np.array(
     [[sum(dots[side] for dots in _DOTS[first:end]) for first in range(5) for end in range(5)] for side in range(2)],
     np.uint8,
 )
-"""The pattern of a bar in either half of a character: from one of its rows of dots to before another, five a row."""
+"""Patterns of a bar in either half of a character, by its first dot row and the one after its last."""
 
 
 def pack(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) -> Patterns:
-    """Draw a vertical bar in each column of dots.
+    """Draw a vertical bar in each dot column.
 
     Args:
-        upper: The first row of dots of each bar, counted from the top, of shape ``[..., 2 * columns]``.
-        lower: The last row of each, likewise; one above ``upper`` for no bar.
+        upper: First dot row of each bar, counted from the top, shape ``[..., 2 * columns]``.
+        lower: Last dot row of each bar, likewise; one above ``upper`` for no bar.
         rows: Height in characters.
 
     Returns:
-        Braille patterns of shape ``[..., rows, columns]``.
+        Braille patterns, shape ``[..., rows, columns]``.
     """
     top = 4 * np.arange(rows, dtype=np.int16)[:, np.newaxis]
-    # The first row of the bar within each character, and the one after its last.
+    # First dot row of the bar within each character, and the one after its last.
     first = np.minimum(np.maximum(upper[..., np.newaxis, :] - top, 0), 4)
     end = np.minimum(np.maximum(lower[..., np.newaxis, :] - (top - 1), 0), 4)
     bars = 5 * first + end
@@ -48,24 +47,24 @@ def pack(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], rows: int) 
 
 
 def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
-    """Draw what lies between two lines; with both the same, that line.
+    """Draw the band between two lines; a line if both are the same.
 
-    Neighbours that do not touch are joined half way each, so that a line has no holes but its gaps. What lies
-    outside the plot is not drawn: a line that leaves it ends at its edge.
+    Neighbours that do not touch are joined half way each, so that a line has holes only at gaps. What is outside the
+    plot is clipped.
 
     Args:
-        low: Lower line, of shape ``[..., 2 * columns]``: several pairs of lines at once cost hardly more than one.
+        low: Lower line, shape ``[..., 2 * columns]``; several bands at once cost hardly more than one.
         high: Upper line, likewise.
         rows: Height in characters.
 
     Returns:
-        Braille patterns of shape ``[..., rows, columns]``.
+        Braille patterns, shape ``[..., rows, columns]``.
     """
     gaps = np.isnan(low)
     top = dot_rows(high, rows)
     bottom = top.copy() if low is high else dot_rows(low, rows)
     if holed := bool(gaps.any()):
-        top[gaps], bottom[gaps] = 0, 4 * rows  # as high as the plot: what is beside it need not reach for it
+        top[gaps], bottom[gaps] = 0, 4 * rows  # bars are clipped to the plot
     upper, lower = top.copy(), bottom.copy()
     down = (bottom[..., :-1] + top[..., 1:]) >> 1  # no further than the bar, where neighbours touch
     np.maximum(lower[..., :-1], down, out=lower[..., :-1])
@@ -79,10 +78,10 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
-    """Rows of dots that fractions of the height fall in, counted from the top; any row for NaN.
+    """Dot rows of fractions of the height, counted from the top; undefined for NaN.
 
-    The value of a row's label, or one a rounding beside it, falls in the first dot of the row. 0, whose label is in the
-    row below the plot, falls in the last dot of it. What is outside the plot has a row outside of it.
+    The value of a row's label, also if rounded, is in the first dot row of that row. 0, whose label is in the row below
+    the plot, is in the plot's last dot row. Values outside the plot have rows outside of it.
     """
     known = np.where(np.isnan(fractions), 0.0, fractions)
     dots = np.rint(np.clip((1 - known) * 4 * rows, -_FAR, _FAR))

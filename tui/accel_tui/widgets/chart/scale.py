@@ -1,7 +1,6 @@
-"""What else than steps the labels below a chart can count: epochs, or time.
+"""X-axes other than steps: epochs, or time.
 
-Curves are spaced by step all the same. So a pause takes no room: the labels on its two sides are far apart in time and
-near in place.
+Curves are spaced by step all the same: a pause takes no room, and the labels before and after it are far apart in time.
 """
 
 import math
@@ -25,14 +24,14 @@ _SECONDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """A number that grows along the steps of a run.
+    """A quantity that grows with the steps of a run.
 
     Attributes:
-        name: What it is.
-        steps: How many steps had been taken at some moments, rising.
-        values: What the number was then, likewise; before the first and after the last it is not known.
-        rungs: The distances that labels may have, rising.
-        write: How a number is written, given the distance to the next.
+        name: Its name.
+        steps: Numbers of steps, rising.
+        values: The quantity after so many steps; unknown before the first and after the last.
+        rungs: Possible distances of labels, rising.
+        write: Formats a value, given the distance of labels.
     """
 
     name: str
@@ -42,16 +41,16 @@ class Scale:
     write: Callable[[float, float], str]
 
     def at(self, steps: Floats) -> Floats:
-        """The number when so many steps had been taken; NaN where it is not known."""
+        """The quantity after numbers of steps; NaN if unknown."""
         if not self.steps.size:
             return np.full(len(steps), math.nan)
         found: Floats = np.interp(steps, self.steps, self.values, left=math.nan, right=math.nan)
         return found
 
     def ticks(self, x: Axis, width: int) -> list[tuple[int, str]]:
-        """Round numbers below a plot: the column of cells that each is in, and how it is written.
+        """Labels below a plot: column and text of round values.
 
-        Where many are in one column, the last of them.
+        Of several in one column, the last.
         """
         edges = self.at(x.low + (x.high - x.low) * np.arange(width + 1) / width)
         grown = np.diff(edges)
@@ -60,7 +59,7 @@ class Scale:
             return []
         distance = _CELLS_A_LABEL * float(np.median(grown))
         rung = next((rung for rung in self.rungs if rung >= distance), self.rungs[-1])
-        before = np.ceil(edges / rung - 1e-6)  # how many round numbers there are before each edge
+        before = np.ceil(edges / rung - 1e-6)  # number of round values before each edge
         cells = np.flatnonzero(before[1:] > before[:-1])
         found = [(int(cell), float(before[cell + 1]) - 1) for cell in cells]
         if abs(edges[-1] - before[-1] * rung) < 1e-6 * rung:
@@ -69,12 +68,12 @@ class Scale:
 
 
 def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before: int = 0) -> Scale:
-    """Epochs, as far as it is known how long they are.
+    """Epochs as x-axis, as far as their lengths are known.
 
     Args:
-        ended: How many steps had been taken when some epochs ended, and which these were, counted from 1; rising.
-        steps_per_epoch: The steps of those that have not ended yet, where they are known.
-        before: How many there were before the first step.
+        ended: Number of steps at the end of some epochs, and the number of the epoch, from 1; rising.
+        steps_per_epoch: Length of later epochs, if known.
+        before: Number of epochs before the first step.
     """
     knots = [(0, before), *ended]
     if steps_per_epoch:
@@ -85,16 +84,16 @@ def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before
 
 
 def seconds(ended: Curve) -> Scale:
-    """Time since the first step began, pauses and the time between two engines included.
+    """Time since the first step began, including pauses and the time between engines.
 
     Args:
-        ended: When each step ended, in seconds since the Unix epoch; of a bucket only the mean counts.
+        ended: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
     """
     known = np.flatnonzero(ended.finite)
     starts = ended.first + known * ended.width
     taken = (starts + np.minimum(starts + ended.width, ended.count) + 1) / 2
     at = np.maximum.accumulate(ended.means[known])
-    if len(at) > 1:  # go on to the first step's beginning and to the last one's end, beyond the middles of buckets
+    if len(at) > 1:  # extrapolated to the beginning of the first step and the end of the last one
         begun = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
         done = at[-1] + (ended.count - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
         taken, at = (np.concatenate(parts) for parts in (([0.0], taken, [ended.count]), ([begun], at, [done])))
@@ -103,5 +102,5 @@ def seconds(ended: Curve) -> Scale:
 
 def _clock(value: float, rung: float) -> str:
     if rung >= 1:
-        return figures.duration(value + 0.5)
+        return figures.duration(value)
     return f"{value:.{max(0, -math.floor(math.log10(rung)))}f}s"

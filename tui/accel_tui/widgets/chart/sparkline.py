@@ -1,4 +1,4 @@
-"""A history in a single row of text."""
+"""Sparkline: a history in a single row of text."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ def sparkline(values: Sequence[float | None], columns: int, low: float = 0, high
     """Draw the latest values as a row of blocks, the newest at the right.
 
     Args:
-        values: Oldest first; ``None`` or NaN where there is none.
-        columns: Width of the row in characters, one a value.
-        low: What the lowest block stands for.
-        high: What the full block stands for.
+        values: Oldest first; ``None`` or NaN if missing.
+        columns: Width in characters, one per value.
+        low: Value of the lowest block.
+        high: Value of the full block.
 
     Returns:
-        Exactly ``columns`` characters; a space for each value that is missing.
+        Exactly ``columns`` characters; a space for each missing value.
     """
     latest = values[-columns:] if columns > 0 else ()
     return "".join(_block(value, low, high) for value in latest).rjust(columns)

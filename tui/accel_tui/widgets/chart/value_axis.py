@@ -1,7 +1,7 @@
-"""The value axis of a chart: its ends are chosen so that its ticks are on rows of cells, equally far apart.
+"""A linear value axis whose ticks are on evenly spaced rows.
 
-Every row of the plot stands for the same part of the axis. A tick that is not on a row would be drawn on the nearest
-one, and ticks of equal distance at unequal distances look like a logarithmic axis.
+Every row of the plot is the same part of the axis. Ticks between rows would be drawn at uneven distances, which look
+like a logarithmic axis.
 """
 
 import math
@@ -11,15 +11,15 @@ from functools import lru_cache
 from accel_tui.widgets.chart.axes import Axis, round_up
 
 DIGITS = (1.0, 2.0, 2.5, 5.0)
-"""The first digits of the distance of two ticks on an even axis."""
+"""First digits of the distance of two ticks on a linear axis."""
 
 _SHRINK_BELOW = 0.5
-_FLAT = 1e-6  # float32 tells apart numbers that differ by 1e-7 of their size
-_ROOM = 1.9  # so much longer is the axis of a constant; twice as long may be just beyond a round number
+_FLAT = 1e-6  # float32 resolution is 1e-7 of a number
+_ROOM = 1.9  # length of the axis of a constant, relative to it
 _ROUNDING = 1e-6  # rows
-_TALL = 6  # rows from which on there are three ticks at least
+_TALL = 6  # rows from which there are at least three ticks
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
-_QUARTERS = 1.05  # how much longer one may be for shorter labels than those of 2.5
+_QUARTERS = 1.05  # how much longer an axis may be for shorter labels than those of 2.5
 
 
 def value_axis(
@@ -29,23 +29,23 @@ def value_axis(
     previous: Axis | None = None,
     rows: int = 0,
 ) -> Axis:
-    """An axis for values between two extremes, which are never beyond it.
+    """An axis that includes two extremes.
 
-    It grows as soon as it must, and shrinks only when half of it or more would stay empty.
+    It grows immediately, and shrinks only if half of it or more would stay empty.
 
     Args:
-        low: The lowest value.
-        high: The highest value; NaN when there are none.
-        bounds: What the axis is to reach whatever the values are.
+        low: The minimum.
+        high: The maximum; NaN if there is none.
+        bounds: Values to include.
         previous: The axis until now, of as many rows.
-        rows: Rows between the labels at the two ends; 0 where the ends alone have labels.
+        rows: Rows between the labels at the ends; 0 if only the ends have labels.
     """
     if math.isnan(low) or math.isnan(high):
         low, high = 0.0, 1.0
     elif high - low <= _FLAT * max(abs(low), abs(high)):
         low, high = min(0.0, _ROOM * low), max(0.0, _ROOM * high) or float(low == 0)
     elif 0 < low < high / 2:
-        low = 0.0  # where a falling loss is going anyway: the axis need not follow it there
+        low = 0.0  # to 0, which a falling loss approaches, so that the axis need not follow
     elif low / 2 < high < 0:
         high = 0.0
     low = low if bounds[0] is None else min(low, bounds[0])
@@ -56,7 +56,7 @@ def value_axis(
 
 
 def most_ticks(rows: int) -> int:
-    """How many ticks an axis of so many rows has at most: no two in neighbouring rows."""
+    """Maximum number of ticks of an axis with so many rows: none in adjacent rows."""
     return max(2, min(rows // 2 + 1, max(6, rows // 4)))
 
 
@@ -64,19 +64,19 @@ def most_ticks(rows: int) -> int:
 def ends_on_rows(
     low: float, high: float, rows: int, digits: tuple[float, ...], *, fewest: int = 0, smallest: float = 0.0
 ) -> tuple[float, float]:
-    """The ends of the shortest axis that has the numbers from ``low`` to ``high`` on it and its ticks on rows.
+    """The ends of the shortest axis that includes ``low`` to ``high`` with ticks on rows.
 
     Args:
-        low: The lowest number.
-        high: The highest number, above ``low``.
+        low: The minimum.
+        high: The maximum, above ``low``.
         rows: Rows from the lower end to the upper one, at least 1.
-        digits: The first digits of the distance of two ticks.
-        fewest: How many ticks there are at least; when left out, as many as so many rows need.
-        smallest: The smallest distance of two ticks.
+        digits: Possible first digits of the distance of two ticks.
+        fewest: Minimum number of ticks; by default what so many rows need.
+        smallest: Minimum distance of two ticks.
     """
     fewest, most = fewest or (3 if rows >= _TALL else 2), most_ticks(rows)
     shortest, ends = math.inf, (low, high)
-    closest = max(rows // (most + 1), min(rows, 2))  # with fewer rows between them there would be too many ticks
+    closest = max(rows // (most + 1), min(rows, 2))  # fewer rows would mean too many ticks
     for pitch in range(closest, rows // max(fewest - 1, 1) + 1):
         for digit, step in _steps(max((high - low) * pitch / rows, smallest), digits):
             first = math.floor(low * pitch / step + _ROUNDING)  # rows from 0 to the lower end
@@ -93,7 +93,7 @@ def ends_on_rows(
 
 
 def _steps(least: float, digits: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """The next distances that ticks may have, rising, each with its first digit."""
+    """Possible distances of ticks, rising, each with its first digit."""
     power = math.floor(math.log10(least)) - 1
     for each in range(power, power + 4):
         for digit in digits:
@@ -103,7 +103,7 @@ def _steps(least: float, digits: Sequence[float]) -> Iterator[tuple[float, float
 
 
 def _multiple(row: int, step: float, pitch: int) -> float:
-    """The number on a row, as it is computed of a tick where it is one."""
+    """The number on a row, computed like a tick if it is one."""
     return row // pitch * step if row % pitch == 0 else row * step / pitch
 
 

@@ -1,1 +1,1 @@
-"""The charts of a screen: how many, where, what keys and the mouse do on them."""
+"""The charts of a screen: layout, keys, mouse."""

@@ -1,4 +1,4 @@
-"""The line above the charts of a run: which steps they show, which step is read, and what a click does."""
+"""The line above the charts: visible steps, cursor, options; each item can be clicked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,17 +14,17 @@ from accel_tui.widgets.custom_keys import custom_keys
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A piece of the line.
+    """An item of the line.
 
     Attributes:
-        words: What it says.
-        action: What a click on it does, as a key does; nothing for mere words.
-        key: That key, as it is shown.
-        on: Whether what it stands for is so now.
-        spare: Whether it is left out first where there is no room.
+        text: Its text.
+        action: The action of a click; empty for plain text.
+        key: The action's key, as shown.
+        on: Whether its mode is on.
+        spare: Whether it is dropped first if there is no room.
     """
 
-    words: str
+    text: str
     action: str = ""
     key: str = ""
     on: bool = False
@@ -32,18 +32,18 @@ class Item:
 
     @property
     def label(self) -> Content:
-        """How it is shown."""
+        """Key and text with their styles."""
         key = (f"{self.key} ", "$accent") if self.key else ""
-        style = "bold reverse" if self.on else "" if self.action or not self.words else "$text-muted"
+        style = "bold reverse" if self.on else "" if self.action or not self.text else "$text-muted"
         return (
-            Content.assemble(key, (f" {self.words} ", style))
+            Content.assemble(key, (f" {self.text} ", style))
             if self.on
-            else Content.assemble(key, (f"{self.words} ", style))
+            else Content.assemble(key, (f"{self.text} ", style))
         )
 
 
 class ChartBar(Widget):
-    """Says which mode is on; a click is as good as a key."""
+    """Shows modes and keys of the charts; a click runs the action."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "ChartBar { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
@@ -51,7 +51,7 @@ class ChartBar(Widget):
     _rebound: Mapping[str, str] | None = None
 
     items: reactive[tuple[Item, ...]] = reactive(())
-    """What it says, from left to right."""
+    """The items from left to right."""
 
     @dataclass
     class Clicked(Message):
@@ -60,19 +60,19 @@ class ChartBar(Widget):
         action: str
 
     def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """Say the keys that the user has chosen."""
+        """Show the user's custom keys."""
         if self._rebound is None and self.is_attached and isinstance(self.parent, Widget):
             self._rebound = custom_keys(self.parent)
         keys = self._rebound
         return tuple(replace(item, key=keys.get(item.action, item.key)) for item in items) if keys else items
 
     def render(self) -> Content:
-        """Those items that there is room for."""
+        """The items that fit."""
         return Content(" ").join(item.label for item in self.shown)
 
     @property
     def shown(self) -> tuple[Item, ...]:
-        """Those that there is room for."""
+        """The items that fit."""
         items = self.items
         for spare in [item for item in reversed(items) if item.spare]:
             if sum(item.label.cell_length + 1 for item in items) <= self.size.width + 1:
@@ -81,7 +81,7 @@ class ChartBar(Widget):
         return items
 
     def on_click(self, event: Click) -> None:
-        """Do what the item stands for."""
+        """Post the action of the clicked item."""
         end = 0
         for item in self.shown:
             start, end = end, end + item.label.cell_length + 1

@@ -1,4 +1,4 @@
-"""How many charts there is room for, and where each of them goes."""
+"""Layout of charts: how many fit, and where they are."""
 
 import math
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
 SMALLEST = Size(36, 6)
-"""The smallest chart in which something can be read."""
+"""Minimum size of a readable chart."""
 
 EASY = Size(72, 9)
-"""The smallest chart that nobody asked for."""
+"""Minimum size of charts that are shown by default."""
 
-_SHAPE = 5.5  # how much wider than high, in cells, a chart is best
+_SHAPE = 5.5  # best ratio of width to height, in cells
 _APART = 2  # columns between two charts
-_TALL = 12  # rows from which on there is one to spare below a chart
+_TALL = 12  # rows from which a chart gets an empty row below
 
 
 def room(size: Size, smallest: Size) -> int:
-    """How many charts of a size there is room for; at least one."""
+    """Maximum number of charts of a size that fit; at least one."""
     return _most(size.width, smallest.width) * _most(size.height, smallest.height)
 
 
 def places(count: int, size: Size) -> list[Region]:
-    """Where charts go that take all the room, in rows from left to right; the last row may be of fewer, wider ones."""
+    """Regions of charts that fill the size, in rows from left to right; the last row may have fewer, wider ones."""
     if not count:
         return []
     widest = range(1, min(count, _most(size.width, SMALLEST.width)) + 1)
@@ -41,7 +41,7 @@ def places(count: int, size: Size) -> list[Region]:
 
 
 class GridLayout(Layout):
-    """Gives the charts of a container the places that fit them."""
+    """Layout that chooses the number of columns by the shape of the charts."""
 
     name = "charts"
 
@@ -59,13 +59,13 @@ _LAYOUT = GridLayout()
 
 
 class ChartGrid(Container):
-    """Holds charts, and gives all the room it has to those that are displayed."""
+    """Container that gives all of its room to the displayed charts."""
 
     DEFAULT_CSS = "ChartGrid { width: 1fr; height: 1fr; }"
 
     @property
     def layout(self) -> Layout:
-        """Ours, whatever a sheet says: Textual's do not look at the shape of what they place."""
+        """Always :class:`GridLayout`; Textual's layouts ignore the shape of the children."""
         return _LAYOUT
 
 
@@ -74,13 +74,13 @@ def _most(room: int, each: int) -> int:
 
 
 def _distance(size: Size, columns: int, rows: int) -> float:
-    """How far from their best shape charts would be."""
+    """How far charts are from the best shape."""
     if rows > _most(size.height, SMALLEST.height):
         return math.inf
     return abs(math.log(max(size.width, 1) / columns / (max(size.height, 1) / rows) / _SHAPE))
 
 
 def _parts(length: int, count: int) -> list[tuple[int, int]]:
-    """Divide a length into equal parts: where each begins and ends."""
+    """Divide a length into equal parts: start and end of each."""
     cuts = [round(length * part / count) for part in range(count + 1)]
     return list(pairwise(cuts))

@@ -1,4 +1,4 @@
-"""What keys and the mouse do on charts that share an axis of steps: move it, read at a step, fill the screen."""
+"""Keys and mouse of charts with a shared step axis: zoom, scroll, cursor, full screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
 from accel_tui.widgets.charts.chart_option_keys import ChartOptionKeys
 
-_SCROLL = 0.25  # of what is shown
-_NUDGE = 0.1  # likewise, for a notch of the wheel
-_FAR = 10  # as many times further does the cursor go with shift
+_SCROLL = 0.25  # of the visible steps
+_NUDGE = 0.1  # likewise, per wheel notch
+_FAR = 10  # factor of cursor movements with shift
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The step at which all charts are read.
+    """The cursor of all charts.
 
     Attributes:
         step: Counted from 0.
-        stays: Whether it was put there, and does not follow the mouse.
+        is_pinned: Whether it stays instead of following the mouse.
     """
 
     step: int
-    stays: bool = False
+    is_pinned: bool = False
 
 
 class ChartKeys(ChartOptionKeys, can_focus=True):
-    """Charts with a window, a cursor, and a mark on one of them; what is shown in them, others decide."""
+    """Charts with a window, a cursor, and an active chart; subclasses draw them."""
 
     BINDING_GROUP_TITLE = "Charts"
 
@@ -42,7 +42,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             "zoom_in",
             "Zoom",
             id="charts.in",
-            tooltip="Show half as many steps; the wheel shows fewer or more around the mouse",
+            tooltip="Show half as many steps; the wheel zooms around the mouse",
         ),
         Binding("minus", "zoom_out", "Zoom out", show=False, id="charts.out", tooltip="Show twice as many steps"),
         Binding(
@@ -51,7 +51,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             "Earlier",
             show=False,
             id="charts.left",
-            tooltip="Look at earlier steps, or move the cursor; so do dragging, and the wheel with shift",
+            tooltip="Scroll to earlier steps, or move the cursor; dragging and shift+wheel scroll too",
         ),
         Binding(
             "right",
@@ -59,73 +59,85 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             "Later",
             show=False,
             id="charts.right",
-            tooltip="Look at later steps, or move the cursor",
+            tooltip="Scroll to later steps, or move the cursor",
         ),
         Binding(
-            "shift+left", "far(-1)", "Far left", show=False, id="charts.far-left", tooltip="Move the cursor far back"
+            "shift+left",
+            "move_far(-1)",
+            "Far left",
+            show=False,
+            id="charts.far-left",
+            tooltip="Move the cursor ten times as far",
         ),
         Binding(
-            "shift+right", "far(1)", "Far right", show=False, id="charts.far-right", tooltip="Move the cursor far ahead"
+            "shift+right",
+            "move_far(1)",
+            "Far right",
+            show=False,
+            id="charts.far-right",
+            tooltip="Move the cursor ten times as far",
         ),
-        Binding("home", "beginning", "Beginning", show=False, id="charts.home", tooltip="Look at the first steps"),
-        Binding("end", "end", "End", show=False, id="charts.end", tooltip="Follow the last steps"),
-        Binding("0", "whole", "Whole run", show=False, id="charts.whole", tooltip="Show all steps again"),
+        Binding("home", "beginning", "Beginning", show=False, id="charts.home", tooltip="Show the first steps"),
+        Binding("end", "end", "End", show=False, id="charts.end", tooltip="Follow the latest steps"),
+        Binding("0", "whole", "Whole run", show=False, id="charts.whole", tooltip="Show all steps"),
         Binding(
             "v",
             "cursor",
             "Cursor",
             show=False,
             id="charts.cursor",
-            tooltip="Read all charts at one step, or no longer; so do pointing and a click",
+            tooltip="Read the values of all charts at one step; so does a click",
         ),
-        Binding("up", "other(-1)", "Chart before", show=False, id="charts.up", tooltip="Mark the chart before"),
-        Binding("down", "other(1)", "Next chart", show=False, id="charts.down", tooltip="Mark the next chart"),
+        Binding(
+            "up", "select_chart(-1)", "Previous chart", show=False, id="charts.up", tooltip="Select the previous chart"
+        ),
+        Binding("down", "select_chart(1)", "Next chart", show=False, id="charts.down", tooltip="Select the next chart"),
         Binding(
             "f,enter",
-            "fill",
-            "Fill",
+            "full_screen",
+            "Full screen",
             show=False,
             id="charts.fill",
-            tooltip="Let the marked chart fill the screen, or no longer; so does a double click on one",
+            tooltip="Show the selected chart full screen, or all charts; so does a double click",
         ),
-        Binding("a", "choose", "Charts", show=False, id="charts.choose", tooltip="Choose which charts are shown"),
-        Binding("escape", "back", "Back", id="charts.back", tooltip="Take back the filling, then the cursor"),
+        Binding("a", "choose", "Charts", show=False, id="charts.choose", tooltip="Select which charts are shown"),
+        Binding("escape", "back", "Back", id="charts.back", tooltip="Leave full screen, then remove the cursor"),
     ]
 
     window: reactive[StepWindow] = reactive(StepWindow(), repaint=False, init=False)
-    """Which steps are shown."""
+    """The visible steps."""
 
-    marked: reactive[str] = reactive("loss", repaint=False, init=False)
-    """The id of the chart that keys are about."""
+    active_chart: reactive[str] = reactive("loss", repaint=False, init=False)
+    """Id of the chart that keys apply to."""
 
-    full: reactive[bool] = reactive(default=False, repaint=False, init=False)
-    """Whether the marked chart has all the room; those around it give theirs up in the same layout."""
+    is_full_screen: reactive[bool] = reactive(default=False, repaint=False, init=False)
+    """Whether the active chart fills the screen."""
 
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
-    """Where all charts are read."""
+    """The cursor."""
 
     _before_press: Cursor | None = None
 
-    def _watch_full(self) -> None:
+    def _watch_is_full_screen(self) -> None:
         self.refresh_bindings()
 
     def _watch_cursor(self, before: Cursor | None, after: Cursor | None) -> None:
-        if bool(before and before.stays) != bool(after and after.stays):
+        if bool(before and before.is_pinned) != bool(after and after.is_pinned):
             self.refresh_bindings()
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         raise NotImplementedError
 
     @property
     def stride(self) -> int:
-        """How many of them are passed when the cursor moves by as little as can be seen."""
+        """Steps that the cursor moves at least: those of a bucket, or of a dot."""
         raise NotImplementedError
 
     @property
-    def markable(self) -> Sequence[str]:
-        """The ids of the charts, one of which is marked."""
+    def chart_ids(self) -> Sequence[str]:
+        """Ids of the charts that can be active."""
         raise NotImplementedError
 
     @on(Chart.Labelled)
@@ -134,7 +146,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self._align()
 
     def _align(self) -> None:
-        """Let the curves of all charts begin at one place, as far as they are drawn."""
+        """Align the plots of all charts at the widest value labels."""
         charts = list(self.query(Chart))
         room = max([LABELS, *(chart.labels for chart in charts if chart.display)])
         for chart in charts:
@@ -143,22 +155,22 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     @on(Chart.Pointed)
     def _point(self, message: Chart.Pointed) -> None:
         message.stop()
-        if not (self.cursor and self.cursor.stays):
+        if not (self.cursor and self.cursor.is_pinned):
             step = self._step(message.step)
             self.cursor = None if step is None else Cursor(step)
 
     @on(Chart.Pressed)
     def _press(self, message: Chart.Pressed) -> None:
-        """Mark a chart, and put the cursor there or take it away; the second press of two fills the screen."""
+        """Activate a chart and toggle the cursor; a double click toggles full screen."""
         message.stop()
-        self.marked = message.chart.id or self.marked
+        self.active_chart = message.chart.id or self.active_chart
         if message.times == 2:
             self.cursor = self._before_press
-            self.action_fill()
+            self.action_full_screen()
         elif message.times == 1:
             self._before_press = self.cursor
             step = self._step(message.step)
-            put = None if step is None else Cursor(step, stays=True)
+            put = None if step is None else Cursor(step, is_pinned=True)
             self.cursor = None if put == self.cursor else put
 
     @on(Chart.Zoomed)
@@ -178,78 +190,78 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             self.window = self.window.shifted(self.steps, round(message.first) - bounds[0])
 
     def _step(self, at: float | None) -> int | None:
-        """The step next to a place on the axis; ``None`` before the first was taken."""
+        """The step nearest to a position on the axis; ``None`` before the first step."""
         return None if at is None or not self.steps else min(max(round(at), 0), self.steps - 1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave escape to the screen where there is nothing to go back from."""
+        """Leave escape to the screen if there is nothing to close."""
         del parameters
-        return action != "back" or self.full or bool(self.cursor and self.cursor.stays)
+        return action != "back" or self.is_full_screen or bool(self.cursor and self.cursor.is_pinned)
 
     def action_zoom_in(self) -> None:
         """Show half as many steps, around the cursor if there is one."""
-        self.window = self.window.zoomed(self.steps, 0.5, self._stays_at)
+        self.window = self.window.zoomed(self.steps, 0.5, self._pinned_step)
 
     def action_zoom_out(self) -> None:
         """Show twice as many steps, around the cursor if there is one."""
-        self.window = self.window.zoomed(self.steps, 2, self._stays_at)
+        self.window = self.window.zoomed(self.steps, 2, self._pinned_step)
 
     @property
-    def _stays_at(self) -> int | None:
-        return self.cursor.step if self.cursor and self.cursor.stays else None
+    def _pinned_step(self) -> int | None:
+        return self.cursor.step if self.cursor and self.cursor.is_pinned else None
 
     def action_move(self, direction: int) -> None:
-        """Move the cursor; without one, look at earlier or later steps."""
-        if self._stays_at is None:
+        """Move the cursor, or scroll if there is none."""
+        if self._pinned_step is None:
             self.window = self.window.moved(self.steps, direction * _SCROLL)
         else:
             self._move_cursor(direction)
 
-    def action_far(self, direction: int) -> None:
-        """The same, many times."""
-        if self._stays_at is None:
+    def action_move_far(self, direction: int) -> None:
+        """Move the cursor ten times as far, or scroll by a page if there is none."""
+        if self._pinned_step is None:
             self.window = self.window.moved(self.steps, direction)
         else:
             self._move_cursor(direction * _FAR)
 
     def _move_cursor(self, times: int) -> None:
-        step = self._step((self._stays_at or 0) + times * self.stride)
+        step = self._step((self._pinned_step or 0) + times * self.stride)
         if step is not None:
-            self.cursor = Cursor(step, stays=True)
+            self.cursor = Cursor(step, is_pinned=True)
             self.window = self.window.with_step(self.steps, step)
 
     def action_cursor(self) -> None:
-        """Put the cursor where the mouse is, else in the middle; or take it away."""
-        if self._stays_at is not None:
+        """Toggle the cursor, at the mouse or in the middle."""
+        if self._pinned_step is not None:
             self.cursor = None
             return
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         step = self.cursor.step if self.cursor else self._step((low + min(high, self.steps)) / 2)
-        self.cursor = None if step is None else Cursor(step, stays=True)
+        self.cursor = None if step is None else Cursor(step, is_pinned=True)
 
-    def action_other(self, direction: int) -> None:
-        """Mark the next chart, or the one before."""
-        ids = self.markable
-        place = ids.index(self.marked) if self.marked in ids else 0
-        self.marked = ids[(place + direction) % len(ids)]
+    def action_select_chart(self, direction: int) -> None:
+        """Activate the next chart, or the previous one."""
+        ids = self.chart_ids
+        place = ids.index(self.active_chart) if self.active_chart in ids else 0
+        self.active_chart = ids[(place + direction) % len(ids)]
 
-    def action_fill(self) -> None:
-        """Let the marked chart fill the screen, or no longer."""
-        self.full = not self.full
+    def action_full_screen(self) -> None:
+        """Toggle full screen for the active chart."""
+        self.is_full_screen = not self.is_full_screen
 
     def action_back(self) -> None:
-        """Take back the filling, then the cursor."""
-        if self.full:
-            self.full = False
+        """Leave full screen, or else remove the cursor."""
+        if self.is_full_screen:
+            self.is_full_screen = False
         else:
             self.cursor = None
 
     def action_choose(self) -> None:
-        """Ask which charts are to be shown."""
+        """Select which charts are shown."""
         raise NotImplementedError
 
     def action_beginning(self) -> None:
-        """Look at the first steps."""
+        """Scroll to the first steps."""
         self.window = self.window.at_beginning()
 
     def action_end(self) -> None:
@@ -257,5 +269,5 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self.window = self.window.at_end()
 
     def action_whole(self) -> None:
-        """Show all steps again."""
+        """Show all steps."""
         self.window = StepWindow()

@@ -1,4 +1,4 @@
-"""The keys that change how the curves of a screen are looked at."""
+"""Keys of the chart options: logarithmic axis, smoothing, clipping, x-axis."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class ChartOptionKeys(Vertical):
-    """Something with charts that are all looked at in one way."""
+    """Charts with shared chart options."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -24,7 +24,7 @@ class ChartOptionKeys(Vertical):
             "Log axis",
             show=False,
             id="charts.log",
-            tooltip="Values on a logarithmic axis, or evenly; what is not above 0 is left out, and counted",
+            tooltip="Logarithmic or linear value axis; a logarithmic one hides values at or below 0",
         ),
         Binding(
             "m",
@@ -32,7 +32,7 @@ class ChartOptionKeys(Vertical):
             "Smooth",
             show=False,
             id="charts.smooth",
-            tooltip="Smooth curves: a moving average that weighs what was before by 0.6, 0.9, 0.98; off",
+            tooltip="Smooth curves (exponential moving average): 0.6, 0.9, 0.98, off",
         ),
         Binding(
             "o",
@@ -40,7 +40,7 @@ class ChartOptionKeys(Vertical):
             "Outliers",
             show=False,
             id="charts.clip",
-            tooltip="Leave out the few values far from all others, and say how many, or show all",
+            tooltip="Ignore outliers in the chart's scale, or show all values",
         ),
         Binding(
             "x",
@@ -48,46 +48,46 @@ class ChartOptionKeys(Vertical):
             "Step, epoch or time",
             show=False,
             id="charts.x",
-            tooltip="Curves by step, by epoch, by time since the first step; of one run, steps stay evenly apart",
+            tooltip="Label the x-axis by step, by epoch or by time",
         ),
     ]
 
-    lens: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
-    """How the curves are looked at."""
+    options: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
+    """How curves are drawn."""
 
     @property
-    def lens_items(self) -> tuple[Item, ...]:
-        """What is said of it, first what is not as usual."""
-        lens = self.lens
+    def option_items(self) -> tuple[Item, ...]:
+        """Items of the options, those that are on first."""
+        options = self.options
         items = [
-            Item("log", "log", "y", on=lens.log, spare=not lens.log),
+            Item("log", "log", "y", on=options.log, spare=not options.log),
             Item(
-                f"smoothed {lens.smoothing:g}" if lens.smoothing else "smooth",
+                f"smoothed {options.smoothing:g}" if options.smoothing else "smooth",
                 "smooth",
                 "m",
-                on=lens.smoothing > 0,
-                spare=not lens.smoothing,
+                on=options.smoothing > 0,
+                spare=not options.smoothing,
             ),
-            Item("clipped" if lens.clip else "clip", "clip", "o", on=lens.clip, spare=not lens.clip),
-            Item(f"by {lens.x}", "x", "x", on=lens.x != PLAIN.x, spare=True),  # the axis says it too
+            Item("clipped" if options.clip else "clip", "clip", "o", on=options.clip, spare=not options.clip),
+            Item(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # also shown by the axis
         ]
         return tuple(sorted(items, key=lambda item: not item.on))
 
     def action_log(self) -> None:
-        """Change to a logarithmic axis, or back."""
-        self.lens = replace(self.lens, log=not self.lens.log)
+        """Toggle the logarithmic axis."""
+        self.options = replace(self.options, log=not self.options.log)
 
     def action_smooth(self) -> None:
-        """Smooth more, or in the end not at all."""
-        self.lens = replace(self.lens, smoothing=_after(SMOOTHINGS, self.lens.smoothing))
+        """Smooth more, or not at all after the maximum."""
+        self.options = replace(self.options, smoothing=_after(SMOOTHINGS, self.options.smoothing))
 
     def action_clip(self) -> None:
-        """Leave out outliers, or show them."""
-        self.lens = replace(self.lens, clip=not self.lens.clip)
+        """Toggle the clipping of outliers."""
+        self.options = replace(self.options, clip=not self.options.clip)
 
     def action_x(self) -> None:
-        """Label by the next of step, epoch and time."""
-        self.lens = replace(self.lens, x=_after(get_args(X), self.lens.x))
+        """Switch the x-axis between step, epoch and time."""
+        self.options = replace(self.options, x=_after(get_args(X), self.options.x))
 
 
 def _after(values: Sequence[T], value: T) -> T:

@@ -1,4 +1,4 @@
-"""The curves of several runs, each series in a chart of its own, on one axis of steps."""
+"""The charts of the Compare screen: one per series, with a curve per run."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.steps import RATE
 from accel_tui.formatting import figures
 from accel_tui.run.learning_rate_curve import has_rate, rate_curve, rate_detail
-from accel_tui.run.step_window import StepWindow, VisibleSteps, part_of
+from accel_tui.run.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.runs.comparison import ComparedRun, series_of
 from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
@@ -27,131 +27,131 @@ from accel_tui.widgets.charts.lettered_chart import LetteredChart
 from accel_tui.widgets.charts.run_panels import points_of
 from accel_tui.widgets.charts.shared_axis import SharedAxis
 
-_FEWEST = 2  # charts that are shown wherever they can be read
+_FEWEST = 2  # minimum number of charts
 _MOST = 6
 _MARK = "▸"
 _FORMATS = {RATE: figures.compact, LEARNING_RATE: figures.learning_rate}
-_STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent is the first's
+_STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
 
 
 def letter(place: int) -> str:
-    """What tells a run apart where there are no colours, or too few."""
+    """Letter of a run, which tells runs apart without colours."""
     return "abcdefgh"[place]
 
 
 def style_of(place: int) -> Colour:
-    """The colour of a run's curves."""
+    """Colour of a run's curves."""
     return _STYLES[place % len(_STYLES)]
 
 
 class CompareCharts(ChartKeys):
-    """A chart for each series that any of the runs has, as many as there is room for; a key shows the others.
+    """A chart per series of any of the runs, as many as fit; a key shows the others.
 
-    Every chart has a curve for each run, with its validations as points.
+    Every chart has a curve and validation points per run.
     """
 
     @dataclass
-    class Looked(Message):
-        """Somebody looks closely at a part of the runs, or no longer at any."""
+    class VisibleStepsChanged(Message):
+        """Other steps are visible, and should be loaded."""
 
-        part: VisibleSteps | None
+        visible_steps: VisibleSteps | None
 
     sides: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
-    """The runs."""
+    """The compared runs."""
 
     first: reactive[int] = reactive(0, repaint=False, init=False)
-    """The place of the series that the first chart shows."""
+    """Index of the series in the first chart."""
 
-    part: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """What the ``details`` of the states should be of."""
+    visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
+    """The steps to load for ``details`` of the states."""
 
-    _axis: SharedAxis | None = None  # where runs are not laid out by their steps
+    _axis: SharedAxis | None = None  # unless the x-axis is steps
 
     _bar = getters.query_one(ChartBar)
     _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
-        """The line above, and the charts."""
+        """Compose the line above the charts, and the charts."""
         yield ChartBar()
         with ChartGrid():
             for place in range(_MOST):
                 yield LetteredChart(id=f"chart-{place}")
 
     def on_mount(self) -> None:
-        """Mark the first chart."""
-        self.set_reactive(CompareCharts.marked, "chart-0")
+        """Activate the first chart."""
+        self.set_reactive(CompareCharts.active_chart, "chart-0")
 
     def on_resize(self) -> None:
-        """See for how many there is room, and whether more can be told apart."""
+        """Draw for the new size."""
         self._draw()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Mark a chart only for who has the keys."""
+        """Show the active chart only with the focus."""
         super().watch_has_focus(has_focus)
         self._draw()
 
     def watch_sides(self) -> None:
-        """Draw what is new."""
+        """Draw the new states."""
         before = self._axis
-        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.lens.x, before)
-        if before and axis and axis.unit != before.unit:  # it has grown: what is looked at stays
+        self._axis = axis = SharedAxis.of([side.state for side in self.sides], self.options.x, before)
+        if before and axis and axis.unit != before.unit:  # the unit has grown: keep the visible range
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
-                self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.stays)
+                self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.is_pinned)
         self._draw()
 
-    watch_first = watch_window = watch_marked = watch_full = watch_sides
+    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_sides
 
-    def watch_lens(self, before: ChartOptions, lens: ChartOptions) -> None:
-        """Look at all charts in this way; on another axis, at all of the runs again."""
-        if before.x != lens.x:
-            self._axis = SharedAxis.of([side.state for side in self.sides], lens.x, None)
+    def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
+        """Draw with the new options; another x-axis shows the whole runs."""
+        if before.x != options.x:
+            self._axis = SharedAxis.of([side.state for side in self.sides], options.x, None)
             self.window, self.cursor = StepWindow(), None
         self._draw()
 
     def watch_cursor(self) -> None:
-        """Read all charts there."""
+        """Move the cursor in all charts."""
         for chart in self._charts:
             chart.cursor = self.cursor.step if self.cursor else None
-        self._tell()
+        self._update_bar()
 
-    def watch_part(self, part: VisibleSteps | None) -> None:
-        """Ask for it."""
-        self.post_message(self.Looked(part))
+    def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
+        """Request the steps."""
+        self.post_message(self.VisibleStepsChanged(visible_steps))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Others are shown only where not all are."""
+        """Offer other charts only if some are not shown."""
         if action == "choose":
             return len(self.names) > self._shown or None
         return super().check_action(action, parameters)
 
     @property
     def names(self) -> list[str]:
-        """The series that there are, the throughput, and the learning rate."""
+        """All series, the throughput, and the learning rate."""
         known = any(has_rate(side.state) for side in self.sides)
         return [*series_of(self.sides), RATE, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:
-        """Steps of the longest run, or its ticks where the axis counts something else."""
+        """Steps of the longest run, or ticks of the shared axis."""
         return self._axis.ticks if self._axis else max((side.state.step for side in self.sides), default=0)
 
     @property
-    def _goes_to(self) -> int | None:
+    def _last_step(self) -> int | None:
         if self._axis:
-            return self.steps if all(side.state.over for side in self.sides) else None
-        ends = [side.state.goes_to for side in self.sides]
+            return self.steps if all(side.state.has_ended for side in self.sides) else None
+        ends = [side.state.last_step for side in self.sides]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property
     def stride(self) -> int:
-        """The steps that are known as one, or those of a dot."""
+        """Steps of a bucket, or of a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         return max(1, round((high - low) / (2 * self._widest)))
 
     @property
-    def markable(self) -> Sequence[str]:
-        """The charts that are shown; those that would be, where one of them fills the screen."""
+    def chart_ids(self) -> Sequence[str]:
+        """The charts that are shown, or would be without full screen."""
         return [f"chart-{place}" for place in range(self._shown)]
 
     @property
@@ -175,43 +175,43 @@ class CompareCharts(ChartKeys):
             return
         names, shown = self.names, self._shown
         bounds = self.window.bounds(self.steps)
-        whole = 0, math.ceil(step_axis(self.steps, self._goes_to).high)
+        whole = 0, math.ceil(step_axis(self.steps, self._last_step).high)
         drawn: list[str] = []
         for place, chart in enumerate(self._charts):
-            chart.display = chart.id == self.marked if self.full else place < shown
+            chart.display = chart.id == self.active_chart if self.is_full_screen else place < shown
             if place < shown:
                 name = names[(self.first + place) % len(names)]
                 if chart.display:
                     drawn.append(name)
-                marked = self.has_focus and chart.id == self.marked and shown > 1
+                active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
                 title = name.replace("_", " ")
-                chart.title = f"{_MARK} {title}" if marked else title
+                chart.title = f"{_MARK} {title}" if active_chart else title
                 chart.format = _FORMATS.get(name, significant)
-                chart.empty = "no step was taken" if self.sides else "reading the runs"
-                chart.lens = self.lens.exact if name == LEARNING_RATE else self.lens
-                chart.end = self._goes_to
+                chart.empty = "no steps recorded" if self.sides else "reading the runs…"
+                chart.options = self.options.exact if name == LEARNING_RATE else self.options
+                chart.end = self._last_step
                 series = [_series(at, side, name) for at, side in enumerate(self.sides)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
-                laid = tuple(axis.laid(at, one) if axis else one for at, one in enumerate(series))
-                # What only short runs have is on the axis of all runs, too.
+                laid = tuple(axis.place_on_axis(at, one) if axis else one for at, one in enumerate(series))
+                # A series of short runs only is on the axis of all runs, too.
                 chart.window = bounds or (None if steps_of(laid) >= self.steps else whole)
                 chart.series = laid
         self._align()
         known = max((side.state.throughput.width for side in self.sides), default=1)
-        self.part = None if self._axis else part_of(bounds, 2 * self._widest, known, drawn)
-        self._tell()
+        self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
+        self._update_bar()
 
-    def _tell(self) -> None:
+    def _update_bar(self) -> None:
         at = self.cursor
-        words = at and (self._axis.words(at.step) if self._axis else f"step {at.step:,}")
+        label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            Item(words or "cursor", "cursor", "v", on=bool(at and at.stays)),
+            Item(label or "cursor", "cursor", "v", on=bool(at and at.is_pinned)),
             Item(f"{self._shown} of {len(self.names)} charts", "choose", "a", spare=True),
-            Item("fill", "fill", "f", on=self.full, spare=True),
-            *self.lens_items,
+            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            *self.option_items,
         )
 
     @on(ChartBar.Clicked)
@@ -220,12 +220,12 @@ class CompareCharts(ChartKeys):
         await self.run_action(message.action)
 
     def action_choose(self) -> None:
-        """Show the series that are not shown."""
+        """Show the next series."""
         self.first = (self.first + self._shown) % len(self.names)
 
 
 def _series(place: int, side: ComparedRun, name: str) -> Series:
-    """What a run has of a series; nothing, where it has none of that name."""
+    """A run's series; empty if it has none of that name."""
     state = side.state
     if name == LEARNING_RATE:
         return Series(letter(place), rate_curve(state), style=style_of(place), detail=rate_detail(state))

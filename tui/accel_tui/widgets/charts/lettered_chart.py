@@ -1,4 +1,4 @@
-"""A chart whose curves can be told apart without colours: each has its letter on it, again and again."""
+"""A chart whose curves carry letters, so that they can be told apart without colours."""
 
 from typing import ClassVar
 
@@ -10,11 +10,11 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.raster import EDGE, dot_rows
 
-_APART = 28  # cells from a letter to the same one
+_APART = 28  # cells between two letters of a curve
 
 
 class LetteredChart(Chart):
-    """A chart that writes the names of its series, a letter each, on their curves."""
+    """A chart that writes the one-letter names of its series on their curves."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
@@ -24,7 +24,7 @@ class LetteredChart(Chart):
 
 
 def with_letters(frame: Frame, view: ChartView) -> Frame:
-    """A picture with the names of the series on their curves, at the end of each and further left."""
+    """The frame with the letters of the series along their curves."""
     plot = plot_of(view)
     if not plot:
         return frame
@@ -32,14 +32,14 @@ def with_letters(frame: Frame, view: ChartView) -> Frame:
     for place, series in enumerate(view.series):
         if not series.curve.count:
             continue
-        curve = series.seen(view.x.low, view.x.high)
+        curve = series.curve_in(view.x.low, view.x.high)
         means = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * plot.width)[2])[::2]
-        means[(means < -EDGE) | (means > 1 + EDGE)] = np.nan  # there the curve is not drawn
+        means[(means < -EDGE) | (means > 1 + EDGE)] = np.nan  # the curve is not drawn there
         known = np.flatnonzero(~np.isnan(means))
         if not known.size:
             continue
         first, last = int(known[0]), int(known[-1])
-        # Not below one another where curves lie close, but in turn.
+        # Staggered, so that letters of close curves do not overlap.
         turns = range(first + 3 + place * _APART // max(4, len(view.series)), last - 2, _APART)
         for column in (*turns, last):
             if not np.isnan(means[column]):

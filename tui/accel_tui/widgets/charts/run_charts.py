@@ -1,4 +1,4 @@
-"""The curves of a run, in as many charts as there is room for, all on one axis of steps."""
+"""The charts of a run, on a shared step axis."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.formatting import figures
 from accel_tui.run import step_window
 from accel_tui.run.state import RunState
-from accel_tui.run.step_window import VisibleSteps, part_of
+from accel_tui.run.step_window import VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.charts.chart_bar import ChartBar, Item
 from accel_tui.widgets.charts.chart_grid import EASY, SMALLEST, ChartGrid, room
@@ -23,38 +23,38 @@ from accel_tui.widgets.charts.chart_keys import ChartKeys
 from accel_tui.widgets.charts.run_panels import Panel, panels_of, readings_of, scale_of, series_of
 from accel_tui.widgets.run.run_view import RunView
 
-_FEWEST = 2  # charts that are shown wherever they can be read
+_FEWEST = 2  # minimum number of charts
 _MARK = "▸"
 
 
 class RunCharts(ChartKeys, RunView):
-    """The loss, the other series, the throughput, the learning rate and what was read of devices.
+    """Charts of loss, other series, throughput, learning rate and device metrics.
 
-    All show the same window on the run's steps and the same cursor, which keys and the mouse change.
+    All share the visible steps and the cursor.
     """
 
     @dataclass
-    class Looked(Message):
-        """Somebody looks closely at a part of the run or no longer at any, and at readings of devices."""
+    class VisibleStepsChanged(Message):
+        """Other steps or device metrics are visible, and should be loaded."""
 
-        part: VisibleSteps | None
+        visible_steps: VisibleSteps | None
         readings: frozenset[str]
 
     @dataclass
-    class Choosing(Message):
-        """Somebody wants to choose among the charts that there can be."""
+    class SelectionRequested(Message):
+        """The user wants to select which charts are shown."""
 
         panels: tuple[Panel, ...]
         shown: tuple[str, ...]
 
-    part: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
-    """What the ``details`` of the state should be of."""
+    visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
+    """The steps to load for ``details`` of the state."""
 
     readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
-    """What the ``readings`` of the state should be."""
+    """The device metrics to load for ``readings`` of the state."""
 
-    chosen: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
-    """The ids of the charts that shall be shown; none of them for as many as there is room for."""
+    selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    """Ids of the selected charts; empty for as many as fit."""
 
     shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
     """The charts that are shown."""
@@ -63,211 +63,222 @@ class RunCharts(ChartKeys, RunView):
     _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
-        """The line above, and the charts; which of them are shown is seen when there is room for them."""
+        """Compose the line above the charts, and the grid, which is filled once its size is known."""
         yield ChartBar()
         yield ChartGrid()
 
     def on_mount(self) -> None:
-        """Say what keys there are even before there is a step."""
-        self._made: dict[str, Chart] = {}
-        self._read: frozenset[str] = frozenset()
-        self._charted: object = None  # what says which charts there can be, and how they wait
-        self._around: tuple[object, ...] = ()  # what the charts that are shown were told of their surroundings
-        self._seldom: object = None  # what says whether lines that only get longer are drawn
-        self._panels = panels_of(self.state, self._read)
-        self._tell()
+        """Show the keys even before the first step."""
+        self._charts_by_id: dict[str, Chart] = {}
+        self._available_readings: frozenset[str] = frozenset()
+        self._panels_key: object = None  # inputs that decide which charts are available
+        self._shared_inputs: tuple[object, ...] = ()  # inputs shared by all charts
+        self._slow_inputs: object = None  # inputs of curves that only get longer
+        self._panels = panels_of(self.state, self._available_readings)
+        self._update_bar()
 
-    def tell(self) -> None:
-        """Draw what goes by the clock."""
+    def update_view(self) -> None:
+        """Draw what depends on the time."""
         self._draw()
 
     def on_show(self) -> None:
-        """Take the keys, when nothing else on the screen has them."""
+        """Take the focus if nothing else has it."""
         if self.screen.focused is None:
             self.focus(scroll_visible=False)
 
     def on_resize(self) -> None:
-        """See how many charts there is room for, and whether more can be told apart in them."""
-        self._arrange()
-        self._look()
+        """Update which charts fit, and the steps to load."""
+        self._update_shown()
+        self._update_window()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Mark a chart only for who has the keys."""
+        """Show the active chart only with the focus."""
         super().watch_has_focus(has_focus)
-        if self.is_mounted:  # from Python 3.12 on, a screen gives the keys before its widgets are there
-            self._label()
+        if self.is_mounted:  # from Python 3.12 on, focus comes before the children are mounted
+            self._update_labels()
 
-    def take(self, state: RunState) -> None:
-        """Draw what is new."""
+    def set_state(self, state: RunState) -> None:
+        """Draw the new state."""
         before, self.state = self.state, state
         if state.meters is not before.meters:
-            self._read |= readings_of(state)
-        charted = (state.built, tuple(state.curves), tuple(state.validation), bool(state.rates), self._read, state.over)
-        if charted != self._charted:
-            self._charted = charted
-            self._panels = panels_of(state, self._read)
-            self._arrange()
-            self._label()
+            self._available_readings |= readings_of(state)
+        charted = (
+            state.built,
+            tuple(state.curves),
+            tuple(state.validation),
+            bool(state.learning_rates),
+            self._available_readings,
+            state.has_ended,
+        )
+        if charted != self._panels_key:
+            self._panels_key = charted
+            self._panels = panels_of(state, self._available_readings)
+            self._update_shown()
+            self._update_labels()
         self._draw()
         if self.window.span is not None or self.cursor:
-            self._look()  # they go along
+            self._update_window()  # they follow the last steps
 
-    def watch_chosen(self) -> None:
-        """Show those and no others."""
-        self._arrange()
+    def watch_selected(self) -> None:
+        """Show the selected charts."""
+        self._update_shown()
 
-    def watch_full(self) -> None:
-        """Give the marked chart all the room, or no longer."""
-        self._arrange()
+    def watch_is_full_screen(self) -> None:
+        """Toggle full screen."""
+        self._update_shown()
 
-    def watch_marked(self) -> None:
-        """Show which one it is."""
-        if self.full:
-            self._arrange()
-        self._label()
+    def watch_active_chart(self) -> None:
+        """Show the active chart."""
+        if self.is_full_screen:
+            self._update_shown()
+        self._update_labels()
 
     def watch_shown(self, _: tuple[Panel, ...], shown: tuple[Panel, ...]) -> None:
-        """Make the charts that are new, and hide those that are not to be seen."""
-        fresh = [panel for panel in shown if panel.id not in self._made]
+        """Make new charts, and hide those that are not shown."""
+        fresh = [panel for panel in shown if panel.id not in self._charts_by_id]
         for panel in fresh:
-            chart = self._made[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
+            chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
                 chart.format = figures.compact
             elif panel.name == LEARNING_RATE:
                 chart.format = figures.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
         if fresh:
-            self._grid.mount_all(self._made[panel.id] for panel in fresh)
+            self._grid.mount_all(self._charts_by_id[panel.id] for panel in fresh)
             order = [panel.id for panel in self._panels]
             self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
         ids = {panel.id for panel in shown}
-        for id_, chart in self._made.items():
-            chart.await_layout()
+        for id_, chart in self._charts_by_id.items():
+            chart.mark_stale()
             chart.display = id_ in ids
         self._align()
         read = frozenset(panel.name for panel in shown if panel.of_devices)
-        self.readings = read | self.readings if self.full else read  # the other charts come back in a moment
-        self._label()
-        self._around = ()
+        self.readings = (
+            read | self.readings if self.is_full_screen else read
+        )  # the other charts return when full screen ends
+        self._update_labels()
+        self._shared_inputs = ()
         self._draw()
-        self._look()
+        self._update_window()
 
     def watch_window(self) -> None:
-        """Draw at once what is known of it, and have the rest read."""
-        self._look()
+        """Draw what is loaded, and request the rest."""
+        self._update_window()
 
-    def watch_part(self) -> None:
-        """Ask for it."""
-        self.post_message(self.Looked(self.part, self.readings))
+    def watch_visible_steps(self) -> None:
+        """Request the steps."""
+        self.post_message(self.VisibleStepsChanged(self.visible_steps, self.readings))
 
-    watch_readings = watch_part
+    watch_readings = watch_visible_steps
 
     def watch_cursor(self) -> None:
-        """Read all charts there."""
+        """Move the cursor in all charts."""
         step = self.cursor.step if self.cursor else None
-        for chart in self._made.values():
+        for chart in self._charts_by_id.values():
             chart.cursor = step
-        self._tell()
+        self._update_bar()
 
-    def _arrange(self) -> None:
+    def _update_shown(self) -> None:
         """Decide which charts are shown."""
         size = Size(self.size.width, self.size.height - 1)  # below the bar
         if size.width < 1 or size.height < 1:
             return
         panels = self._panels
-        if self.full:
-            self.shown = tuple(panel for panel in panels if panel.id == self.marked) or panels[:1]
+        if self.is_full_screen:
+            self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
         most = room(size, SMALLEST)
-        if self.chosen:
-            panels = tuple(panel for panel in panels if panel.id in self.chosen)
+        if self.selected:
+            panels = tuple(panel for panel in panels if panel.id in self.selected)
         else:
             most = max(min(most, _FEWEST), room(size, EASY))
         self.shown = panels[:most]
-        if self.marked not in {panel.id for panel in self.shown}:
-            self.marked = self.shown[0].id
+        if self.active_chart not in {panel.id for panel in self.shown}:
+            self.active_chart = self.shown[0].id
 
-    def watch_lens(self) -> None:
-        """Look at all charts in this way."""
+    def watch_options(self) -> None:
+        """Draw with the new options."""
         self._draw()
-        self._tell()
+        self._update_bar()
 
     def _draw(self) -> None:
-        around = (scale_of(self.state, self.lens.x), self.state.marks, self.lens)
-        fresh = any(new is not old for new, old in zip_longest(around, self._around))
-        self._around = around
-        seldom = (self.state.rates, self.state.live, int(time.monotonic()))
+        around = (scale_of(self.state, self.options.x), self.state.marks, self.options)
+        fresh = any(new is not old for new, old in zip_longest(around, self._shared_inputs))
+        self._shared_inputs = around
+        seldom = (self.state.learning_rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
-            chart = self._made[panel.id]
+            chart = self._charts_by_id[panel.id]
             if fresh:
-                chart.scale, chart.marks, chart.lens = around
+                chart.scale, chart.marks, chart.options = around
                 if panel.name == LEARNING_RATE:
-                    chart.lens = self.lens.exact
+                    chart.options = self.options.exact
             told = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
-            if chart.series and told and seldom == self._seldom:
+            if chart.series and told and seldom == self._slow_inputs:
                 continue  # a line that only gets longer
             chart.series = series_of(self.state, panel)
-        self._seldom = seldom
+        self._slow_inputs = seldom
 
-    def _label(self) -> None:
-        # Where there is the most room for it: the throughput is a single curve.
+    def _update_labels(self) -> None:
+        # The throughput has a single curve, and so the most room.
         explaining = next((panel for panel in self.shown if panel.id == "throughput"), self.shown[:1] and self.shown[0])
         for panel in self.shown:
-            chart = self._made[panel.id]
-            marked = self.has_focus and panel.id == self.marked and len(self.shown) > 1
-            chart.title = f"{_MARK} {panel.title}" if marked else panel.title
-            chart.empty = "no step was taken" if self.state.over else "waiting for the first step"
-            chart.end = self.state.goes_to
-            chart.explains = panel == explaining
-        self._tell()
+            chart = self._charts_by_id[panel.id]
+            active_chart = self.has_focus and panel.id == self.active_chart and len(self.shown) > 1
+            chart.title = f"{_MARK} {panel.title}" if active_chart else panel.title
+            chart.empty = "no steps recorded" if self.state.has_ended else "waiting for the first step"
+            chart.end = self.state.last_step
+            chart.shows_mark_legend = panel == explaining
+        self._update_bar()
 
-    def _look(self) -> None:
+    def _update_window(self) -> None:
         bounds = self.window.bounds(self.state.step)
         for panel in self.shown:
-            chart = self._made[panel.id]
+            chart = self._charts_by_id[panel.id]
             if chart.window != bounds:
                 chart.window = bounds
         series = (panel.name for panel in self.shown if not panel.of_devices)
-        self.part = part_of(bounds, 2 * self._widest, self.state.throughput.width, series)
-        self._tell()
+        self.visible_steps = steps_to_load(bounds, 2 * self._widest, self.state.throughput.width, series)
+        self._update_bar()
 
-    def _tell(self) -> None:
-        step = self.cursor and words_of_step(self.cursor.step, self._bucket, self.state)
+    def _update_bar(self) -> None:
+        step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
         self._bar.items = (
             Item("whole run", "whole", "0", on=self.window.span is None),
             Item("follow", "end", "end", on=self.window.follows, spare=not self.window.follows),
-            *([Item(shown, spare=True)] if (shown := step_window.words(self.window, self.state.step)) else []),
-            Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.stays)),
+            *([Item(shown, spare=True)] if (shown := step_window.describe(self.window, self.state.step)) else []),
+            Item(step or "cursor", "cursor", "v", on=bool(self.cursor and self.cursor.is_pinned)),
             Item(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", spare=True),
-            Item("fill", "fill", "f", on=self.full, spare=True),
-            *self.lens_items,
+            Item("full", "full_screen", "f", on=self.is_full_screen, spare=True),
+            *self.option_items,
         )
 
     @property
     def steps(self) -> int:
-        """How many steps were taken."""
+        """Number of steps taken."""
         return self.state.step
 
     @property
     def stride(self) -> int:
-        """The steps that are known as one, or those of a dot."""
+        """Steps of a bucket, or of a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         return max(1, self._bucket, round((high - low) / (2 * self._widest)))
 
     @property
-    def markable(self) -> Sequence[str]:
-        """Those that are shown; all where one of them fills the screen."""
-        return [panel.id for panel in (self._panels if self.full else self.shown)]
+    def chart_ids(self) -> Sequence[str]:
+        """The shown charts, or all in full screen."""
+        return [panel.id for panel in (self._panels if self.is_full_screen else self.shown)]
 
     @property
     def _widest(self) -> int:
-        """Columns of the widest chart."""
-        return max((self._made[panel.id].size.width for panel in self.shown), default=0) or max(1, self.size.width)
+        """Width of the widest chart."""
+        return max((self._charts_by_id[panel.id].size.width for panel in self.shown), default=0) or max(
+            1, self.size.width
+        )
 
     @property
     def _bucket(self) -> int:
-        """Steps that are known as one where somebody looks."""
-        return self.part.width if self.part and self.state.details else self.state.throughput.width
+        """Steps per bucket of the visible steps."""
+        return self.visible_steps.width if self.visible_steps and self.state.details else self.state.throughput.width
 
     @on(ChartBar.Clicked)
     async def _do(self, message: ChartBar.Clicked) -> None:
@@ -275,13 +286,13 @@ class RunCharts(ChartKeys, RunView):
         await self.run_action(message.action)
 
     def action_choose(self) -> None:
-        """Ask which charts are to be shown."""
-        self.full = False
-        self.post_message(self.Choosing(self._panels, tuple(panel.id for panel in self.shown)))
+        """Ask which charts are shown."""
+        self.is_full_screen = False
+        self.post_message(self.SelectionRequested(self._panels, tuple(panel.id for panel in self.shown)))
 
 
-def words_of_step(step: int, width: int, state: RunState) -> str:
-    """Where the cursor is: the step, or the steps that are known as one, and the epoch."""
+def describe_step(step: int, width: int, state: RunState) -> str:
+    """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
     an_epoch = state.built and state.built.steps_per_epoch

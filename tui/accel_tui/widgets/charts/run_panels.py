@@ -1,4 +1,4 @@
-"""The charts that there can be of a run, and what is drawn in each."""
+"""The available charts of a run, and their series."""
 
 import re
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A chart that there can be.
+    """An available chart.
 
     Attributes:
-        id: The widget's.
-        name: The series, or the reading of devices.
-        of_devices: Which of both.
+        id: The widget's id.
+        name: The series, or the device metric.
+        of_devices: Whether it is a device metric.
     """
 
     id: str
@@ -43,38 +43,41 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What the chart is called."""
+        """The chart's title."""
         known = self.of_devices or self.name in (RATE, LEARNING_RATE)
         return _TITLES[self.name] if known else self.name.replace("_", " ")
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """What the value axis is to reach whatever the values are."""
+        """Values that the value axis always includes."""
         if not self.of_devices:
             return None, None
         return (0.0, 100.0) if self.name == "utilization" else (0.0, None)
 
 
 def readings_of(state: RunState) -> frozenset[str]:
-    """The readings that some device has a value of now."""
+    """The device metrics that some device has now."""
     return frozenset(
         name for name in READINGS if any(meter.reading(name).value is not None for meter in state.meters.values())
     )
 
 
 def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
-    """All charts that there can be of a run, those that matter to most people first.
+    """All available charts of a run, the most important first.
 
     Args:
-        state: The run's.
-        readings: What was ever read of its devices.
+        state: The run's state.
+        readings: The device metrics that were ever available.
     """
     names = [name for name in series_names(state) if name != LEARNING_RATE] or ["loss", "accuracy"]
-    # The first two have their ids by their places: what they are called is known only when the model is built.
+    # The first two have fixed ids: their names are known only once the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
     measured = {f"{mean}{name}": name for name in state.validation for mean in ("", *MEAN_PREFIXES)}
     charted = {measured[name] for name in names if name in measured}
-    others = [*names[2:], *(name for name in state.validation if name not in charted)]  # there may be points alone
+    others = [
+        *names[2:],
+        *(name for name in state.validation if name not in charted),
+    ]  # some metrics only have validation points
     series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
     parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
     single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
@@ -84,12 +87,12 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
 
 
 def series_names(state: RunState) -> tuple[str, ...]:
-    """What is recorded at each step: what is known to come, and what has come."""
+    """Names of the per-step series, expected or recorded."""
     return tuple(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves]))
 
 
 def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
-    """What is drawn in a chart."""
+    """The series of a chart."""
     if panel.of_devices:
         curves = state.readings.get(panel.name, {})
         devices = sorted(curves, key=_order)
@@ -99,7 +102,7 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
     detail = state.details.get(panel.name, NOTHING)
     if panel.name == RATE:
         return (Series("steps/s", state.throughput, style="success", detail=detail),)
-    training = Series("training", state.curves.get(panel.name, NOTHING), detail=detail)
+    training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:
         return (training,)
@@ -109,27 +112,27 @@ def series_of(state: RunState, panel: Panel) -> tuple[Series, ...]:
 
 @lru_cache(maxsize=16)
 def points_of(validation: Points) -> Points:
-    """Where validations are drawn; there may be thousands, and they are asked for ten times a second.
+    """Positions of validations, cached: there may be thousands, drawn ten times a second.
 
-    One after N steps is of the weights that step N - 1 left, steps being counted from 0.
+    A validation after N steps evaluates the weights of step N - 1, counted from 0.
     """
     return tuple((step - 1, value) for step, value in validation)
 
 
 def scale_of(state: RunState, x: X) -> Scale | None:
-    """What the labels below the charts count, where it is not steps."""
+    """The x-axis if not steps."""
     if x == "time":
         return scale.seconds(state.ended_at)
     if x == "epoch":
         track = state.marks.get(Kind.EPOCH, Track())
-        before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have counted on
+        before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have continued counting
         ended = [(step, before + place * track.every) for place, step in enumerate(track.steps, start=1)]
         return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
     return None
 
 
 def _order(device: str) -> tuple[bool, str, int]:
-    """Accelerators first, and each kind by its numbers."""
+    """Accelerators first, then by number."""
     kind, _, number = device.partition(":")
     return kind == "cpu", kind, int(number) if number.isdecimal() else 0
 

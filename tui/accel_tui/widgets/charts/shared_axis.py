@@ -1,7 +1,7 @@
-"""Runs on one axis of epochs or of time: with other batch sizes and speeds, their steps are not of one kind.
+"""A shared axis of epochs or time for runs whose steps differ in batch size or speed.
 
-The axis counts ticks, equal parts of an epoch or of a second, some thousand of them for the longest run. A curve by
-ticks says what its run measured then; of a step that took many ticks, all of them say the same.
+The axis counts ticks, equal parts of an epoch or a second, some thousands for the longest run. A curve by ticks has the
+values measured then; a step of many ticks repeats its value.
 """
 
 import math
@@ -19,21 +19,21 @@ from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.charts.run_panels import scale_of
 
 TICKS = 4096
-"""The most ticks of the longest run."""
+"""Maximum number of ticks of the longest run."""
 
 _FAR = 1e9  # ticks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedAxis:
-    """What the steps of some runs are laid out by.
+    """A shared axis of several runs.
 
     Attributes:
-        x: What it counts.
+        x: The quantity.
         states: The runs.
-        scales: What each run's steps are on it.
-        unit: How much a tick is, in epochs or in seconds.
-        scale: What ticks are.
+        scales: The quantity by steps of each run.
+        unit: Epochs or seconds per tick.
+        scale: The quantity by ticks.
     """
 
     x: X
@@ -44,12 +44,12 @@ class SharedAxis:
 
     @classmethod
     def of(cls, states: Sequence[RunState], x: X, before: "SharedAxis | None") -> "SharedAxis | None":
-        """The axis that has room for these runs; ``None`` where their steps are it.
+        """The axis of these runs; ``None`` if it counts steps.
 
         Args:
             states: The runs.
-            x: What it is to count.
-            before: The axis until now: what runs that have ended are on it is not worked out again.
+            x: The quantity.
+            before: The axis until now, whose scales of ended runs are reused.
         """
         before = before if before and before.x == x else None
         known = dict(zip(map(id, before.states), before.scales, strict=True)) if before else {}
@@ -68,17 +68,17 @@ class SharedAxis:
 
     @property
     def ticks(self) -> int:
-        """How many ticks the longest run takes."""
+        """Ticks of the longest run."""
         pairs = zip(self.scales, self.states, strict=True)
         return math.ceil(max(_last(scale, state.step) for scale, state in pairs) / self.unit)
 
-    def words(self, tick: int) -> str:
-        """What a tick is called: ``epoch 2.5``, ``0:12``."""
-        words = self.scale.write(round(tick * self.unit, 2), 1.0)
-        return f"epoch {words}" if self.x == "epoch" else words
+    def label(self, tick: int) -> str:
+        """Label of a tick: ``epoch 2.5``, ``0:12``."""
+        label = self.scale.write(round(tick * self.unit, 2), 1.0)
+        return f"epoch {label}" if self.x == "epoch" else label
 
-    def laid(self, run: int, series: Series) -> Series:
-        """What a run has of a series, by ticks."""
+    def place_on_axis(self, run: int, series: Series) -> Series:
+        """A series of a run by ticks."""
         scale = self.scales[run]
         places = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit
         points = tuple(
@@ -90,7 +90,7 @@ class SharedAxis:
 
 
 def _last(scale: Scale, steps: int) -> float:
-    """What the last of so many steps is on a scale, as far as that is known."""
+    """The quantity at the last of so many steps, as far as known."""
     known = scale.steps[scale.steps <= steps]
     at = scale.at(np.array([float(steps), *known[-1:]]))
     return float(np.nanmax(at)) if not np.isnan(at).all() else 0.0
@@ -98,7 +98,7 @@ def _last(scale: Scale, steps: int) -> float:
 
 @lru_cache(maxsize=64)
 def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
-    """A curve by ticks; a run that has ended has the same curve every time."""
+    """A curve by ticks; cached for ended runs."""
     edges = np.minimum(curve.first + np.arange(len(curve.low) + 1) * curve.width, curve.count)
     at = scale.at(edges.astype(np.float64)) / unit
     known = ~np.isnan(at[1:] + at[:-1])
@@ -107,10 +107,10 @@ def _by_ticks(curve: Curve, scale: Scale, unit: float) -> Curve:
     begins, ends = at[:-1][known], at[1:][known]
     low, high, mean = curve.low[known], curve.high[known], curve.means[known]
     count = max(1, math.ceil(ends[-1]))
-    # Each tick is of the bucket that was going on in its middle, ...
+    # Each tick has the bucket of its middle, ...
     place = np.clip(np.searchsorted(ends, np.arange(count) + 0.5), 0, len(ends) - 1)
     lows, highs, means = low[place], high[place], mean[place]
-    # ... and those in which buckets ended are of all of these: no extreme is lost.
+    # ... and ticks in which buckets end merge all of them, so that no extreme is lost.
     tick = np.minimum(((begins + ends) / 2).astype(np.int64), count - 1)
     heads = np.concatenate(([0], (tick[1:] != tick[:-1]).nonzero()[0] + 1))
     total, finite = np.where(curve.finite > 0, curve.total, 0)[known], curve.finite[known]

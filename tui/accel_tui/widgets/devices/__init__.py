@@ -1,1 +1,1 @@
-"""The machine's devices."""
+"""Widgets that show device metrics."""

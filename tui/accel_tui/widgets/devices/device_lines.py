@@ -1,4 +1,4 @@
-"""One device in a line, in a cell, and in a second line: the pieces of the panel."""
+"""Formats a device as a line, a cell, or a second line."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,37 +9,37 @@ from accel_tui.formatting import units
 from accel_tui.run.device_meter import Meter
 from accel_tui.widgets.chart.sparkline import sparkline
 
-IDS = 6
-"""Cells for the id of a device, but for those of other machines."""
+ID_WIDTH = 6
+"""Width of a device id on this machine."""
 
 _MISSING = "—"
 _BAR = "━"
 _REST = "─"
 
 _HISTORY, _LONGEST_HISTORY = 24, 60
-"""Cells of past use: the fewest that nothing inessential may take, and the most."""
+"""Width of the utilization history: minimum, before details are added, and maximum."""
 
 _ESSENTIAL = ("utilization", "memory_used", "temperature", "power", "load")
-"""Readings whose reasons, when they are missing, are said in the line."""
+"""Metrics whose absence is explained in the line."""
 
 _INDENT = " " * 7
 
-_USUAL = ("power limit", "clocks set by an administrator")
-"""What keeps the clocks of a healthy GPU down, so that it is no warning."""
+_NORMAL_THROTTLING = ("power limit", "clocks set by an administrator")
+"""Throttle reasons of a healthy GPU, which are no warning."""
 
 
 def line(
-    device: Device, meter: Meter | None, width: int, names: int, *, ids: int = IDS, detailed: bool = False
+    device: Device, meter: Meter | None, width: int, names: int, *, ids: int = ID_WIDTH, detailed: bool = False
 ) -> Content:
-    """One device in a line of at most ``width`` cells.
+    """A device in a line of at most ``width`` cells.
 
     Args:
         device: The device.
-        meter: What was last read of it.
-        width: In cells; what does not fit is left out, the least telling first.
-        names: Cells for the device's name.
-        ids: Cells for its id.
-        detailed: Whether :func:`detail` says the rest.
+        meter: Its latest metrics.
+        width: In cells; what does not fit is left out, the least important first.
+        names: Width of the device's name.
+        ids: Width of its id.
+        detailed: Whether :func:`detail` follows in a second line.
     """
     head = Content.assemble(
         (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
@@ -50,50 +50,50 @@ def line(
     said = Content("").join(
         [head, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
     )
-    words = [text for text in (_slowed(meter, width), _reasons(meter)) if text]
+    words = [text for text in (_throttling(meter, width), _reasons(meter)) if text]
     room = width - said.cell_length - sum(text.cell_length + 2 for text in words)
     for more in () if detailed else (_cores(meter, room - _HISTORY - 2), *_details(meter)):
         if more and room - more.cell_length - 2 >= _HISTORY:
             said = Content.assemble(said, "  ", more)
             room -= more.cell_length + 2
-    for text in words:  # last, so that what is said of all devices stands in columns
+    for text in words:  # last, so that the metrics of all devices are aligned
         said = Content.assemble(said, "  ", text)
     past = min(room - 2, _LONGEST_HISTORY)
-    if past >= 6:  # at the right edge, so that those of all devices are below one another
+    if past >= 6:  # at the right edge, so that all histories are aligned
         said = Content.assemble(
             said.pad_right(width - past - said.cell_length), (sparkline(meter.history, past), "$accent 70%")
         )
     return said.truncate(width, ellipsis=True)
 
 
-def cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
-    """One device in 38 cells: its use, memory, temperature and power."""
+def cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
+    """A device in 38 cells: utilization, memory, temperature, power."""
     head = (f"{device.id:<{ids}}", "$accent")
     if meter is None:
         return Content.assemble(head, " ", ("reading…", "$text-muted"))
-    if _silent(meter):
+    if _has_no_readings(meter):
         return Content.assemble(head, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _slowed_words(meter, usual=False) else " "
+    warning = ("!", "$text-warning") if _throttle_reasons(meter, usual=False) else " "
     temperature, power = (
         _plain(meter, name, form) for name, form in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
     )
     return Content.assemble(head, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
 
 
-def small_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
-    """One device in 18 cells: its use and memory."""
+def small_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
+    """A device in 18 cells: utilization and memory."""
     head = (f"{device.id:<{ids - 1}}", "$accent")
     if meter is None:
         return Content.assemble(head, (" reading…", "$text-muted"))
-    if _silent(meter):
+    if _has_no_readings(meter):
         return Content.assemble(head, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _slowed_words(meter, usual=False) else " "
+    warning = ("!", "$text-warning") if _throttle_reasons(meter, usual=False) else " "
     use = meter.reading("utilization")
     return Content.assemble(head, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
 
 
-def smallest_cell(device: Device, meter: Meter | None, ids: int = IDS) -> Content:
-    """One device in 11 cells: its use."""
+def smallest_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
+    """A device in 11 cells: utilization."""
     use = meter.reading("utilization") if meter else Reading(None)
     return Content.assemble((f"{device.id:<{ids}}", "$accent"), *_block(use))
 
@@ -103,11 +103,11 @@ CELLS: tuple[tuple[int, Callable[[Device, Meter | None, int], Content]], ...] = 
     (18, small_cell),
     (11, smallest_cell),
 )
-"""Ways to tell a device in a cell: its width with an id of :data:`IDS` cells, and what makes it; the fullest first."""
+"""Cell formats, the most detailed first: the width with an id of :data:`ID_WIDTH` cells, and the function."""
 
 
 def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> Content:
-    """A worker's devices in a cell: a block for the use of each, and in all their use and memory."""
+    """A worker's devices in a cell: a block per device, mean utilization, and total memory."""
     loads = [meter.reading("utilization").value if meter else None for meter in meters]
     known = [load for load in loads if load is not None]
     mean = Reading(sum(known) / len(known), "%") if known else Reading(None)
@@ -120,7 +120,7 @@ def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> C
 
 
 def detail(meter: Meter | None, width: int) -> Content:
-    """What else is known of a device, in a line to stand below its first."""
+    """Further metrics of a device, in a second line."""
     if meter is None:
         return Content("")
     parts = _details(meter)
@@ -131,7 +131,7 @@ def detail(meter: Meter | None, width: int) -> Content:
 
 
 def short_name(device: Device) -> str:
-    """A device's name, without its maker's where everybody knows that."""
+    """A device's name without its well-known vendor."""
     return device.name.removeprefix("NVIDIA ")
 
 
@@ -159,7 +159,7 @@ def _accelerator_details(meter: Meter) -> list[Content]:
     parts = []
     if meter.reading("allocated").value is not None:
         now, most = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
-        parts.append(_labelled("allocated", f"{now}, at most {most}"))
+        parts.append(_labelled("allocated", f"{now}, peak {most}"))
     clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
     if clocks[0] is not None:
         said = "/".join(f"{clock:.0f}" for clock in clocks if clock is not None)
@@ -244,22 +244,23 @@ def _extras(meter: Meter, width: int) -> Iterable[Content]:
         yield Content.assemble(("  load ", "$text-muted"), _plain(meter, "load", "{:.1f}"))
 
 
-def _slowed_words(meter: Meter, *, usual: bool = True) -> list[str]:
-    """What keeps a device's clocks down."""
-    return [part.name for part in meter.reading("throttling").items if usual or part.name not in _USUAL]
+def _throttle_reasons(meter: Meter, *, usual: bool = True) -> list[str]:
+    """The throttle reasons of a device."""
+    return [part.name for part in meter.reading("throttling").items if usual or part.name not in _NORMAL_THROTTLING]
 
 
-def _slowed(meter: Meter, width: int) -> Content:
-    words = _slowed_words(meter)
+def _throttling(meter: Meter, width: int) -> Content:
+    words = _throttle_reasons(meter)
     if not words:
         return Content("")
-    grave = _slowed_words(meter, usual=False)
+    grave = _throttle_reasons(meter, usual=False)
     return Content.styled(
-        f"{'▼' if width < 100 else 'slowed:'} {', '.join(grave or words)}", "$text-warning" if grave else "$text-muted"
+        f"{'▼' if width < 100 else 'throttled:'} {', '.join(grave or words)}",
+        "$text-warning" if grave else "$text-muted",
     )
 
 
-def _silent(meter: Meter) -> bool:
+def _has_no_readings(meter: Meter) -> bool:
     return all(meter.reading(name).value is None for name in ("utilization", "memory_used"))
 
 
@@ -270,7 +271,7 @@ def _reasons(meter: Meter) -> Content:
 
 
 def _cores(meter: Meter, room: int) -> Content:
-    """A block for each core; where there are more than there is room for, the busiest of some neighbours."""
+    """A block per CPU core; with too little room, the busiest of several cores."""
     loads = [reading.value for name, reading in meter.sample.readings.items() if name.startswith("core_")]
     if not loads or room < min(len(loads), 8):
         return Content("")

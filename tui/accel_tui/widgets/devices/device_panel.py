@@ -1,4 +1,4 @@
-"""The machine's devices: what they are and how busy they are, in whatever room there is."""
+"""Panel of devices and their metrics, for any width and height."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,22 +17,21 @@ from accel_engine.devices.reading import Device, Inventory
 from accel_tui.formatting.names import CHIEF, COORDINATOR
 from accel_tui.run.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.devices.device_lines import CELLS, IDS, detail, line, short_name, worker_cell
-from accel_tui.widgets.styled_text import Piece, changed, pieces_of
+from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, line, short_name, worker_cell
+from accel_tui.widgets.styled_text import TextSpan, changed, spans_of
 
 _TALL = 34
-"""Rows of a terminal from which devices may have a second line each."""
+"""Terminal height from which devices may have a second line."""
 
 _GAP = 2
 
 
 class DevicePanel(DirtyRegionWidget):
-    """Lines of devices with meters, then one line for each kind that is not here.
+    """A line per device, then a line per kind of device that is missing.
 
-    With room to spare each device has a second line; where there is too little for a line each, those
-    that are no CPU stand side by side, and say less the more of them there are. A value that could not
-    be read is a dash; its reason stands at the end of the line, and in the tooltip. Of newer meters
-    only what differs is painted.
+    With enough room each device has a second line; with too little, accelerators are arranged in columns with fewer
+    metrics each. A missing value is a dash, with its reason at the end of the line and in the tooltip. Only cells that
+    change are repainted.
     """
 
     ALLOW_SELECT = False
@@ -46,18 +45,18 @@ class DevicePanel(DirtyRegionWidget):
     inventory: reactive[Inventory | None] = reactive(None, layout=True)
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
 
-    _lines: Sequence[Sequence[Piece]] = ()
+    _lines: Sequence[Sequence[TextSpan]] = ()
     _fits: object = None
-    """What the lines were made for, beside the meters."""
+    """The inputs of the lines, other than the meters."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many rows as are needed of those that the style sheet allows."""
+        """Number of lines, limited by the style's maximum."""
         limit = self.styles.max_height
         most = viewport.height if limit is None else int(limit.resolve(container, viewport)) - self.gutter.height
         return len(lines(self.inventory, {}, width, most, tall=viewport.height >= _TALL))
 
     def watch_meters(self) -> None:
-        """Show what is new, and explain in the tooltip what could not be read."""
+        """Repaint what has changed, and explain missing values in the tooltip."""
         reasons = "\n".join(explanations(self.meters))
         self.tooltip = Content(reasons) if reasons else None
         before, fitted = self._lines, self._fits
@@ -70,15 +69,15 @@ class DevicePanel(DirtyRegionWidget):
             self.refresh(*regions)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines that are asked for, within the padding."""
+        """The requested lines, within the padding."""
         if self._fits != self._room():
             self._make()
         return [self._line(y - self.gutter.top).crop(crop.x, crop.right) for y in crop.line_range]
 
-    def look(self, name: str) -> Style:
-        """What a style of the words is here."""
+    def resolve_style(self, name: str) -> Style:
+        """The style of that name in the current theme."""
         style = (self.visual_style + TextualStyle.parse(name)).rich_style
-        app, opacity = self.app, self.styles.text_opacity  # as Textual has it where it paints the text of a widget
+        app, opacity = self.app, self.styles.text_opacity  # as in Textual's rendering of text
         faded = TextOpacity.process_segments([Segment(" ", style)], opacity, app.ansi_theme, app.native_ansi_color)
         return next(iter(faded)).style or style
 
@@ -86,19 +85,22 @@ class DevicePanel(DirtyRegionWidget):
         return self.inventory, self.size, self.app.size.height >= _TALL
 
     def _make(self) -> None:
-        """Put the meters into words, as wide and as high as the widget."""
+        """Build the lines for the current size."""
         self._fits = inventory, (width, height), tall = self._room()
-        self._lines = [pieces_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
+        self._lines = [spans_of(one) for one in lines(inventory, self.meters, width, height, tall=tall)]
 
     def _line(self, row: int) -> Strip:
-        pieces = self._lines[row] if 0 <= row < len(self._lines) else ()
-        blank = self.pen("")
-        words = [Segment(" " * self.gutter.left, blank), *(Segment(text, self.pen(name)) for text, name in pieces)]
+        spans = self._lines[row] if 0 <= row < len(self._lines) else ()
+        blank = self.cell_style("")
+        words = [
+            Segment(" " * self.gutter.left, blank),
+            *(Segment(text, self.cell_style(name)) for text, name in spans),
+        ]
         return Strip(words).adjust_cell_length(self.outer_size.width, blank)
 
 
 def explanations(meters: Mapping[str, Meter]) -> list[str]:
-    """Why values are missing, once for all devices that have the same reason."""
+    """Reasons of missing values, with the devices that share them."""
     devices: dict[tuple[str, str], list[str]] = {}
     for device, meter in meters.items():
         for name, reading in meter.sample.readings.items():
@@ -110,13 +112,13 @@ def explanations(meters: Mapping[str, Meter]) -> list[str]:
 def lines(
     inventory: Inventory | None, meters: Mapping[str, Meter], width: int, height: int = 1000, *, tall: bool = False
 ) -> list[Content]:
-    """The panel's text.
+    """The panel's lines.
 
     Args:
-        inventory: The devices; ``None`` while they are being looked for.
-        meters: By device id; a device without one has not been read yet.
+        inventory: The devices; ``None`` while they are being detected.
+        meters: Metrics by device id.
         width: In cells.
-        height: The most lines there may be.
+        height: Maximum number of lines.
         tall: Whether devices may have two lines.
     """
     if inventory is None:
@@ -124,7 +126,7 @@ def lines(
     absences = _absences(inventory, width)
     devices = inventory.devices
     names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
-    ids = max((IDS, *(len(device.id) for device in devices)))
+    ids = max((ID_WIDTH, *(len(device.id) for device in devices)))
     if tall and 2 * len(devices) + len(absences) <= height:
         return [row for device in devices for row in _two(device, meters.get(device.id), width, names, ids)] + absences
     if len(devices) <= height:
@@ -150,14 +152,14 @@ def _absences(inventory: Inventory, width: int) -> list[Content]:
 
 
 def _side_by_side(devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int) -> Iterator[Content]:
-    """Devices in columns, told as fully as there is room for; how many there is no room for is said."""
-    return _packed(_forms(devices, meters, IDS), width, height)
+    """Devices in columns with as many metrics as fit, and the number of devices that do not fit."""
+    return _packed(_forms(devices, meters, ID_WIDTH), width, height)
 
 
 def _of_workers(
     devices: Sequence[Device], meters: Mapping[str, Meter], width: int, height: int, ids: int
 ) -> Iterator[Content]:
-    """Devices of several machines in columns; where there are too many of them, a cell for each machine."""
+    """Devices of several machines in columns, or a cell per machine if there are too many."""
     groups: dict[str, list[Device]] = {}
     for device in devices:
         groups.setdefault(_worker(device), []).append(device)
@@ -178,23 +180,23 @@ def _of_workers(
 
 
 def _worker(device: Device) -> str:
-    """The worker that a device of another machine is named after."""
+    """The worker in the id of a device of another machine."""
     return device.id.rpartition(" ")[0]
 
 
 _Form = tuple[int, Sequence[Callable[[], Content]]]
-"""A way to tell all devices: the width of a cell, and what makes each."""
+"""A format of all devices: the width of a cell, and a function per device."""
 
 
 def _forms(devices: Sequence[Device], meters: Mapping[str, Meter], ids: int) -> list[_Form]:
     return [
-        (cells + ids - IDS, [partial(make, device, meters.get(device.id), ids) for device in devices])
+        (cells + ids - ID_WIDTH, [partial(make, device, meters.get(device.id), ids) for device in devices])
         for cells, make in CELLS
     ]
 
 
 def _packed(forms: Sequence[_Form], width: int, height: int) -> Iterator[Content]:
-    """Cells in columns: of the first form that fits, or as many of the last as there is room for."""
+    """Cells in columns, in the first format that fits; else as many as fit in the last one."""
     height = max(height, 1)
     cells, makers = next((form for form in forms if _columns(width, form[0]) * height >= len(form[1])), forms[-1])
     columns = _columns(width, cells)

@@ -1,1 +1,1 @@
-"""The pictures and layers of a trained model."""
+"""Widgets of the Diagnostics screen."""

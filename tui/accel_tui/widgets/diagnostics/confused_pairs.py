@@ -1,4 +1,4 @@
-"""The pairs of classes that a model confuses most."""
+"""The most confused pairs of classes."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,12 +7,12 @@ from accel_engine.run.diagnostics import EvaluationReport
 
 
 def pair_name(examined: EvaluationReport, pair: tuple[int, int, int, float]) -> str:
-    """Which class is taken for which."""
+    """A pair of classes: true as predicted."""
     return f"{examined.names[pair[0]]} as {examined.names[pair[1]]}"
 
 
 def confused(examined: EvaluationReport, most: int = 1) -> list[tuple[int, int, int, float]]:
-    """The pairs that are confused most: a class, what it is taken for, how often, and that as a share of the class."""
+    """The most confused pairs: true class, predicted class, count, and share of the true class."""
     if examined.counts is None or most < 1:
         return []
     wrong: npt.NDArray[np.int64] = examined.counts.copy()

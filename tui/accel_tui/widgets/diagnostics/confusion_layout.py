@@ -1,32 +1,32 @@
-"""How a map of classes fits into the room that there is."""
+"""Layout of the confusion matrix for a size."""
 
 from dataclasses import dataclass
 
 NAME_WIDTH = 16
-"""Cells of a class's name beside its row, at most."""
+"""Maximum width of a class name."""
 
 LIST_WIDTH = 24
-"""Cells that the list needs beside the map."""
+"""Width of the list next to the matrix."""
 
 HEAT_WIDTH = 2
-"""Cells of a column that has no numbers."""
+"""Width of a column without numbers."""
 
 MOST_LINES = 8
-"""Lines that a class gets at most."""
+"""Maximum lines of a class."""
 
-_SHARE_WIDTH = 6
+_SHARE_WIDTH = 7
 
 
 @dataclass(frozen=True, slots=True)
 class ConfusionLayout:
-    """How a map fits into the room that there is.
+    """Layout of the confusion matrix.
 
     Attributes:
-        name: Cells of a name.
-        cell: Cells of a class's column; of :data:`HEAT_WIDTH`, shades are shown without numbers.
-        columns: How many columns there is room for.
-        rows: How many rows.
-        lines: Lines of a class's row.
+        name: Width of a class name.
+        cell: Width of a column; with :data:`HEAT_WIDTH`, a heat map without numbers.
+        columns: Number of columns that fit.
+        rows: Number of rows that fit.
+        lines: Lines of a row.
     """
 
     name: int
@@ -37,26 +37,26 @@ class ConfusionLayout:
 
     @property
     def width(self) -> int:
-        """Cells of all of it."""
+        """Width of the matrix."""
         return self.name + self.cell * self.columns + _SHARE_WIDTH
 
     def placed(self, text: str) -> str:
-        """Text in a column: in the middle of a large cell, else to the right."""
+        """Text in a cell: centred in a large cell, else right-aligned."""
         if len(text) >= self.cell:
             return text[: self.cell]
         return f"{text:^{self.cell}}" if self.lines > 1 else f"{text:>{self.cell - 1}} "
 
 
 def layout_for(names: tuple[str, ...], number: int, width: int, height: int) -> ConfusionLayout:
-    """Give every class a column with numbers if there is room, else without, else as many as there is room for.
+    """The layout with numbers if all classes fit, else without, else with as many classes as fit.
 
-    Where there is more room, cells grow with it and stay about as wide as they are high.
+    With more room, cells grow and stay about as wide as they are high.
 
     Args:
-        names: Of the classes.
-        number: Cells of the longest number.
-        width: Cells that there are.
-        height: Lines that there are for classes.
+        names: The classes.
+        number: Width of the longest number.
+        width: In cells.
+        height: Lines of all classes.
     """
     classes = len(names)
     name = min(max(map(len, names)), NAME_WIDTH, max(width // 4, 4)) + 1

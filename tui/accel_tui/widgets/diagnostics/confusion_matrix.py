@@ -1,4 +1,4 @@
-"""Which classes a model takes for which, as a map of shades, and the pairs that it confuses most as a list."""
+"""The confusion matrix as a heat map, and the list of the most confused pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,75 +26,73 @@ _ROOM_FOR_BOTH = 76
 
 @dataclass(frozen=True, slots=True)
 class _Paint:
-    """What cells are painted with, which takes long to ask for each."""
+    """Cached inputs of a cell's style."""
 
     plain: Style
     coloured: bool
-    ground: colour_scales.Colour
+    background_rgb: colour_scales.Colour
     dark: bool
 
 
 class ConfusionMatrix(TextPage):
-    """The map, with a cursor that tells of one cell in words, and the list where there is room beside it."""
+    """The matrix with a cursor whose cell is described, and the list if there is room."""
 
-    BINDING_GROUP_TITLE = "Confusion"
+    BINDING_GROUP_TITLE = "Confusion matrix"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Go to another class that examples are of"),
+        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Previous true class"),
+        Binding("down", "go(1, 0)", show=False, id="confusion.down", tooltip="Next true class"),
+        Binding("left", "go(0, -1)", show=False, id="confusion.left", tooltip="Previous predicted class"),
+        Binding("right", "go(0, 1)", show=False, id="confusion.right", tooltip="Next predicted class"),
+        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Ten classes up"),
+        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Ten classes down"),
+        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Ten classes left"),
+        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Ten classes right"),
         Binding(
-            "down", "go(1, 0)", show=False, id="confusion.down", tooltip="Go to the next class that examples are of"
+            "percent_sign",
+            "shares",
+            "Percent",
+            id="confusion.shares",
+            tooltip="Show percent of the true class, or counts",
         ),
-        Binding(
-            "left", "go(0, -1)", show=False, id="confusion.left", tooltip="Go to another class that the model says"
-        ),
-        Binding(
-            "right", "go(0, 1)", show=False, id="confusion.right", tooltip="Go to the next class that the model says"
-        ),
-        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Go ten classes up"),
-        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Go ten classes down"),
-        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Go ten classes left"),
-        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Go ten classes right"),
-        Binding("percent_sign", "shares", "Shares", id="confusion.shares", tooltip="Show shares of the row, or counts"),
-        Binding(
-            "f", "list", "List", id="confusion.list", tooltip="Let the most confused pairs fill the screen, or the map"
-        ),
+        Binding("f", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"),
     ]
 
     examined: reactive[EvaluationReport | None] = reactive(None, repaint=False)
-    """What the last validation found."""
+    """Report of the last validation."""
 
     step: reactive[int] = reactive(0, repaint=False)
-    """After which step."""
+    """The step of the validation."""
 
     place: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
-    """The cell of the cursor: the class that examples are of, and the one that the model says."""
+    """Cursor: true class and predicted class."""
 
-    shares: reactive[bool] = reactive(False, repaint=False)
-    """Whether cells show shares of their row."""
+    show_percent: reactive[bool] = reactive(False, repaint=False)
+    """Whether cells show percentages of their row instead of counts."""
 
-    alone: reactive[bool] = reactive(False, repaint=False)
-    """Whether there is only the list."""
+    list_only: reactive[bool] = reactive(False, repaint=False)
+    """Whether only the list is shown."""
 
-    _first = (0, 0)  # the row and the column that are shown first
+    _first = (0, 0)  # first visible row and column
     _layout_shown: ConfusionLayout | None = None
 
     def watch_examined(self, before: EvaluationReport | None, examined: EvaluationReport | None) -> None:
-        """Go to what is confused most, unless somebody is looking at these classes already."""
+        """Move to the most confused pair, unless the classes are the same as before."""
         if examined is not None and (before is None or before.names != examined.names):
             pairs = confused(examined)
             self.place = pairs[0][:2] if pairs else (0, 0)
-        self.again()
+        self.rebuild()
 
     def watch_place(self) -> None:
         """Show the cursor."""
-        self.again()
+        self.rebuild()
 
-    def watch_shares(self) -> None:
-        """Show other numbers."""
-        self.again()
+    def watch_show_percent(self) -> None:
+        """Show counts or percentages."""
+        self.rebuild()
 
-    def watch_alone(self) -> None:
-        """Show the list, or the map."""
-        self.again()
+    def watch_list_only(self) -> None:
+        """Show the list or the matrix."""
+        self.rebuild()
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""
@@ -104,27 +102,27 @@ class ConfusionMatrix(TextPage):
             self.place = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
     def action_shares(self) -> None:
-        """Show shares, or counts."""
-        self.shares = not self.shares
+        """Toggle percentages and counts."""
+        self.show_percent = not self.show_percent
 
     def action_list(self) -> None:
-        """Show the list alone, or the map."""
-        self.alone = not self.alone
+        """Toggle the list and the matrix."""
+        self.list_only = not self.list_only
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """Go on."""
+        """Move down, or right with shift."""
         self.action_go(*((0, 3) if event.shift else (3, 0)))
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """Go back."""
+        """Move up, or left with shift."""
         self.action_go(*((0, -3) if event.shift else (-3, 0)))
 
     def on_click(self, event: Click) -> None:
-        """Go to a cell."""
+        """Move the cursor to the clicked cell."""
         found = self._layout_shown
         if (
             found
-            and not self.alone
+            and not self.list_only
             and event.y >= 2
             and found.name <= event.x < found.name + found.cell * found.columns
         ):
@@ -132,28 +130,28 @@ class ConfusionMatrix(TextPage):
             if row < found.rows:
                 self.place = self._first[0] + row, self._first[1] + column
 
-    def page(self, width: int, height: int) -> Iterator[Strip]:
-        """A line of words, the heads of columns, rows, and what the cursor is at."""
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
+        """Build the summary, column heads, rows, and the description of the cursor's cell."""
         examined = self.examined
         if examined is None or examined.counts is None or not examined.counts.size or height < 4:
             return
         counts = examined.counts
         right = int(np.trace(counts))
         words = (
-            f"{units.count(right)} of {units.count(examined.examples)} right ({right / max(examined.examples, 1):.1%}) "
-            f"after step {self.step:,}"
+            f"accuracy {figures.metric(right / max(examined.examples, 1))} "
+            f"({units.count(right)} of {units.count(examined.examples)}) after step {self.step:,}"
         )
-        yield self.line((words, "title"), ("   rows: true, columns: predicted", "faint"))
-        if self.alone:
+        yield self.line((words, "title"), ("   rows true, columns predicted", "faint"))
+        if self.list_only:
             yield from self._list(examined, width, height - 1)
             return
-        number = 4 if self.shares else len(figures.compact(int(counts.max())))
+        number = 4 if self.show_percent else len(figures.compact(int(counts.max())))
         shown = layout_for(examined.names, number, width, height - 3)
-        if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a part of the map is no overview
+        if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a partial matrix is no overview
             shown = layout_for(examined.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
-        paint = _Paint(self.rich_style, self.has_colours, self.ground, self.is_dark)
+        paint = _Paint(self.rich_style, self.has_colours, self.background_rgb, self.is_dark)
         beside = list(self._list(examined, width - shown.width - 3, height - 2))
         if width - shown.width - 3 < LIST_WIDTH:
             beside = []
@@ -169,7 +167,7 @@ class ConfusionMatrix(TextPage):
         yield self._words(examined, shown)
 
     def _visible(self, shown: ConfusionLayout) -> tuple[range, range]:
-        """The rows and columns on screen, which the cursor is among."""
+        """The visible rows and columns, which include the cursor."""
         first = []
         for at, before, room in zip(self.place, self._first, (shown.rows, shown.columns), strict=True):
             last = max(len(self.examined.names) - room, 0) if self.examined else 0
@@ -180,33 +178,33 @@ class ConfusionMatrix(TextPage):
     def _heads(self, examined: EvaluationReport, shown: ConfusionLayout, columns: range) -> Strip:
         if shown.cell == HEAT_WIDTH:
             name = fitted(examined.names[self.place[1]], shown.cell * shown.columns)
-            return self.line((" " * shown.name, ""), (name, "faint"), (" right", "faint"))
+            return self.line((" " * shown.name, ""), (name, "faint"), (" recall", "faint"))
         heads = [shown.placed(fitted(examined.names[column], shown.cell - 1).rstrip()) for column in columns]
         pieces = [
             (head, "head" if column == self.place[1] else "faint") for head, column in zip(heads, columns, strict=True)
         ]
-        return self.line((" " * shown.name, ""), *pieces, (" right", "faint"))
+        return self.line((" " * shown.name, ""), *pieces, (" recall", "faint"))
 
     def _row(
         self, examined: EvaluationReport, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
     ) -> list[Strip]:
-        """The lines of a class, of which the middle one has the words."""
+        """The lines of a class; the middle one has the text."""
         assert examined.counts is not None  # noqa: S101 (there is no page else)
         counts = examined.counts[row]
         total = int(counts.sum())
         name = f"{fitted(examined.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
         here = counts[columns.start : columns.stop].tolist()
-        head = Segment(name, self.styled("head" if row == self.place[0] else "faint"))
+        head = Segment(name, self.style_for("head" if row == self.place[0] else "faint"))
         cells = [
             self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
         ]
-        share = f"{counts[row] / total:>5.0%} " if total else "    - "
-        words = Strip([head, *cells, Segment(share, self.styled("faint"))])
+        share = f"{counts[row] / total:>6.0%} " if total else "     - "
+        words = Strip([head, *cells, Segment(share, self.style_for("faint"))])
         if shown.lines == 1:
             return [words]
-        ground = [Segment(" " * shown.cell, cell.style) for cell in cells]
+        padding = [Segment(" " * shown.cell, cell.style) for cell in cells]
         around = Strip(
-            [Segment(" " * shown.name, self.rich_style), *ground, Segment(" " * len(share), self.rich_style)]
+            [Segment(" " * shown.name, self.rich_style), *padding, Segment(" " * len(share), self.rich_style)]
         )
         above = (shown.lines - 1) // 2
         return [*[around] * above, words, *[around] * (shown.lines - 1 - above)]
@@ -215,7 +213,7 @@ class ConfusionMatrix(TextPage):
         share = count / total if total else 0.0
         text = ""
         if shown.cell > HEAT_WIDTH:
-            text = "" if not count else f"{share:.0%}" if self.shares else figures.compact(count)
+            text = "" if not count else f"{share:.0%}" if self.show_percent else figures.compact(count)
         elif not paint.coloured:
             text = colour_scales.shade(share) * HEAT_WIDTH
         if place == self.place and not text.strip():
@@ -231,19 +229,19 @@ class ConfusionMatrix(TextPage):
         assert examined.counts is not None  # noqa: S101 (there is no page else)
         row, column = self.place
         count, total = int(examined.counts[row, column]), int(examined.counts[row].sum())
-        said = f"{examined.names[row]} taken for {examined.names[column]}: {count:,} of {total:,}"
+        said = f"true {examined.names[row]}, predicted {examined.names[column]}: {count:,} of {total:,}"
         share = f" ({units.percent(count / total)})" if count else ""
         classes = len(examined.names)
         part = ""
         if shown.rows < classes or shown.columns < classes:
             rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
             columns = f"{self._first[1] + 1}-{self._first[1] + shown.columns}"
-            part = f"   rows {rows}, columns {columns} of {classes:,}"
+            part = f" rows {rows}, cols {columns} of {classes:,}"
         return self.line((said + share, "right" if row == column else "wrong"), (part, "faint"))
 
     def _list(self, examined: EvaluationReport, width: int, height: int) -> Iterator[Strip]:
         pairs = confused(examined, height - 1)
-        yield self.line(("Most confused" if pairs else "Nothing is confused", "head"))
+        yield self.line(("Most confused" if pairs else "No errors", "head"))
         if not pairs:
             return
         longest = max(len(pair_name(examined, pair)) for pair in pairs)
@@ -256,8 +254,8 @@ class ConfusionMatrix(TextPage):
 @lru_cache(1 << 12)
 def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
     colour = colour_scales.tone(
-        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.ground, dark=paint.dark
+        share, colour_scales.RIGHT if right else colour_scales.WRONG, paint.background_rgb, dark=paint.dark
     )
     if here:
-        colour = colour_scales.ink(paint.ground)
+        colour = colour_scales.ink(paint.background_rgb)
     return Style(color=RichColor.from_rgb(*colour_scales.ink(colour)), bgcolor=RichColor.from_rgb(*colour), bold=here)

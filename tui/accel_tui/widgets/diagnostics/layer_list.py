@@ -1,4 +1,4 @@
-"""The layers of a model, with what each holds and computes."""
+"""The layers of a model with their shapes, parameters and FLOPs."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -9,66 +9,67 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_tui.formatting import figures, units
-from accel_tui.widgets.text_page import Piece, TextPage, fitted
+from accel_tui.formatting.units import counted
+from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
 
 NAME_WIDTH = 60
-"""Cells of a layer's name and kind, at most."""
+"""Maximum width of a layer's name and class."""
 
-_NUMBERS = 50  # cells of the columns after the name, without the bar
+_NUMBERS = 51  # width of the columns after the name, without the bar
 _BAR = 40
 
 
 class LayerList(TextPage):
-    """A line for each layer, those of a model within set in; the rest of a step is named below."""
+    """A line per layer, nested models indented, and totals."""
 
     BINDING_GROUP_TITLE = "Layers"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "scroll_by(1)", show=False, id="layers.down", tooltip="Look further down"),
-        Binding("up", "scroll_by(-1)", show=False, id="layers.up", tooltip="Look further up"),
-        Binding("pagedown,space", "scroll_by(20)", show=False, id="layers.page-down", tooltip="Look 20 layers further"),
-        Binding("pageup", "scroll_by(-20)", show=False, id="layers.page-up", tooltip="Look 20 layers back"),
-        Binding("home", "scroll_by(-100000)", show=False, id="layers.home", tooltip="Look at the first layers"),
-        Binding("end", "scroll_by(100000)", show=False, id="layers.end", tooltip="Look at the last layers"),
+        Binding("down", "scroll_by(1)", show=False, id="layers.down", tooltip="Scroll down"),
+        Binding("up", "scroll_by(-1)", show=False, id="layers.up", tooltip="Scroll up"),
+        Binding("pagedown,space", "scroll_by(20)", show=False, id="layers.page-down", tooltip="20 layers down"),
+        Binding("pageup", "scroll_by(-20)", show=False, id="layers.page-up", tooltip="20 layers up"),
+        Binding("home", "scroll_by(-100000)", show=False, id="layers.home", tooltip="First layer"),
+        Binding("end", "scroll_by(100000)", show=False, id="layers.end", tooltip="Last layer"),
     ]
 
     table: reactive[LayerTable | None] = reactive(None, repaint=False)
     """The layers."""
 
     first: reactive[int] = reactive(0, repaint=False)
-    """The layer at the top."""
+    """The first visible layer."""
 
     def watch_table(self) -> None:
-        """Show other layers."""
-        self.again()
+        """Show the new layers."""
+        self.rebuild()
 
     def watch_first(self) -> None:
-        """Show others of the layers."""
-        self.again()
+        """Scroll."""
+        self.rebuild()
 
     def action_scroll_by(self, lines: int) -> None:
-        """Look further down or up."""
+        """Scroll by lines."""
         if self.table:
             last = max(0, len(self.table.layers) - (self.size.height - 2))
             self.first = min(max(self.first + lines, 0), last)
 
     def on_mouse_scroll_down(self) -> None:
-        """Look further down."""
+        """Scroll down."""
         self.action_scroll_by(3)
 
     def on_mouse_scroll_up(self) -> None:
-        """Look further up."""
+        """Scroll up."""
         self.action_scroll_by(-3)
 
-    def page(self, width: int, height: int) -> Iterator[Strip]:
-        """The heads of columns, layers, and the sums."""
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
+        """Build the column heads, the layers, and the totals."""
         if self.table is None or height < 3:
             return
         table = self.table
         names = [_name(layer) for layer in table.layers]
         name = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
         bar = min(_BAR, width - name - _NUMBERS)
-        head = f"{fitted('LAYER', name)} {'OUTPUT':>14} {'WEIGHTS':>12} {'TRAINED':>8} {'A STEP':>6} {'SHARE':>5}"
-        yield self.line((head, "title"))
+        titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPS':>6} {'SHARE':>5}"
+        yield self.line((f"{fitted('LAYER', name)} {titles}", "title"))
         room = height - 2
         first = min(self.first, max(0, len(names) - room))
         for layer, told in list(zip(table.layers, names, strict=True))[first : first + room]:
@@ -77,13 +78,13 @@ class LayerList(TextPage):
             yield Strip.blank(0)
         yield self.line(*_sums(table), (_range(first, room, len(names)), "faint"))
 
-    def _layer(self, layer: Layer, told: str, whole: float | None, name: int, bar: int) -> Iterator[Piece]:
+    def _layer(self, layer: Layer, told: str, whole: float | None, name: int, bar: int) -> Iterator[TextSpan]:
         yield fitted(told, name), "head" if layer.inner else ""
         shape = "?" if layer.shape is None else "x".join("?" if side is None else str(side) for side in layer.shape)
-        yield f" {fitted(shape or 'a number', 14).rstrip():>14}", "faint"
+        yield f" {fitted(shape or 'scalar', 14).rstrip():>14}", "faint"
         yield f" {layer.parameters:>12,}" if layer.parameters else " " * 13, ""
         trained, style = _trained(layer)
-        yield f" {trained:>8}", style
+        yield f" {trained:>9}", style
         flops = figures.compact(layer.flops) if layer.flops else ""
         yield f" {flops:>6}", ""
         share = layer.flops / whole if whole and layer.flops else 0.0
@@ -96,7 +97,7 @@ def _name(layer: Layer) -> str:
     return f"{'  ' * layer.depth}{layer.name}  {layer.kind}"
 
 
-def _trained(layer: Layer) -> Piece:
+def _trained(layer: Layer) -> TextSpan:
     if not layer.parameters:
         return "", ""
     if layer.trainable == layer.parameters:
@@ -104,17 +105,17 @@ def _trained(layer: Layer) -> Piece:
     return (f"{layer.trainable / layer.parameters:.0%}", "") if layer.trainable else ("no", "wrong")
 
 
-def _sums(table: LayerTable) -> list[Piece]:
-    """What all layers come to, and what of a step is in none of them."""
+def _sums(table: LayerTable) -> list[TextSpan]:
+    """Totals of all layers, and the share of a step outside of them."""
     top = [layer for layer in table.layers if not layer.depth]
     weights, trained = sum(layer.parameters for layer in top), sum(layer.trainable for layer in top)
-    pieces: list[Piece] = [(f"{weights:,} weights, {trained:,} trained", "")]
+    pieces: list[TextSpan] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
     if table.flops is None:
-        return [*pieces, (f"; operations not counted: {table.reason}", "faint")]
-    pieces.append((f"; {units.flops(table.flops)} a step", ""))
+        return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
+    pieces.append((f"; {units.flops(table.flops)} per step", ""))
     if table.rest:
-        pieces.append((f", {units.percent(table.rest / table.flops)} in no layer", "wrong"))
-    return [*pieces, ("; gradients included", "faint")]
+        pieces.append((f", {units.percent(table.rest / table.flops)} outside layers", "wrong"))
+    return [*pieces, ("; including gradients", "faint")]
 
 
 def _range(first: int, room: int, count: int) -> str:

@@ -1,4 +1,4 @@
-"""Validation images as the terminal can show them, the most wrong first, with what the model says of each."""
+"""Samples of the validation data, highest loss first, with true and predicted classes."""
 
 import time
 from collections.abc import Iterator
@@ -18,59 +18,58 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import units
+from accel_tui.formatting.units import counted
 from accel_tui.widgets.text_page import TextPage, fitted
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
-"""Cells that a picture may be wide."""
+"""Possible widths of an image in cells."""
 
 GAP = 2
-"""Cells between two pictures."""
+"""Cells between two images."""
 
-_WORDS = 2  # lines below a picture
-_SOME = 8  # pictures that a page should have
-_HUGE = 3  # cells for a pixel
+_WORDS = 2  # lines below an image
+_SOME = 8  # minimum number of images per page
+_HUGE = 3  # cells per pixel at most
 
-_AT_ONCE = 0.004  # seconds for pictures before keys are looked at; to paint them takes as long again
+_AT_ONCE = 0.004  # seconds of drawing before keys are handled; painting takes as long again
 
 Pixels = npt.NDArray[np.uint8]
 
 
 class SampleGallery(TextPage):
-    """Pages of pictures, which come a few at a time: a large page takes a fifth of a second."""
+    """Pages of images, drawn a few at a time: a large page takes 0.2 s."""
 
-    BINDING_GROUP_TITLE = "Pictures"
+    BINDING_GROUP_TITLE = "Samples"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Turn to the next page"),
-        Binding("left,pageup,up", "turn(-1)", "Before", id="gallery.before", tooltip="Turn to the page before"),
-        Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="Turn to the first page"),
-        Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Turn to the last page"),
+        Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Next page"),
+        Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.before", tooltip="Previous page"),
+        Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="First page"),
+        Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Last page"),
         Binding(
             "ampersand",
             "filter",
-            "Only wrong",
+            "Only errors",
             id="gallery.filter",
-            tooltip="Show only what is wrong, or all that is kept",
+            tooltip="Show only misclassified samples, or all",
         ),
-        Binding(
-            "plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Make pictures larger"
-        ),
-        Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Make pictures smaller"),
+        Binding("plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"),
+        Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
     ]
 
     examined: reactive[EvaluationReport | None] = reactive(None, repaint=False)
-    """What the last validation found."""
+    """Report of the last validation."""
 
     step: reactive[int] = reactive(0, repaint=False)
-    """After which step."""
+    """The step of the validation."""
 
-    turned: reactive[int] = reactive(0, repaint=False)
+    page_number: reactive[int] = reactive(0, repaint=False)
     """The page, from 0."""
 
     only_wrong: reactive[bool] = reactive(False, repaint=False)
-    """Whether what is right is left out."""
+    """Whether only misclassified samples are shown."""
 
-    wide: reactive[int | None] = reactive(None, repaint=False)
-    """Which of :data:`WIDTHS` pictures have; ``None`` for what fits them."""
+    size_index: reactive[int | None] = reactive(None, repaint=False)
+    """Index of the image width in :data:`WIDTHS`; ``None`` for automatic."""
 
     _pages = 1
 
@@ -81,47 +80,47 @@ class SampleGallery(TextPage):
         super().__init__(id=id)
 
     def watch_examined(self) -> None:
-        """Show what is new."""
-        self.again()
+        """Show the new report."""
+        self.rebuild()
 
-    def watch_turned(self) -> None:
+    def watch_page_number(self) -> None:
         """Show another page."""
-        self.again()
+        self.rebuild()
 
     def watch_only_wrong(self) -> None:
-        """Begin anew."""
-        self.turned = 0
-        self.again()
+        """Show the first page."""
+        self.page_number = 0
+        self.rebuild()
 
-    def watch_wide(self) -> None:
-        """Show pictures of another size."""
-        self.turned = 0
-        self.again()
+    def watch_size_index(self) -> None:
+        """Show images of another size."""
+        self.page_number = 0
+        self.rebuild()
 
     def action_turn(self, pages: int) -> None:
         """Turn pages."""
-        last = self._pages - 1  # fewer than were turned, where there is more room now or less is wrong
-        self.turned = min(max(min(self.turned, last) + pages, 0), last)
+        last = self._pages - 1  # there may be fewer pages after a resize or a new report
+        self.page_number = min(max(min(self.page_number, last) + pages, 0), last)
 
     def action_filter(self) -> None:
-        """Show only what is wrong, or all."""
+        """Toggle misclassified samples and all samples."""
         self.only_wrong = not self.only_wrong
 
     def action_size(self, step: int) -> None:
-        """Make pictures larger or smaller."""
-        now = self._fitting() if self.wide is None else self.wide
-        self.wide = min(max(now + step, 0), len(WIDTHS) - 1)
+        """Make images larger or smaller."""
+        now = self._fitting() if self.size_index is None else self.size_index
+        self.size_index = min(max(now + step, 0), len(WIDTHS) - 1)
 
     def on_mouse_scroll_down(self) -> None:
-        """Turn to the next page."""
+        """Next page."""
         self.action_turn(1)
 
     def on_mouse_scroll_up(self) -> None:
-        """Turn to the page before."""
+        """Previous page."""
         self.action_turn(-1)
 
-    def page(self, width: int, height: int) -> Iterator[Strip]:
-        """What is shown, in a line, then the pictures of this page."""
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
+        """Build the summary line and the page of images."""
         examined = self.examined
         if examined is None or not examined.worst or height < 4:
             return
@@ -134,7 +133,7 @@ class SampleGallery(TextPage):
         down = max(1, height // (lines + _WORDS + 1))
         head, here = self._turn(examined, chosen, across * down)
         yield head
-        made_for = (examined, columns, lines, self.ground, self.has_blocks, self.is_dark)
+        made_for = (examined, columns, lines, self.background_rgb, self.has_blocks, self.is_dark)
         if made_for != self._drawn_for:
             self._drawn, self._drawn_for = {}, made_for
         self._missing = {
@@ -155,7 +154,7 @@ class SampleGallery(TextPage):
             yield Strip.blank(0)
 
     def _draw_some(self, examined: EvaluationReport, drawn: dict[int, list[Strip]]) -> None:
-        """Draw pictures that the page lacks, as many as can be done at once; the page asks for the others."""
+        """Draw missing images until the time is up, then ask for another paint."""
         until = time.perf_counter() + _AT_ONCE
         regions = []
         while drawn is self._drawn and self._missing and time.perf_counter() < until:
@@ -164,51 +163,51 @@ class SampleGallery(TextPage):
             drawn[index] = self._picture(examined, index, region.width, region.height)
             regions.append(region)
         if regions:
-            self._page = None
+            self._lines_cache = None
             self.refresh(*regions)
 
     def _turn(self, examined: EvaluationReport, chosen: list[int], room: int) -> tuple[Strip, list[int]]:
-        """The words above a page, and what is on it."""
+        """The summary line, and the samples of the page."""
         self._pages = max(1, -(-len(chosen) // room))
-        page = min(self.turned, self._pages - 1)
+        page = min(self.page_number, self._pages - 1)
         here = chosen[page * room : (page + 1) * room]
         wrong = sum(not judged.correct for judged in examined.worst)
-        kept = "all that is wrong" if self.only_wrong else "the most wrong first"
+        kept = "only errors, highest loss first" if self.only_wrong else "highest loss first"
         if not chosen:
-            return self.line(("Nothing is wrong.", "right"), (" & shows what the model is least sure of.", "faint")), []
+            return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
         words = f"{page * room + 1} to {page * room + len(here)} of {len(chosen)}, {kept}"
-        about = f" ({wrong} are wrong), after step {self.step:,}"
+        about = f" ({counted(wrong, 'error')}), after step {self.step:,}"
         below = "   below: true, predicted"
         told = about + below if len(words + about + below) <= self.size.width else about
         return self.line((words, "title"), (told, "faint")), here
 
     def _fitting(self) -> int:
-        """Which of :data:`WIDTHS` is taken: the largest of which a page has some, and that pixels are not huge in."""
+        """The largest width in :data:`WIDTHS` with enough images per page, and without huge pixels."""
         pictures = self.examined.pictures if self.examined else None
-        if self.wide is not None or pictures is None:
-            return self.wide or 0
+        if self.size_index is not None or pictures is None:
+            return self.size_index or 0
         fitting = 0
         for index, columns in enumerate(WIDTHS):
-            _, tall, wide = pictures.shape[:3]
-            lines = round(columns * tall / wide / 2) + _WORDS + 1
+            _, tall, size_index = pictures.shape[:3]
+            lines = round(columns * tall / size_index / 2) + _WORDS + 1
             held = (self.size.width + GAP) // (columns + GAP) * (self.size.height // lines)
-            if held >= _SOME and columns <= _HUGE * wide:
+            if held >= _SOME and columns <= _HUGE * size_index:
                 fitting = index
         return fitting
 
     def _tile(self, pictures: Pixels, width: int, height: int) -> tuple[int, int]:
-        """Columns and lines of a picture, as large as is wished and there is room for."""
-        _, tall, wide = pictures.shape[:3]
+        """Columns and lines of an image."""
+        _, tall, size_index = pictures.shape[:3]
         columns = min(WIDTHS[self._fitting()], width)
-        lines = max(1, round(columns * tall / wide / 2))
+        lines = max(1, round(columns * tall / size_index / 2))
         if lines > height - _WORDS - 1:
             lines = max(1, height - _WORDS - 1)
-            columns = max(4, min(width, round(2 * lines * wide / tall)))
+            columns = max(4, min(width, round(2 * lines * size_index / tall)))
         return columns, lines
 
     def _picture(self, examined: EvaluationReport, index: int, columns: int, lines: int) -> list[Strip]:
         assert examined.pictures is not None  # noqa: S101 (there is a page of words else)
-        pixels = _solid(examined.pictures[index], self.ground)
+        pixels = _solid(examined.pictures[index], self.background_rgb)
         if self.has_blocks:
             return _halves(_scaled(pixels, columns, 2 * lines))
         return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
@@ -229,13 +228,13 @@ class SampleGallery(TextPage):
             name = "right" if judged.correct else "wrong"
             yield self.line(
                 (f"{'✓' if judged.correct else '✗'} example {judged.row:<8,}", name),
-                (f" {fitted(examined.names[judged.label], 20)} said ", ""),
+                (f" true {fitted(examined.names[judged.label], 20)} predicted ", ""),
                 (f"{fitted(examined.names[judged.predicted], 20)} {units.percent(judged.confidence):>5}", name),
             )
 
 
 def _solid(image: Pixels, ground: colour_scales.Colour) -> npt.NDArray[Any]:
-    """An image in three colours, whatever is behind it filled in."""
+    """An image in RGB, blended with the background where it is transparent."""
     pixels = image.astype(np.float32)
     if image.shape[2] == 4:
         cover = pixels[:, :, 3:] / 255
@@ -244,7 +243,7 @@ def _solid(image: Pixels, ground: colour_scales.Colour) -> npt.NDArray[Any]:
 
 
 def _scaled(pixels: npt.NDArray[Any], width: int, height: int) -> Pixels:
-    """An image of another size: means of pixels where it is smaller, the nearest where it is larger."""
+    """An image resized: means of pixels when smaller, nearest neighbour when larger."""
     for axis, wanted in ((0, height), (1, width)):
         side = pixels.shape[axis]
         edges = np.arange(wanted) * side // wanted
@@ -268,7 +267,7 @@ def _pair(top: int, bottom: int) -> Segment:
 
 
 def _halves(pixels: Pixels) -> list[Strip]:
-    """An image in half blocks: the upper pixel of two is the text's colour, the lower one what is behind it."""
+    """An image in half blocks: upper pixels as foreground, lower ones as background."""
     values = pixels.astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], np.int32)
     return [
         Strip([_pair(top, bottom) for top, bottom in zip(upper, lower, strict=True)], len(upper))
@@ -277,7 +276,7 @@ def _halves(pixels: Pixels) -> list[Strip]:
 
 
 def _shaded(pixels: Pixels, style: Style, *, dark: bool) -> list[Strip]:
-    """An image in characters, on a dark terminal the denser the lighter."""
+    """An image in shading characters; on a dark terminal denser is lighter."""
     light = pixels.mean(axis=2) / 255
     steps = np.rint((light if dark else 1 - light) * (len(colour_scales.SHADES) - 1)).astype(int)
     return [Strip([Segment("".join(colour_scales.SHADES[step] for step in row), style)]) for row in steps.tolist()]

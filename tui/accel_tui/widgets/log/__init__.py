@@ -1,1 +1,1 @@
-"""The log: its lines, and the view that follows them."""
+"""Widgets of the engine's log."""

@@ -1,4 +1,4 @@
-"""The lines of a log, wrapped; some filtered out, a text marked in the others."""
+"""The lines of a log: wrapped, filtered, searched."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from accel_tui.run.log_tail import LogLine
 from accel_tui.run.log_text import Filter, Level, level_of, places
 
 MOST = 8000
-"""How many lines are kept."""
+"""Maximum number of lines in memory."""
 
 
-_Row = tuple[int, int, int]  # a line's number, and what part of its text
+_Row = tuple[int, int, int]  # number of a line, and the part of its text
 
 
 class LogLines(ScrollView, can_focus=True):
-    """Shows lines, of which it keeps no more than :data:`MOST`.
+    """Shows at most :data:`MOST` lines, and follows new ones while scrolled to the end.
 
-    At the end it follows what is added. It asks for what is older when one goes beyond the first line; the newest
-    are let go then, to be read again when one goes beyond the last.
+    Scrolling beyond the first line loads older ones, and drops the newest, which scrolling beyond the last line loads
+    again.
     """
 
     DEFAULT_CSS = """
@@ -53,80 +53,90 @@ class LogLines(ScrollView, can_focus=True):
         "log-lines--found",
         "log-lines--here",
     }
-    BINDING_GROUP_TITLE = "In the log"
+    BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "find(1)", "Next", id="log.next", tooltip="The next line that has what is searched"),
-        Binding("N", "find(-1)", "Before", id="log.previous", tooltip="The line before that has it"),
-        Binding("up,k", "scroll_up", "Up", id="log.up", show=False, tooltip="A row up"),
-        Binding("down,j", "scroll_down", "Down", id="log.down", show=False, tooltip="A row down"),
+        Binding("n", "find(1)", "Next", id="log.next", tooltip="Next match"),
+        Binding("N", "find(-1)", "Previous", id="log.previous", tooltip="Previous match"),
+        Binding("up,k", "scroll_up", "Up", id="log.up", show=False, tooltip="Scroll up"),
+        Binding("down,j", "scroll_down", "Down", id="log.down", show=False, tooltip="Scroll down"),
         Binding(
-            "pageup", "page_up", "Page up", id="log.page_up", show=False, tooltip="A page up; at the top, read older"
+            "pageup",
+            "page_up",
+            "Page up",
+            id="log.page_up",
+            show=False,
+            tooltip="Page up; at the top, load older lines",
         ),
-        Binding("pagedown", "page_down", "Page down", id="log.page_down", show=False, tooltip="A page down"),
+        Binding("pagedown", "page_down", "Page down", id="log.page_down", show=False, tooltip="Page down"),
         Binding(
-            "home", "scroll_home", "First line", id="log.home", show=False, tooltip="The first line; then older ones"
+            "home",
+            "scroll_home",
+            "First line",
+            id="log.home",
+            show=False,
+            tooltip="First line; again to load older lines",
         ),
-        Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="The last line, and follow"),
+        Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="Last line, and follow new ones"),
     ]
 
-    class Wanted(Message):
-        """Somebody looks for lines that are not kept: older ones, or the newest."""
+    class LinesWanted(Message):
+        """Older lines, or the newest, should be loaded."""
 
         def __init__(self, *, older: bool) -> None:
             super().__init__()
             self.older = older
 
     class Changed(Message):
-        """Other lines are shown, or another is found."""
+        """Other lines are visible, or another match is selected."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[LogLine] = []
         self.filter = Filter()
         self.searched = ""
-        self.is_cut = False
-        """Whether newer lines were let go."""
-        self.passing = 0
-        """How many lines are shown."""
+        self.is_truncated = False
+        """Whether newer lines were dropped."""
+        self.shown_count = 0
+        """Number of lines that pass the filter."""
         self._levels: list[Level] = []
         self._rows: list[_Row] = []
-        self._found: list[int] = []  # numbers of lines
+        self._found: list[int] = []  # line numbers
         self._here: int | None = None
         self._width = 0
 
     @property
     def follows(self) -> bool:
-        """Whether the end is seen."""
-        return not self.is_cut and self.scroll_offset.y >= self.max_scroll_y
+        """Whether it is scrolled to the end."""
+        return not self.is_truncated and self.scroll_offset.y >= self.max_scroll_y
 
     @property
     def found(self) -> tuple[int, int]:
-        """The place of the line that was gone to among those that have what is searched, from 1; how many there are."""
+        """Number of the selected match, from 1, and the number of matches."""
         place = bisect_left(self._found, self._here) + 1 if self._here is not None else 0
         return place, len(self._found)
 
     def clear(self) -> None:
-        """Forget all lines, and follow again."""
-        self.forget()
+        """Remove all lines, and follow again."""
+        self.clear_buffer()
         self._lay_out()
 
-    def forget(self) -> None:
-        """Keep no lines, unseen: what is laid out while it is hidden, Textual does not show again."""
-        self.lines, self._levels, self.is_cut, self._here = [], [], False, None
-        self._rows, self._found, self.passing = [], [], 0
+    def clear_buffer(self) -> None:
+        """Remove all lines without layout: Textual does not show what is laid out while hidden."""
+        self.lines, self._levels, self.is_truncated, self._here = [], [], False, None
+        self._rows, self._found, self.shown_count = [], [], 0
 
     def add(self, lines: Sequence[LogLine]) -> None:
-        """Add newer lines."""
-        if self.is_cut:
+        """Append lines."""
+        if self.is_truncated:
             return
         followed, kept = self.follows, len(self.lines)
         if not followed and kept + len(lines) > MOST:
-            self.is_cut = True  # what somebody reads is not taken away
+            self.is_truncated = True  # not while the user reads older lines
             return
         self.lines += lines
         self._levels += _levels(lines, self._levels[-1] if kept else Level.INFO)
         if len(self.lines) > MOST:
-            spare = len(self.lines) - MOST + MOST // 8  # more than must be, so that it is done seldom
+            spare = len(self.lines) - MOST + MOST // 8  # more than needed, so that it is seldom
             del self.lines[:spare], self._levels[:spare]
             self._here = None
             self._lay_out()
@@ -136,7 +146,7 @@ class LogLines(ScrollView, can_focus=True):
             self.scroll_end(animate=False)
 
     def add_older(self, lines: Sequence[LogLine]) -> None:
-        """Add lines before the first, and stay where one is."""
+        """Prepend lines, and keep the scroll position."""
         below = len(self._rows) - self.scroll_offset.y
         self.lines = [*lines, *self.lines]
         self._levels = [*_levels(lines, Level.INFO), *self._levels]
@@ -144,14 +154,14 @@ class LogLines(ScrollView, can_focus=True):
             gone = len([row for row in self._rows if row[0] >= MOST - len(lines)])
             below -= gone
             del self.lines[MOST:], self._levels[MOST:]
-            self.is_cut = True
+            self.is_truncated = True
         if self._here is not None:
             self._here += len(lines)
         self._lay_out()
         self.scroll_to(y=max(0, len(self._rows) - below), animate=False)
 
     def show_only(self, wanted: Filter) -> None:
-        """Filter."""
+        """Set the filter."""
         followed = self.follows
         self.filter = wanted
         self._lay_out()
@@ -159,9 +169,9 @@ class LogLines(ScrollView, can_focus=True):
             self.scroll_end(animate=False)
 
     def search(self, text: str) -> None:
-        """Mark a text, and go to the last line that is seen and has it, or the nearest above."""
+        """Search a text, and go to the last visible match, or the nearest above."""
         self.searched, self._here = text, None
-        self._seek(0)
+        self._find_matches(0)
         if self._found:
             seen = self._rows[min(self.scroll_offset.y + self.size.height, len(self._rows)) - 1][0]
             self._go_to(self._found[max(0, bisect_right(self._found, seen) - 1)])
@@ -169,50 +179,50 @@ class LogLines(ScrollView, can_focus=True):
         self.post_message(self.Changed())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What was not searched for is not found again."""
+        """Offer the matches only during a search."""
         del parameters
         return bool(self._found) if action == "find" else True
 
     def action_find(self, by: int) -> None:
-        """Go to the next line that has what is searched, or the one before; after the last comes the first."""
+        """Go to the next match, or the previous one; wraps around."""
         if self._found:
             here = 0 if self._here is None else bisect_left(self._found, self._here) + by
             self._go_to(self._found[here % len(self._found)])
             self.post_message(self.Changed())
 
     def action_scroll_up(self) -> None:
-        """A row up; at the top, ask for older lines."""
-        self._ask_above()
+        """Scroll up by a row; at the top, load older lines."""
+        self._request_older()
         super().action_scroll_up()
 
     def action_page_up(self) -> None:
-        """A page up; likewise."""
-        self._ask_above()
+        """Scroll up by a page; at the top, load older lines."""
+        self._request_older()
         super().action_page_up()
 
     def action_scroll_home(self) -> None:
-        """Go to the top; likewise."""
-        self._ask_above()
+        """Scroll to the top; there, load older lines."""
+        self._request_older()
         super().action_scroll_home()
 
     def action_scroll_end(self) -> None:
-        """Go to the end of all; read it again where it was let go."""
-        if self.is_cut:
-            self.post_message(self.Wanted(older=False))
+        """Scroll to the end; reload it if it was dropped."""
+        if self.is_truncated:
+            self.post_message(self.LinesWanted(older=False))
         else:
             self.scroll_end(animate=False)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Ask for what is beyond the end that one has come to."""
+        """Load more lines at either end."""
         super().watch_scroll_y(old_value, new_value)
         if new_value <= 0 < old_value:
-            self._ask_above()
-        elif self.is_cut and old_value < new_value >= self.max_scroll_y:
-            self.post_message(self.Wanted(older=False))
+            self._request_older()
+        elif self.is_truncated and old_value < new_value >= self.max_scroll_y:
+            self.post_message(self.LinesWanted(older=False))
         self.post_message(self.Changed())
 
     def on_resize(self, event: Resize) -> None:
-        """Wrap the lines anew where they are wider or narrower now."""
+        """Wrap the lines for the new width."""
         del event
         width = self.scrollable_content_region.width
         if width != self._width:
@@ -243,9 +253,9 @@ class LogLines(ScrollView, can_focus=True):
         segments.append(Segment(text[at:end], style))
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
-    def _ask_above(self) -> None:
+    def _request_older(self) -> None:
         if self.scroll_offset.y <= 0 and self.lines:
-            self.post_message(self.Wanted(older=True))
+            self.post_message(self.LinesWanted(older=True))
 
     def _go_to(self, number: int) -> None:
         self._here = number
@@ -255,11 +265,11 @@ class LogLines(ScrollView, can_focus=True):
         self.refresh()
 
     def _lay_out(self) -> None:
-        self._rows, self._found, self.passing = [], [], 0
+        self._rows, self._found, self.shown_count = [], [], 0
         self._wrap(0)
 
     def _wrap(self, first: int) -> None:
-        """Make the rows of the lines from one on."""
+        """Wrap the lines from one on."""
         width = self._width
         if not width:
             return
@@ -267,19 +277,19 @@ class LogLines(ScrollView, can_focus=True):
             text = self.lines[number].text
             if not self.filter.passes(text, self._levels[number]):
                 continue
-            self.passing += 1
+            self.shown_count += 1
             if len(text) <= width and cell_len(text) <= width:
                 self._rows.append((number, 0, len(text)))
             else:
                 ends = list(accumulate(map(len, chop_cells(text, width))))
                 self._rows += zip([number] * len(ends), [0, *ends], ends, strict=False)
-        self._seek(first)
+        self._find_matches(first)
         self.virtual_size = Size(width, len(self._rows))
         self.refresh()
         self.post_message(self.Changed())
 
-    def _seek(self, first: int) -> None:
-        """Find what is searched in the rows of the lines from one on."""
+    def _find_matches(self, first: int) -> None:
+        """Find matches in the lines from one on."""
         self._found = [number for number in self._found if number < first]
         if self.searched:
             wanted = self.searched.casefold()

@@ -1,4 +1,4 @@
-"""The engine's log, and those of other workers: followed while somebody looks at it, searched and filtered."""
+"""The engine's log, and those of other workers, with search and filter."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
+from accel_tui.formatting.units import counted
 from accel_tui.run.log_tail import LogLine, Logs
 from accel_tui.run.log_text import NAMES, Filter, Level
 from accel_tui.widgets.custom_keys import custom_keys
@@ -24,24 +25,24 @@ from accel_tui.widgets.log.log_lines import LogLines
 from accel_tui.widgets.visibility import is_covered
 
 POLL_SECONDS = 0.25
-"""Seconds between two looks for new lines."""
+"""Seconds between two reads."""
 
 BUSY_SECONDS = 0.05
-"""Likewise while there are more each time."""
+"""Seconds between two reads while there is more."""
 
 AT_ONCE = 200
-"""How many lines are handed over together: a key may come between two such parts."""
+"""Maximum number of lines per message, so that keys are handled in between."""
 
-NOTHING = "nothing logged yet"
+NO_OUTPUT = "no output yet"
 
-_ASKED = {"search": "search", "filter": "only lines with"}
+_PROMPTS = {"search": "search", "filter": "filter"}
 
 
 class LogView(Widget):
-    """Follows a run's ``log.txt`` and its workers'; while it is hidden it reads and keeps nothing.
+    """Follows a run's ``log.txt`` and its workers' while visible; reads nothing while hidden.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
     """
 
     DEFAULT_CSS = """
@@ -59,31 +60,41 @@ class LogView(Widget):
         &.-asking #log-asked, &.-asking #log-input { display: block; }
     }
     """
-    BINDING_GROUP_TITLE = "In the log"
+    BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", id="log.search", tooltip="Mark a text in the log, and go to it"),
+        Binding("slash", "search", "Search", id="log.search", tooltip="Search the log"),
         Binding(
-            "ampersand", "filter", "Filter", id="log.filter", tooltip="Show only lines with some words, without -others"
+            "ampersand",
+            "filter",
+            "Filter",
+            id="log.filter",
+            tooltip="Show only lines with some words and without -others",
         ),
-        Binding("L", "level", "Level", id="log.level", tooltip="Show all lines, warnings and errors, or errors alone"),
-        Binding("escape", "close", "Close", id="log.close", tooltip="End asking, then the search, then the filter"),
+        Binding("L", "level", "Level", id="log.level", tooltip="Show all lines, warnings and errors, or only errors"),
+        Binding(
+            "escape",
+            "close",
+            "Close",
+            id="log.close",
+            tooltip="Cancel the input, then clear the search, then the filter",
+        ),
     ]
 
     asking: reactive[str] = reactive("", repaint=False, init=False)
-    """What is being asked for: ``search``, ``filter`` or nothing."""
+    """What the input asks for: ``search``, ``filter``, or empty if closed."""
 
     lines = getters.query_one(LogLines)
     _input = getters.query_one("#log-input", Input)
 
     @dataclass
-    class Grown(Message):
+    class LinesAdded(Message):
         """The log has new lines."""
 
         lines: list[LogLine]
         source: threading.Event
 
     @dataclass
-    class Dug(Message):
+    class OlderRead(Message):
         """Older lines were read."""
 
         lines: list[LogLine]
@@ -96,10 +107,10 @@ class LogView(Widget):
         self._hidden = threading.Event()
         self._hidden.set()
         self._before = ""
-        self._digs = False
+        self._is_loading_older = False
 
     def compose(self) -> ComposeResult:
-        """What is shown and what can be done with it, above the lines."""
+        """Compose the bar and the lines."""
         with Horizontal(id="log-bar"):
             yield Static(id="log-words", markup=False)
             yield Label(id="log-asked", markup=False)
@@ -109,51 +120,51 @@ class LogView(Widget):
         yield LogLines()
 
     def on_mount(self) -> None:
-        """Say what there is."""
-        self._tell()
+        """Update the bar."""
+        self._update_bar()
 
     def on_show(self) -> None:
-        """Begin to follow."""
+        """Start following."""
         if self._hidden.is_set():
             self._hidden = threading.Event()
             self._logs = Logs(self._directory)
-            self._digs = False
+            self._is_loading_older = False
             self.lines.clear()
             self._follow(self._logs, self._hidden)
 
     def on_hide(self) -> None:
-        """Read no more, and forget what was read."""
+        """Stop reading, and drop the lines."""
         self._hidden.set()
-        self.lines.forget()
+        self.lines.clear_buffer()
 
     def on_unmount(self) -> None:
-        """Let the thread end."""
+        """Stop the thread."""
         self._hidden.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape is the log's own while there is something to end."""
+        """Handle escape only while there is something to close."""
         del parameters
         return bool(self.asking or self.lines.searched or self.lines.filter != Filter()) if action == "close" else True
 
     def action_search(self) -> None:
-        """Ask what to search."""
-        self._ask("search", self.lines.searched)
+        """Ask for a search text."""
+        self._open_input("search", self.lines.searched)
 
     def action_filter(self) -> None:
-        """Ask which lines to show."""
-        self._ask("filter", self.lines.filter.words)
+        """Ask for a filter."""
+        self._open_input("filter", self.lines.filter.words)
 
     def action_level(self) -> None:
-        """Show the next level: all, warnings and errors, errors."""
+        """Cycle the level: all, warnings and errors, errors."""
         levels = list(Level)
         level = levels[(self.lines.filter.level + 1) % len(levels)]
         self.lines.show_only(replace(self.lines.filter, level=level))
 
     def action_close(self) -> None:
-        """End asking, with what was there before; else the search; else the filter."""
+        """Cancel the input, else clear the search, else the filter."""
         if self.asking:
-            self._take(self._before)
-            self._go_back()
+            self._apply_input(self._before)
+            self._close_input()
         elif self.lines.searched:
             self.lines.search("")
         else:
@@ -161,17 +172,17 @@ class LogView(Widget):
         self.refresh_bindings()
 
     def watch_asking(self) -> None:
-        """Show where it is typed."""
+        """Show or hide the input."""
         self.set_class(bool(self.asking), "-asking")
         self.refresh_bindings()
 
     def on_descendant_focus(self) -> None:
-        """Mark the log, as a chart is."""
-        self._tell()
+        """Highlight the log's title."""
+        self._update_bar()
 
     def on_descendant_blur(self) -> None:
-        """No longer mark it."""
-        self._tell()
+        """Remove the highlight."""
+        self._update_bar()
 
     @on(Click, ".log-key")
     def _clicked(self, event: Click) -> None:
@@ -183,80 +194,80 @@ class LogView(Widget):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         if self.asking:
-            self._take(event.value)
+            self._apply_input(event.value)
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        self._go_back()
+        self._close_input()
 
     @on(LogLines.Changed)
     def _changed(self, message: LogLines.Changed) -> None:
         message.stop()
-        self._tell()
+        self._update_bar()
 
-    @on(LogLines.Wanted)
-    def _wanted(self, message: LogLines.Wanted) -> None:
+    @on(LogLines.LinesWanted)
+    def _wanted(self, message: LogLines.LinesWanted) -> None:
         message.stop()
         if not message.older:
             self.on_hide()
             self.on_show()
             return
         first = next((line.at for line in self.lines.lines if line.at is not None), 0)
-        if first and not self._digs:
-            self._digs = True
-            self._dig(self._logs, first, self._hidden)
+        if first and not self._is_loading_older:
+            self._is_loading_older = True
+            self._load_older(self._logs, first, self._hidden)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="log")
     def _follow(self, logs: Logs, hidden: threading.Event) -> None:
         while not hidden.is_set():
             lines = [] if is_covered(self.screen) else logs.read()
             for start in range(0, len(lines), AT_ONCE):
-                self.post_message(self.Grown(lines[start : start + AT_ONCE], hidden))
+                self.post_message(self.LinesAdded(lines[start : start + AT_ONCE], hidden))
             hidden.wait(BUSY_SECONDS if lines else POLL_SECONDS)
 
     @work(thread=True, exit_on_error=False, group="log-older")
-    def _dig(self, logs: Logs, at: int, hidden: threading.Event) -> None:
-        self.post_message(self.Dug(logs.before(at), hidden))
+    def _load_older(self, logs: Logs, at: int, hidden: threading.Event) -> None:
+        self.post_message(self.OlderRead(logs.before(at), hidden))
 
-    @on(Grown)
-    def _add(self, message: Grown) -> None:
+    @on(LinesAdded)
+    def _add(self, message: LinesAdded) -> None:
         message.stop()
         if not message.source.is_set() and self.is_on_screen:
             self.lines.add(message.lines)
 
-    @on(Dug)
-    def _add_older(self, message: Dug) -> None:
+    @on(OlderRead)
+    def _add_older(self, message: OlderRead) -> None:
         message.stop()
         if not message.source.is_set():
-            self._digs = False
+            self._is_loading_older = False
             self.lines.add_older(message.lines)
 
-    def _ask(self, what: str, text: str) -> None:
+    def _open_input(self, what: str, text: str) -> None:
         self.asking, self._before = "", text
         self._input.value = text
-        self.query_one("#log-asked", Label).update(f"{_ASKED[what]}:")
+        self.query_one("#log-asked", Label).update(f"{_PROMPTS[what]}:")
         self.asking = what
         self._input.focus()
 
-    def _take(self, text: str) -> None:
+    def _apply_input(self, text: str) -> None:
         if self.asking == "search":
             self.lines.search(text)
         else:
             self.lines.show_only(replace(self.lines.filter, words=text))
 
-    def _go_back(self) -> None:
+    def _close_input(self) -> None:
         self.lines.focus()
         self.asking = ""
 
-    def _tell(self) -> None:
-        """Say how much is shown, and what is searched."""
+    def _update_bar(self) -> None:
+        """Show the number of lines, the search and the filter."""
         lines = self.lines
         if not lines.lines:
-            words = NOTHING
+            words = NO_OUTPUT
         else:
-            all_of_them = f"{len(lines.lines):,} lines"
-            words = all_of_them if lines.filter == Filter() else f"{lines.passing:,} of {all_of_them}"
+            all_of_them = counted(len(lines.lines), "line")
+            words = all_of_them if lines.filter == Filter() else f"{lines.shown_count:,} of {all_of_them}"
             words += ", following" if lines.follows else ""
         place, found = lines.found
         searched = f" {lines.searched} {f'{place}/' if place else ''}{found}" if lines.searched else ""

@@ -1,1 +1,1 @@
-"""The form of a plan and what stands beside it."""
+"""The form of a plan, and its summary."""

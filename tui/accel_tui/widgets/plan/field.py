@@ -1,4 +1,4 @@
-"""One field of the plan on the screen: its name, its text, and what is wrong with it."""
+"""A field of the New run form: label, input, error."""
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -12,13 +12,13 @@ from accel_tui.widgets.plan.picker import Picker
 
 
 class Field(Widget):
-    """A field in a line, and under it what is wrong, if something is.
+    """A field in a line, with its error below.
 
-    It has a text also before it is mounted, as fields are only once they mean something.
+    It holds its text even before it is mounted, since fields are mounted only when they apply.
 
     Args:
         name: The plan's field.
-        value: Its text to begin with.
+        value: Initial text.
     """
 
     DEFAULT_CSS = """
@@ -33,42 +33,42 @@ class Field(Widget):
     """
 
     error: reactive[str] = reactive("")
-    """What is wrong with the text; nothing when it is right."""
+    """What is wrong with the text; empty if valid."""
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(id=f"field-{name}")
         self.field = name
-        self.picker = Picker(value, offers=form.offers(name), id=name)
+        self.picker = Picker(value, has_choices=form.has_choices(name), id=name)
 
     def compose(self) -> ComposeResult:
-        """The text."""
+        """Compose the input."""
         yield self.picker
 
     def render(self) -> Content:
-        """The name, beside the text; not a widget, of which a form has enough to paint."""
+        """The label; rendered here instead of in a widget, of which a form has many."""
         return Content.styled(
             field_labels.label(self.field), "$accent" if self.has_focus_within and not self.error else ""
         )
 
     def on_descendant_focus(self) -> None:
-        """Show where one is."""
+        """Highlight the label."""
         self.refresh()
 
     def on_descendant_blur(self) -> None:
-        """Show where one is no more."""
+        """Remove the highlight."""
         self.refresh()
 
     def on_mount(self) -> None:
-        """Say what the field is for wherever the mouse asks."""
+        """Set the tooltip."""
         self.tooltip = self.doc
 
     @property
     def doc(self) -> str:
-        """What the field is for."""
+        """The help text of the field."""
         return form.doc(self.field)
 
     def watch_error(self) -> None:
-        """Show what is wrong in a line that is there only then."""
+        """Show the error in a line of its own."""
         self.set_class(bool(self.error), "-wrong")
         said = self.query(".-error").results(Static)
         if not self.error:

@@ -1,4 +1,4 @@
-"""A line of text that offers what it can be: typing filters, arrows and enter choose."""
+"""An input with a list of choices."""
 
 import textwrap
 from collections.abc import Sequence
@@ -21,14 +21,13 @@ from accel_tui.widgets.line_input import LineInput
 
 
 class Picker(Widget):
-    """An input of one line with a list of choices under it while it is open.
+    """A single-line input with a list of choices below it while open.
 
-    Any text can be typed; whether it is right is for the owner to say. A choice that is not possible
-    is listed, greyed, with its reason.
+    Any text can be typed; the owner validates it. Impossible choices are listed in grey, with the reason.
 
     Args:
-        value: The text to begin with.
-        offers: Whether there will be something to choose from.
+        value: Initial text.
+        has_choices: Whether there will be choices.
     """
 
     DEFAULT_CSS = """
@@ -67,48 +66,54 @@ class Picker(Widget):
 
     BINDING_GROUP_TITLE = "In a field"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="The next choice, or field"),
-        Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="The previous choice, or field"),
-        Binding("pagedown", "move(8)", id="picker.page_down", show=False, tooltip="Eight choices on"),
-        Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices back"),
+        Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="Next choice, or next field"),
+        Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="Previous choice, or previous field"),
+        Binding("pagedown", "move(8)", id="picker.page_down", show=False, tooltip="Eight choices down"),
+        Binding("pageup", "move(-8)", id="picker.page_up", show=False, tooltip="Eight choices up"),
         Binding(
             "enter",
-            "open_or_take",
+            "open_or_accept",
             id="picker.enter",
             show=False,
-            tooltip="Open the list of choices, or take the choice",
+            tooltip="List the choices, or accept the selected one",
         ),
-        Binding("tab", "take_and_go", id="picker.take", show=False, tooltip="Take the choice and go on"),
+        Binding(
+            "tab",
+            "accept_and_advance",
+            id="picker.take",
+            show=False,
+            tooltip="Accept the choice and go to the next field",
+        ),
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
     ]
 
     choices: reactive[tuple[FieldChoice, ...]] = reactive(())
-    """What is offered; nothing for a plain input."""
+    """The choices; empty for a plain input."""
 
     is_open: reactive[bool] = reactive(False, toggle_class="-open", init=False)
-    """Whether the list is shown."""
+    """Whether the list is open."""
 
     @dataclass
     class Changed(Message):
-        """The text is another."""
+        """The text has changed."""
 
         picker: "Picker"
         value: str
 
         @property
         def control(self) -> "Picker":
-            """The picker that it comes from."""
+            """The sender, for :func:`textual.on`."""
             return self.picker
 
     @dataclass
     class Opened(Message):
-        """The list is shown, or no more."""
+        """The list was opened or closed."""
 
         picker: "Picker"
 
         @property
         def control(self) -> "Picker":
-            """The picker that it comes from."""
+            """The sender, for :func:`textual.on`."""
             return self.picker
 
     listed = query_one(OptionList)
@@ -117,23 +122,23 @@ class Picker(Widget):
         self,
         value: str,
         *,
-        offers: bool,
+        has_choices: bool,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
-        super().__init__(id=id, classes="-offers" if offers else None)
-        self.input = LineInput(value, validate_on=())  # whether it is right is for the owner to say
-        self._offers = offers
-        self._before = value
-        self._told = value
+        super().__init__(id=id, classes="-offers" if has_choices else None)
+        self.input = LineInput(value, validate_on=())  # validated by the owner
+        self._has_choices = has_choices
+        self._value_before = value
+        self._last_value = value
 
     def compose(self) -> ComposeResult:
-        """The input."""
+        """Compose the input."""
         yield self.input
 
     def render(self) -> Content:
-        """A mark beside the input, where there is a list."""
-        # Not ":focus-within": Textual works out the styles of all that is inside anew, at each step through the form.
-        return Content.styled("▾ " if self._offers else "", "$accent" if self.has_focus_within else "")
+        """An arrow next to the input if there is a list."""
+        # Not ":focus-within", for which Textual restyles all children at every change of focus.
+        return Content.styled("▾ " if self._has_choices else "", "$accent" if self.has_focus_within else "")
 
     @property
     def value(self) -> str:
@@ -146,7 +151,7 @@ class Picker(Widget):
 
     @property
     def placeholder(self) -> str:
-        """What is shown where there is no text."""
+        """The placeholder."""
         return str(self.input.placeholder)
 
     @placeholder.setter
@@ -154,21 +159,21 @@ class Picker(Widget):
         self.input.placeholder = text
 
     def watch_choices(self) -> None:
-        """Offer the new ones, if the list is shown; the cursor stays on its choice."""
+        """Update an open list; the cursor stays on its choice."""
         if self.is_open:
             option = self.listed.highlighted_option
-            typed = self.value != self._before  # else all are listed
-            self._offer(self._matching(self.value) if typed else self.choices, option.id if option else None)
+            typed = self.value != self._value_before  # else all are listed
+            self._open_list(self._matching(self.value) if typed else self.choices, option.id if option else None)
 
     def watch_is_open(self) -> None:
-        """Say so: keys mean something else now."""
+        """Post :class:`Opened`, and update the keys."""
         self.post_message(self.Opened(self))
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Some keys are the list's while it is open, and the form's otherwise."""
+        """Some keys belong to the list while it is open, and else to the form."""
         far = action == "move" and parameters not in ((1,), (-1,))
-        return self.is_open if far or action in ("close", "take_and_go") else True
+        return self.is_open if far or action in ("close", "accept_and_advance") else True
 
     def action_move(self, by: int) -> None:
         """Move in the list, or to another field."""
@@ -180,62 +185,62 @@ class Picker(Widget):
             self.screen.focus_previous()
 
     def action_close(self) -> None:
-        """Close the list and put the text back that was there before."""
+        """Close the list and restore the text."""
         self.is_open = False
-        self.value = self._before
+        self.value = self._value_before
 
-    def action_take_and_go(self) -> None:
-        """Take what is highlighted, and go to the next field."""
-        self._take()
+    def action_accept_and_advance(self) -> None:
+        """Accept the highlighted choice, and focus the next field."""
+        self._accept()
         self.screen.focus_next()
 
-    def action_open_or_take(self) -> None:
-        """Open the list of all choices; take the highlighted one if it is open; where there is none, go on."""
+    def action_open_or_accept(self) -> None:
+        """Open the list, or accept the highlighted choice; without choices, focus the next field."""
         if self.is_open:
-            self._take()
+            self._accept()
         elif self.choices:
-            self._before = self.value
-            self._offer(self.choices)
+            self._value_before = self.value
+            self._open_list(self.choices)
         else:
             self.screen.focus_next()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        self.action_open_or_take()
+        self.action_open_or_accept()
 
     @on(Input.Changed)
     def _edited(self, event: Input.Changed) -> None:
         event.stop()
-        if event.value == self._told:
-            return  # an input also says with what it begins
-        self._told = event.value
+        if event.value == self._last_value:
+            return  # an input also posts its initial value
+        self._last_value = event.value
         self.post_message(self.Changed(self, event.value))
-        if self.input.has_focus and self.choices and event.value != self._before:
-            self._offer(self._matching(event.value))
+        if self.input.has_focus and self.choices and event.value != self._value_before:
+            self._open_list(self._matching(event.value))
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._take()
+        self._accept()
 
     def on_click(self) -> None:
-        """Open the list by mouse, the text chosen, so that typing replaces it; where there is none, only go there."""
+        """Open the list and select the text, so that typing replaces it; without choices, only focus."""
         was_there = self.input.has_focus and self.is_open
         self.input.focus()
         if self.choices and not was_there:
             if not self.is_open:
-                self.action_open_or_take()
+                self.action_open_or_accept()
             self.input.select_all()
 
     def on_descendant_blur(self) -> None:
-        """A list without its input in use is in the way."""
+        """Close the list when the focus leaves."""
         self.is_open = False
         self.refresh()
 
     def on_descendant_focus(self) -> None:
-        """Remember the text, so that it can be put back."""
-        self._before = self.value
+        """Remember the text, so that it can be restored."""
+        self._value_before = self.value
         self.refresh()
 
     def _matching(self, text: str) -> tuple[FieldChoice, ...]:
@@ -243,17 +248,17 @@ class Picker(Widget):
         found = [choice for choice in self.choices if wanted in choice.value.lower()]
         return tuple(sorted(found, key=lambda choice: not choice.value.lower().startswith(wanted)))
 
-    def _offer(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
-        """Open the list on these choices, at an option's id, or the present one, or the first that is possible."""
+    def _open_list(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
+        """Open the list at an option's id, else at the current value, else at the first possible choice."""
         width = max((len(choice.value or "auto") for choice in choices), default=0)
         room = self.app.size.width - 4
         options = [
             Option(_row(choice, width, room), id=f"={choice.value}", disabled=not choice.possible) for choice in choices
         ]
-        if not self.query(OptionList):  # which most fields never need
+        if not self.query(OptionList):  # most fields never need one
             listed = OptionList(compact=True)
             listed.can_focus = False
-            self.mount(listed, before=self.input)  # after it, the list would begin where the field ends
+            self.mount(listed, before=self.input)  # after the input, the list would begin where the field ends
         self.listed.set_options(options)
         ids = [option.id for option in options]
         at = at if at in ids else f"={self.value}"
@@ -265,7 +270,7 @@ class Picker(Widget):
         self.is_open = bool(options)
 
     def _move_in_list(self, by: int) -> None:
-        """Skip what is not possible; single steps go round, longer ones stop at the ends."""
+        """Skip impossible choices; single steps wrap around, longer ones stop at the ends."""
         possible = [index for index, option in enumerate(self.listed.options) if not option.disabled]
         if possible:
             cursor = self.listed.highlighted
@@ -273,21 +278,21 @@ class Picker(Widget):
             last = len(possible) - 1
             self.listed.highlighted = possible[place % len(possible) if abs(by) == 1 else min(max(place, 0), last)]
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         option = self.listed.highlighted_option
         self.is_open = False
         if option is not None and option.id is not None and not option.disabled:
-            self._before = option.id.removeprefix("=")
-            self.value = self._before
+            self._value_before = option.id.removeprefix("=")
+            self.value = self._value_before
 
 
 def _row(choice: FieldChoice, width: int, room: int) -> Content:
-    """A choice with its note, which wraps beside the name.
+    """A choice with its note, which wraps next to the name.
 
     Args:
         choice: The choice.
         width: Cells of the longest name.
-        room: Cells of the whole row.
+        room: Cells of the row.
     """
     name = choice.value or "auto"
     styles = ("", "$text-muted") if choice.possible else ("$text-disabled", "$text-disabled italic")

@@ -1,4 +1,4 @@
-"""The form of a plan, made from the plan's own specs."""
+"""The New run form, generated from the plan's field specs."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -15,13 +15,13 @@ from accel_engine.devices.reading import Inventory
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui.plan import form
 from accel_tui.plan.form import FormResult
-from accel_tui.plan.relevance import relevant
+from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
 
 
 class PlanForm(Widget):
-    """The fields that mean something, by group; says what they make whenever one changes."""
+    """The fields that apply, by group; posts its result whenever one changes."""
 
     DEFAULT_CSS = """
     PlanForm {
@@ -39,65 +39,65 @@ class PlanForm(Widget):
     }
     """
 
-    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("What", "Where"), ("How",))
-    """The groups that stand under each other where there is no room beside."""
+    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("Model and data", "Devices"), ("Training",))
+    """Groups per column; the columns are stacked on narrow screens."""
 
     inventory: reactive[Inventory | None] = reactive(None)
-    """The machine's devices, which decide what fits."""
+    """The machine's devices, which decide what is possible."""
 
     surveyed: reactive[DatasetEntry | None] = reactive(None, init=False)
     """What was found in the user's own data."""
 
-    broken: reactive[tuple[str, str]] = reactive(("", ""), init=False)
-    """Data that could not be looked into, and why."""
+    data_problem: reactive[tuple[str, str]] = reactive(("", ""), init=False)
+    """The user's own data that cannot be read, and why."""
 
     @dataclass
     class Changed(Message):
-        """The form is filled in differently."""
+        """A field has changed."""
 
         form: "PlanForm"
         filled: FormResult
 
         @property
         def control(self) -> "PlanForm":
-            """The form that it comes from."""
+            """The sender, for :func:`textual.on`."""
             return self.form
 
     def __init__(self) -> None:
         super().__init__()
         self.fields = tuple(
-            Field(name, form.text_of(DEFAULTS[name]))
+            Field(name, form.to_text(DEFAULTS[name]))
             for column in self.COLUMNS
             for group in column
             for name in form.GROUPS[group]
         )
-        """All fields, in their order on the screen, be they on it or not."""
+        """All fields in their order on the screen, mounted or not."""
 
     def compose(self) -> ComposeResult:
-        """A column, or two, of groups of fields."""
+        """Compose one or two columns of groups."""
         for column, place in zip(self.COLUMNS, ("-first", "-second"), strict=True):
             with Vertical(classes=f"column {place}"):
                 for group in column:
-                    with Vertical(id=f"group-{group.lower()}", classes="group") as box:
+                    with Vertical(id=f"group-{group.lower().replace(' ', '-')}", classes="group") as box:
                         box.border_title = group
-                        names = {name for name in form.GROUPS[group] if relevant(name, Plan(), None)}
+                        names = {name for name in form.GROUPS[group] if is_relevant(name, Plan(), None)}
                         yield from (field for field in self.fields if field.field in names)
 
     def on_mount(self) -> None:
-        """Say what the form makes as it opens."""
+        """Post the initial result."""
         self._look()
 
     @property
     def shown(self) -> tuple[Field, ...]:
-        """The fields that mean something for what is chosen, in their order on the screen."""
+        """The fields that apply, in their order on the screen."""
         return tuple(field for field in self.fields if field.parent is not None and field.display)
 
     @property
     def filled(self) -> FormResult:
-        """What the form makes now."""
+        """The current result."""
         devices = None if self.inventory is None else self.inventory.devices
-        filled = form.fill({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
-        data, reason = self.broken
+        filled = form.evaluate({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
+        data, reason = self.data_problem
         if data == filled.plan.data:
             return replace(filled, errors={"data": reason, **filled.errors})
         return filled
@@ -106,29 +106,29 @@ class PlanForm(Widget):
         """Fill the form in from a plan."""
         with self.prevent(Picker.Changed):
             for field in self.fields:
-                field.picker.value = form.text_of(getattr(plan, field.field))
+                field.picker.value = form.to_text(getattr(plan, field.field))
         self._look()
 
     def set(self, name: str, text: str) -> None:
-        """Fill one field in."""
+        """Set the text of a field."""
         self._field(name).picker.value = text
 
     def go_to(self, name: str) -> None:
-        """Put the cursor in a field."""
+        """Focus a field."""
         self._field(name).picker.input.focus()
 
     def watch_inventory(self) -> None:
-        """What fits may be another."""
+        """Update what is possible."""
         if self.is_mounted:
             self._look()
 
     def watch_surveyed(self) -> None:
-        """Which models fit may be another."""
+        """Update which models are possible."""
         if self.is_mounted:
             self._look()
 
-    def watch_broken(self) -> None:
-        """The data is wrong after all."""
+    def watch_data_problem(self) -> None:
+        """Show the problem."""
         if self.is_mounted:
             self._look()
 
@@ -148,19 +148,19 @@ class PlanForm(Widget):
             name = field.field
             field.error = filled.errors.get(name, "")
             field.picker.choices = form.choices(name, filled, devices)
-            field.picker.placeholder = form.empty(name, filled)
+            field.picker.placeholder = form.placeholder(name, filled)
         self.post_message(self.Changed(self, filled))
 
     def _show(self, plan: Plan) -> None:
-        """Show the fields that mean something; those that are needed for the first time are mounted in their place."""
+        """Show the fields that apply; those that were never needed before are mounted in their place."""
         devices = None if self.inventory is None else self.inventory.devices
         for group, names in form.GROUPS.items():
             mounted: Field | None = None
             shown: Field | None = None
             for field in (field for field in self.fields if field.field in names):
-                wanted = relevant(field.field, plan, devices)
+                wanted = is_relevant(field.field, plan, devices)
                 if field.parent is None and wanted:
-                    box = self.query_one(f"#group-{group.lower()}")
+                    box = self.query_one(f"#group-{group.lower().replace(' ', '-')}")
                     box.mount(field, after=mounted) if mounted else box.mount(field, before=0)
                 if not wanted and field.has_focus_within and shown:
                     shown.picker.input.focus()

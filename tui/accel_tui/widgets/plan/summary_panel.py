@@ -1,4 +1,4 @@
-"""The panel that says what a plan means."""
+"""The summary of a plan."""
 
 import textwrap
 
@@ -15,10 +15,10 @@ _ANY = 1000
 
 
 class SummaryPanel(Widget):
-    """What was chosen, and what it comes to, in one column; in two where it is wide enough.
+    """The choices and what follows from them, in one column, or in two if wide enough.
 
-    What was chosen is cut short where it would leave no room for the rest, and left out in two columns below
-    the form. What to beware of comes last.
+    Choices are cut short where they leave no room for the rest, and left out in two columns below the form. Warnings
+    come last.
     """
 
     DEFAULT_CSS = """
@@ -31,22 +31,22 @@ class SummaryPanel(Widget):
     """
 
     choices: reactive[tuple[PreviewRow, ...]] = reactive((), layout=True)
-    """What was chosen."""
+    """The choices: model, data, strategy."""
 
     facts: reactive[tuple[PreviewRow, ...]] = reactive((), layout=True)
-    """What it comes to."""
+    """What follows from the plan: parameters, steps, memory and others."""
 
     warnings: reactive[tuple[str, ...]] = reactive((), layout=True)
-    """What to beware of."""
+    """Warnings."""
 
     def on_mount(self) -> None:
-        """Name the panel."""
-        self.border_title = "What it means"
+        """Set the panel's title."""
+        self.border_title = "Summary"
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """A row for every line, in what room there is if that will do."""
+        """Number of lines, cut to the room if possible."""
         del viewport
-        # A parent that is as high as what is in it first asks without a height of its own.
+        # A parent with automatic height asks without one.
         return len(self._lines(width, container.height or _ANY))
 
     def render(self) -> Content:
@@ -64,11 +64,11 @@ class SummaryPanel(Widget):
             rows = [line for fact in self.facts for line in _paragraph(fact, width)]
         rows += [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
         if width < _TWO_COLUMNS or not self.screen.has_class("-narrow"):
-            rows = [*self._chosen(width, room - len(rows) - 1), Content(""), *rows]
+            rows = [*self._choice_lines(width, room - len(rows) - 1), Content(""), *rows]
         return [row.truncate(width, ellipsis=True) for row in rows]
 
-    def _chosen(self, width: int, room: int) -> list[Content]:
-        """What was chosen, each in as many lines as there is room for; the longest is cut first, to a line at least."""
+    def _choice_lines(self, width: int, room: int) -> list[Content]:
+        """The choices, in as many lines as fit; the longest is cut first, to one line at least."""
         wholes = [_paragraph(fact, width, "$text-muted") for fact in self.choices]
         counts = [len(whole) for whole in wholes]
         while sum(counts) > room and max(counts, default=1) > 1:
@@ -81,7 +81,7 @@ class SummaryPanel(Widget):
 
 
 def _paragraph(fact: PreviewRow, width: int, style: str = "", most: int | None = None) -> list[Content]:
-    """A text beside its name, over as many lines as it needs, or as it may have."""
+    """A text next to its name, wrapped, in at most ``most`` lines."""
     lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME), max_lines=most, placeholder="…")
     names = [fact.name] + [""] * len(lines)
     return [_row(PreviewRow(name, line, fact.pending), style) for name, line in zip(names, lines, strict=False)]

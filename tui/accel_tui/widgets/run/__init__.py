@@ -1,1 +1,1 @@
-"""What is said of one run."""
+"""Widgets that show one run."""

@@ -1,4 +1,4 @@
-"""What the user should know, and what the engine answered."""
+"""Warnings of a run, and the engine's answers to commands."""
 
 import time
 
@@ -10,7 +10,7 @@ from accel_tui.widgets.run.run_text import RunText
 
 
 class Notices(RunText):
-    """Warnings and answers to commands, the newest first; as many as there is room for."""
+    """Warnings and answers to commands, newest first."""
 
     DEFAULT_CSS = """
     Notices {
@@ -18,11 +18,11 @@ class Notices(RunText):
     }
     """
 
-    def words(self, state: RunState) -> Content:
-        """A paragraph for each notice."""
+    def build(self, state: RunState) -> Content:
+        """A paragraph per notice."""
         if not state.notices:
             return Content.styled("none", "$text-muted")
-        # More than fit on any screen would be set for nothing.
+        # no screen has room for more
         return Content("\n").join(_notice(notice) for notice in reversed(state.notices[-60:]))
 
 

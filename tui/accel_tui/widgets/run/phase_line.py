@@ -1,4 +1,4 @@
-"""What the run is busy with, and how far and how fast it is."""
+"""The phase and progress of a run in a line."""
 
 from textual.reactive import reactive
 
@@ -7,7 +7,7 @@ from accel_engine.run import Status
 from accel_tui.formatting import figures, units
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
-from accel_tui.widgets.styled_text import Piece, length
+from accel_tui.widgets.styled_text import TextSpan, length
 
 _ENDS = {
     Outcome.FINISHED: ("✓", "$success"),
@@ -15,25 +15,25 @@ _ENDS = {
     Outcome.FAILED: ("✗", "$error"),
 }
 
-_APART = 3  # cells between two figures, at least
-_SHORT = 2.0  # seconds of a phase that nobody wonders about
+_APART = 3  # minimum gap in cells
+_SHORT = 2.0  # seconds; the duration of a shorter phase is not shown
 
 
 class PhaseLine(RunLine):
-    """One line: the phase at the left; epoch, step, rates and the use of the devices at the right."""
+    """The phase at the left; epoch, step, rates and MFU at the right."""
 
-    asked: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
-    def watch_asked(self) -> None:
-        """Say what was asked for."""
-        self.tell()
+    def watch_pending_commands(self) -> None:
+        """Show the pending commands."""
+        self.update_view()
 
-    def pieces(self, state: RunState) -> list[Piece]:
-        """The phase now, and as many of the figures as there is room for."""
+    def spans(self, state: RunState) -> list[TextSpan]:
+        """The phase, and as many of the figures as fit."""
         left = phase(state, state.now)
-        if self.asked:
-            left.append((f"  asked to {', '.join(self.asked).replace('_', ' ')} …", "$warning"))
+        if self.pending_commands:
+            left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
         pairs, room = progress(state), self.width - length(left)
         while pairs and (gap := room - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
@@ -43,21 +43,21 @@ class PhaseLine(RunLine):
         ]
 
 
-def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
-    """What the run is busy with, for how long where that is worth saying, or how it ended.
+def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]:
+    """The phase and its duration, or the outcome of an ended run.
 
     Args:
-        state: The run's.
+        state: The run's state.
         now: Seconds since the Unix epoch.
-        brief: Whether to leave out how long, and for whom.
+        brief: Whether to leave out durations and details.
     """
     if state.info is None:
-        return [("opening …", "$text-muted")]
+        return [("opening…", "$text-muted")]
     if state.lost:
         return [("✗ lost", "bold $error")]
-    if state.ended and state.over:
+    if state.ended and state.has_ended:
         sign, style = _ENDS[state.ended.outcome]
-        took = figures.time_taken("after", state.ended.seconds, state.worked, state.resumed_at).lstrip(", ")
+        took = figures.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
         return [
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
             ("" if brief else f"  {took}", "$text-muted"),
@@ -72,7 +72,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
     lasted = now - state.phase.time
-    # How long training goes on is in the line below.
+    # The elapsed time of training is in the progress line.
     told = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
@@ -81,11 +81,11 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[Piece]:
     ]
 
 
-def progress(state: RunState) -> list[list[Piece]]:
-    """Epoch, step, rates and the use of the devices, the most telling first."""
+def progress(state: RunState) -> list[list[TextSpan]]:
+    """Epoch, step, rates and MFU, the most important first."""
     pairs = []
     if state.built:
-        pairs.append(_pair("epoch", f"{state.current_epoch}/{state.built.epochs}"))
+        pairs.append(_pair("epoch", f"{state.current_epoch:,}/{state.built.epochs:,}"))
     if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:
@@ -97,11 +97,11 @@ def progress(state: RunState) -> list[list[Piece]]:
     if (reached := state.flops_per_second) is not None:
         pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))
     if (share := state.mfu) is not None:
-        pairs.append(_pair(units.percent(share), "of peak", figure_first=True))
+        pairs.append(_pair("MFU", units.percent(share)))
     return pairs
 
 
-def _pair(first: str, second: str, *, figure_first: bool = False) -> list[Piece]:
+def _pair(first: str, second: str, *, figure_first: bool = False) -> list[TextSpan]:
     figure, quiet = "", "$text-muted"
     styles = (figure, quiet) if figure_first else (quiet, figure)
     return [(f"{first} ", styles[0]), (second, styles[1])]

@@ -1,18 +1,18 @@
-"""How much of the run is done, and how long the rest will take."""
+"""The progress bar of a run."""
 
 from accel_tui.formatting import figures
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
-from accel_tui.widgets.styled_text import Piece
+from accel_tui.widgets.styled_text import TextSpan
 
 
 class ProgressLine(RunLine):
-    """One line: a bar over all epochs, the share that is done, and the time to the end."""
+    """A bar over all epochs, percentage, elapsed and remaining time."""
 
-    def pieces(self, state: RunState) -> list[Piece]:
-        """The bar and its figures; an empty bar before the number of steps is known."""
+    def spans(self, state: RunState) -> list[TextSpan]:
+        """The bar and its figures; an empty bar while the number of steps is unknown."""
         share = state.step / state.total_steps if state.total_steps else 0.0
-        # Never 100 % before the last step.
+        # never 100% before the last step
         tail = f" {int(share * 100):3}%"
         if state.live and (elapsed := state.elapsed(state.now)) is not None:
             tail += f"   {figures.duration(elapsed)} elapsed"

@@ -1,4 +1,4 @@
-"""What the plan came to."""
+"""The details of a run: model, data, batch, optimizer, devices, checkpoint."""
 
 import textwrap
 import time
@@ -8,16 +8,19 @@ from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
 from accel_tui.formatting import figures, units
+from accel_tui.formatting.units import counted
 from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import means_of, whereabouts
+from accel_tui.run.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
 _LABEL, _VALUE = 15, 26
-"""Cells of the two columns, which together are what the screen of a run has room for beside its charts."""
+"""Widths of the two columns, in cells."""
+
+_FEEDS = {"resident": "cached in memory", "streamed": "streamed"}
 
 
 class RunDetails(RunText):
-    """A table of what is trained, on what, and how."""
+    """A table of what the run trains, and how."""
 
     DEFAULT_CSS = """
     RunDetails {
@@ -25,17 +28,26 @@ class RunDetails(RunText):
     }
     """
 
-    def parts(self, state: RunState) -> tuple[object, ...]:
-        """What is told."""
+    def inputs(self, state: RunState) -> tuple[object, ...]:
+        """All that the text depends on."""
         tried = (state.xla, state.micro_batches)
-        rare = (state.info, state.built, *tried, state.work, state.devices, state.met, state.checkpoint)
+        rare = (
+            state.info,
+            state.built,
+            *tried,
+            state.work,
+            state.devices,
+            state.workers_met,
+            state.checkpoint,
+            state.model,
+        )
         return *rare, _learning_rate(state)
 
-    def words(self, state: RunState) -> Content:
-        """A line for each fact that is known."""
+    def build(self, state: RunState) -> Content:
+        """A line per known detail."""
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
-            facts.append(("script", f"{state.info.script} (it alone can save or resume)"))
+            facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
         if built := state.built:
             facts += _model(built, state)
         if state.work:
@@ -44,8 +56,8 @@ class RunDetails(RunText):
             facts.append(("learning rate", rate))
         if state.devices:
             facts += _devices(state, state.devices)
-        if met := state.met:
-            facts += [("workers", whereabouts(met)), ("gradients", f"summed by {means_of(met)}")]
+        if met := state.workers_met:
+            facts += [("workers", worker_locations(met)), ("all-reduce", reduction_name(met))]
         if saved := state.checkpoint:
             at = time.strftime("%H:%M:%S", time.localtime(saved.time))
             facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
@@ -59,7 +71,7 @@ class RunDetails(RunText):
 
 
 def _lines(value: str) -> Iterator[tuple[bool, str]]:
-    """The lines of a value, which stay beside its label, and whether each is the first."""
+    """The wrapped lines of a value, and whether each is the first."""
     for number, line in enumerate(textwrap.wrap(value, _VALUE) or [""]):
         yield not number, line
 
@@ -73,69 +85,73 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
         ("data", _data(built)),
         ("scaling", built.scaling),
         ("classes", f"{built.classes:,}" if built.classes else ""),
-        ("batch", batch),
+        ("global batch", batch),
         ("micro-batches", _micro_batches(state)),
         ("precision", built.precision),
-        ("feed", f"{built.feed} data"),
+        ("dataset", _FEEDS.get(built.feed, "")),
         ("XLA", _xla(built, state.xla)),
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
-        facts.insert(6, ("left out", f"{built.dropped_examples:,} examples an epoch"))
-    return [(label, value) for label, value in facts if value]  # of a script's run some are not known
+        facts.insert(6, ("dropped", f"last partial batch: {counted(built.dropped_examples, 'example')} an epoch"))
+    return [(label, value) for label, value in facts if value]  # a script's run lacks some
 
 
 def _learning_rate(state: RunState) -> str:
-    """That of the latest step, and what it follows."""
+    """The current learning rate and its schedule."""
     if state.learning_rate is None:
         return ""
     return ", ".join(filter(None, (figures.learning_rate(state.learning_rate), state.schedule)))
 
 
 def _parameters(built: ModelBuilt) -> str:
-    """How many there are, and in how many layers; a script's model may not be built."""
-    layers = f" in {built.layers} layers" if built.layers is not None else ""
+    """Number of parameters and layers; a script's model may not be built."""
+    layers = f" in {counted(built.layers, 'layer')}" if built.layers is not None else ""
     return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
 
 
 def _data(built: ModelBuilt) -> str:
     parts = [
-        f"{built.examples:,}" if built.examples else "",
+        counted(built.examples, "example") if built.examples else "",
         units.shape(built.input_shape) if built.input_shape else "",
     ]
-    return " of ".join(filter(None, parts))
+    return ", ".join(filter(None, parts))
 
 
 def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
-    """Whether XLA compiles the step, and in steps a second what it was tried against."""
+    """Whether XLA is on, and the rates of the trial in steps per second."""
     if tried is None and built.xla is None:
         return ""
     if tried is None:
         return "on" if built.xla else "off"
-    slower, faster = sorted((tried.plain, tried.compiled))
-    return f"{'on' if tried.xla else 'off'}: {figures.compact(faster)} over {figures.compact(slower)}/s"
+    slower, faster = (figures.compact(rate) for rate in sorted((tried.plain, tried.compiled)))
+    return f"on: {faster} steps/s, {slower} without" if tried.xla else f"off: {faster} steps/s, {slower} with XLA"
 
 
 def _micro_batches(state: RunState) -> str:
-    """How many there are in a batch, and both rates where that was tried; nothing where none were asked for."""
+    """Micro-batches per step and the rates of the trial; empty if none were requested."""
     if tried := state.micro_batches:
-        whole, split = (f"{figures.compact(rate)}/s" for rate in (tried.whole, tried.split))
+        whole, split = (figures.compact(rate) for rate in (tried.whole, tried.split))
         taken = tried.micro_batches > 1
-        return f"{tried.tried}: {split}, whole {whole}" if taken else f"none: {whole}, in {tried.tried} {split}"
+        return (
+            f"{tried.tried}: {split} steps/s, {whole} without"
+            if taken
+            else f"off: {whole} steps/s, {split} with {tried.tried}"
+        )
     asked = state.info.values.get("micro_batches") if state.info else None
     return str(asked or "")
 
 
 def _work(work: WorkCounted) -> list[tuple[str, str]]:
-    """What a step computes, and what the devices could; or why that is not known."""
+    """FLOPs of a step and peak of the devices, or why they are unknown."""
     if work.flops is None:
-        return [("operations", f"not counted: {work.reason}")]
+        return [("FLOPs per step", f"unknown: {work.reason}")]
     peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
-    return [("operations", f"{units.flops(work.flops)} a step"), ("peak", peak)]
+    return [("FLOPs per step", units.flops(work.flops)), ("peak", peak)]
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
     names = ", ".join(device["name"] for device in found.devices)
     strategy = str(state.info.values.get("strategy", "")) if state.info else ""
     facts = [("strategy", strategy), ("devices", names)]
-    return [*facts, ("at", found.address)] if found.address else facts
+    return [*facts, ("address", found.address)] if found.address else facts

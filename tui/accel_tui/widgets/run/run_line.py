@@ -1,4 +1,4 @@
-"""Lines about a run that change many times a second."""
+"""Base of lines that change many times a second."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from textual.style import Style as TextualStyle
 from accel_tui.run.state import RunState
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.run.run_view import RunView
-from accel_tui.widgets.styled_text import Piece, changed
+from accel_tui.widgets.styled_text import TextSpan, changed
 
 
 class RunLine(RunView, DirtyRegionWidget):
-    """A line of text that is painted from the first piece that changes to the last one.
+    """A line of text that repaints only the cells that change.
 
-    Textual's own text is wrapped, styled and painted as a whole for a digit.
+    Textual's Static wraps, styles and paints the whole text for a changed digit.
     """
 
     ALLOW_SELECT = False
@@ -29,38 +29,38 @@ class RunLine(RunView, DirtyRegionWidget):
     }
     """
 
-    _pieces: Sequence[Piece] = ()
+    _spans: Sequence[TextSpan] = ()
 
-    def tell(self) -> None:
-        """Show the state in words, if they are others than those on screen."""
+    def update_view(self) -> None:
+        """Repaint what differs from the text on screen."""
         if not self.in_sight:
             return
-        old, self._pieces = self._pieces, self.pieces(self.state)
-        first, last = changed(old, self._pieces)
+        old, self._spans = self._spans, self.spans(self.state)
+        first, last = changed(old, self._spans)
         if first < last:
             self.refresh(Region(first, 0, last - first, 1))
 
-    def pieces(self, state: RunState) -> Sequence[Piece]:
-        """Put the state into words."""
+    def spans(self, state: RunState) -> Sequence[TextSpan]:
+        """The text of a state."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The words of it that are asked for; what is beyond them is blank."""
-        pieces, x = [(" " * self.gutter.left, ""), *self._pieces], 0
+        """The requested part of the line."""
+        spans, x = [(" " * self.gutter.left, ""), *self._spans], 0
         segments: list[Segment] = []
-        for text, style in pieces:
+        for text, style in spans:
             end = x + cell_len(text)
             if end > crop.x and x < crop.right:
                 if not segments:
                     first = x
-                segments.append(Segment(text, self.pen(style)))
+                segments.append(Segment(text, self.cell_style(style)))
             x = end
-        blank = Segment(" " * max(0, crop.right - x), self.pen(""))
+        blank = Segment(" " * max(0, crop.right - x), self.cell_style(""))
         strip = Strip([*segments, blank])
         if segments:
             strip = strip.crop(crop.x - first, crop.right - first)
-        return [strip if y == 0 else Strip.blank(crop.width, self.pen("")) for y in crop.line_range]
+        return [strip if y == 0 else Strip.blank(crop.width, self.cell_style("")) for y in crop.line_range]
 
-    def look(self, name: str) -> Style:
-        """What a style of a piece is here."""
+    def resolve_style(self, name: str) -> Style:
+        """The style of that name in the current theme."""
         return (self.visual_style + TextualStyle.parse(name)).rich_style

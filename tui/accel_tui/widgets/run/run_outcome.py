@@ -1,4 +1,4 @@
-"""How a run ended, and what can be done about it."""
+"""The outcome of an ended run, with hints."""
 
 from collections.abc import Mapping
 
@@ -8,6 +8,7 @@ from textual.reactive import reactive
 from accel_engine.events import Outcome
 from accel_tui.formatting import figures, units
 from accel_tui.formatting.metrics import ranges
+from accel_tui.formatting.units import counted
 from accel_tui.run.hardware import host_memory_used
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_text import RunText
@@ -15,13 +16,13 @@ from accel_tui.widgets.run.run_text import RunText
 _VALIDATION = "validation_"
 
 _FULL = 0.9
-"""Share of a machine's memory in use from which on it may well have been the cause that a process ended."""
+"""Share of used memory above which it may have been the reason that the process was killed."""
 
 _STYLES = {Outcome.FINISHED: "-finished", Outcome.STOPPED: "-stopped", Outcome.FAILED: "-failed"}
 
 
 class RunOutcome(RunText):
-    """The end of a run: outcome, final metrics, reason and hint. Hidden while the run goes on."""
+    """Outcome, final metrics, reason and hint of an ended run; hidden while it is live."""
 
     DEFAULT_CSS = """
     RunOutcome {
@@ -41,27 +42,27 @@ class RunOutcome(RunText):
     """Why the run cannot be read."""
 
     def watch_problem(self) -> None:
-        """Say why the run cannot be read."""
-        self.tell()
+        """Show why the run cannot be read."""
+        self.update_view()
 
     def on_show(self) -> None:
-        """Say what is known by now, and take the room for it once more after the layout that is under way."""
+        """Update, and request the final height after the current layout."""
         super().on_show()
         self.call_after_refresh(self.refresh, layout=True)
 
-    def tell(self) -> None:
-        """Say how the run ended, in the colour of its outcome."""
-        if not (self.state.over or self.problem or self.display):
+    def update_view(self) -> None:
+        """Show the outcome, in its colour."""
+        if not (self.state.has_ended or self.problem or self.display):
             return
-        ended = self.state.ended if self.state.over else None
-        self.display = self.state.over or bool(self.problem)
+        ended = self.state.ended if self.state.has_ended else None
+        self.display = self.state.has_ended or bool(self.problem)
         for outcome, name in _STYLES.items():
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")
-        super().tell()
+        super().update_view()
 
-    def words(self, state: RunState) -> Content:
-        """What became of the run, in two or three lines."""
+    def build(self, state: RunState) -> Content:
+        """The outcome in a few lines."""
         if self.problem:
             return Content(self.problem)
         if state.lost:
@@ -69,12 +70,12 @@ class RunOutcome(RunText):
         if state.ended is None:
             return Content("")
         ended = state.ended
-        head = f"{ended.outcome.capitalize()} after {ended.steps:,} steps"
+        head = f"{ended.outcome.capitalize()} after {counted(ended.steps, 'step')}"
         if ended.epochs:
-            head += f" and {ended.epochs:,} epoch{'s' if ended.epochs > 1 else ''}"
+            head += f" and {counted(ended.epochs, 'epoch')}"
         speeds = [f"{figures.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
-        took = figures.time_taken("in", ended.seconds, state.worked, state.resumed_at)
+        took = figures.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:
             lines.append(Content(ended.reason))
@@ -82,20 +83,23 @@ class RunOutcome(RunText):
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
             lines.append(Content(results(ended.metrics)))
+        if state.model:
+            lines.append(Content.assemble(("Trained model: ", "$text-muted"), str(state.model)))
         return Content("\n").join(lines)
 
 
 def results(metrics: Mapping[str, float]) -> str:
-    """Means in a line: ``loss 0.0313, accuracy 0.9911; validation loss 0.0520, accuracy 0.9861``."""
-    words = {name: " to ".join(map(figures.metric, values)) for name, values in ranges(metrics)}
-    training = [name for name in words if not name.startswith(_VALIDATION)]
-    validation = [name for name in words if name.startswith(_VALIDATION)]
+    """Means in a line: ``Mean of the last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
+    values = {name: " to ".join(map(figures.metric, span)) for name, span in ranges(metrics)}
+    training = [name for name in values if not name.startswith(_VALIDATION)]
+    validation = [name for name in values if name.startswith(_VALIDATION)]
     parts = [
-        word + ", ".join(f"{_name(name)} {words[name]}" for name in names)
-        for word, names in (("", training), ("validation ", validation))
+        f"{word}: " + ", ".join(f"{_name(name)} {values[name]}" for name in names)
+        for word, names in (("Mean of the last epoch", training), ("validation", validation))
         if names
     ]
-    return "; ".join(parts)
+    line = "; ".join(parts)
+    return line[:1].upper() + line[1:]
 
 
 def _name(metric: str) -> str:
@@ -105,25 +109,25 @@ def _name(metric: str) -> str:
 def _lost(state: RunState) -> Content:
     full = host_memory_used(state)
     cause = (
-        f"\nThe machine's memory was {full:.0%} full at its last reading: the system may have ended it for that. "
-        "Smaller batches take less."
+        f"\nThe machine's memory was {full:.0%} full at the last reading: the system may have killed the process. "
+        "Use a smaller batch size."
         if full is not None and full >= _FULL
         else ""
     )
     if state.info and state.info.script:
         return Content.assemble(
-            (f"Lost: the script ended without a word, at step {state.step:,}", "bold"),
+            (f"Lost: the script exited unexpectedly at step {state.step:,}", "bold"),
             cause,
-            f"\nIt alone knows how to go on: start it again ({state.info.script}).",
+            f"\nTo continue, run the script again: {state.info.script}",
         )
     saved = state.checkpoint
     rest = (
-        f"R goes on from the checkpoint at step {saved.step:,}."
+        f"R continues from the checkpoint at step {saved.step:,}."
         if saved
-        else "There is no checkpoint yet: R starts it over."
+        else "There is no checkpoint to continue from."
     )
     return Content.assemble(
-        (f"Lost: the training process ended without a word, at step {state.step:,}", "bold"),
+        (f"Lost: the training process exited unexpectedly at step {state.step:,}", "bold"),
         cause,
-        f"\n{rest} What it said last is in the log (l).",
+        f"\n{rest} Its last output is in the log (l).",
     )

@@ -1,4 +1,4 @@
-"""Paragraphs about a run."""
+"""Base of paragraphs about a run."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -8,43 +8,42 @@ from accel_tui.widgets.run.run_view import RunView
 
 
 class RunText(RunView, Static):
-    """Text that is made from a run's state, and set anew only when it reads differently.
+    """Text of a run's state, updated only when it differs.
 
-    Most of what is said of a state changes seldom, and a new layout of the screen for as many lines would be work
-    for nothing. So would be words while they are hidden.
+    Most of it changes seldom, and an update would lay out the whole screen. Hidden text is not updated.
     """
 
-    _parts: tuple[object, ...] = ()
+    _inputs: tuple[object, ...] = ()
 
-    def tell(self) -> None:
-        """Show the state in words, if they are others than those on screen."""
+    def update_view(self) -> None:
+        """Update the text if it differs from what is on screen."""
         if not self.in_sight:
             return
-        parts = self.parts(self.state)
-        if parts and parts == self._parts:
+        inputs = self.inputs(self.state)
+        if inputs and inputs == self._inputs:
             return
-        self._parts = parts
-        words = self.words(self.state)
-        if not (isinstance(self.content, Content) and words.is_same(self.content)):
+        self._inputs = inputs
+        content = self.build(self.state)
+        if not (isinstance(self.content, Content) and content.is_same(self.content)):
             size, rules = self.size, self.styles.get_rules()
-            # Shown before it has room, it has no width, and Textual cannot wrap words to none.
+            # A widget has no width before its first layout, and Textual cannot wrap to none.
             resized = self.styles.is_auto_height and (
-                not size.width or words.get_height(rules, size.width) != size.height
+                not size.width or content.get_height(rules, size.width) != size.height
             )
-            self.update(words, layout=resized)
+            self.update(content, layout=resized)
 
-    def parts(self, state: RunState) -> tuple[object, ...]:
-        """All that the words are made of; nothing where they go by the clock, too."""
+    def inputs(self, state: RunState) -> tuple[object, ...]:
+        """All that the text depends on; empty if it also depends on the time."""
         del state
         return ()
 
-    def words(self, state: RunState) -> Content:
-        """Put the state into words."""
+    def build(self, state: RunState) -> Content:
+        """The text of a state."""
         raise NotImplementedError
 
 
 def row(left: Content, right: Content, width: int) -> Content:
-    """A line with a part at either end; the right one gives way, then the left one is cut."""
+    """A line with text at both ends; the right one is dropped first, then the left one is cut."""
     if left.cell_length + right.cell_length + 2 > width:
         return left.truncate(max(width, 1), ellipsis=True)
     return left.pad_right(width - left.cell_length - right.cell_length) + right

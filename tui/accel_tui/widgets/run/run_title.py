@@ -1,14 +1,14 @@
-"""Which run this is."""
+"""The title line of a run."""
 
 from textual.content import Content
 
-from accel_tui.formatting.names import brief
+from accel_tui.formatting.names import base_name
 from accel_tui.run.state import RunState
 from accel_tui.widgets.run.run_text import RunText, row
 
 
 class RunTitle(RunText):
-    """One line: the run's id, what it trains, and where."""
+    """Run id, model and data, and machine."""
 
     DEFAULT_CSS = """
     RunTitle {
@@ -18,19 +18,20 @@ class RunTitle(RunText):
     }
     """
 
-    def parts(self, state: RunState) -> tuple[object, ...]:
-        """What is told, and the room for it."""
+    def inputs(self, state: RunState) -> tuple[object, ...]:
+        """All that the text depends on."""
         return state.info, self.width
 
-    def words(self, state: RunState) -> Content:
-        """The run's id and what it trains at the left, the machine at the right."""
+    def build(self, state: RunState) -> Content:
+        """Run id, name, model and data at the left, machine at the right."""
         info = state.info
         if info is None:
             return Content("")
         values = info.values
-        # A name that is fit for one is the id's second half already.
+        # a valid name is part of the id already
         name = info.name if not info.id.endswith(f"-{info.name}") else ""
-        trains = f"{brief(str(values.get('model')))} on {brief(str(values.get('data')))}, {values.get('strategy')}"
+        model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
+        trains = f"{model} on {data}, {values.get('strategy')}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),

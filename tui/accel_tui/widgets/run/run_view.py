@@ -1,43 +1,43 @@
-"""What the widgets that show a run have in common."""
+"""Base of the widgets that show a run."""
 
 from accel_tui.run.state import RunState
 from accel_tui.widgets.visibility import VisibilityMixin
 
 
 class RunView(VisibilityMixin):
-    """Something that shows a run, as far as it can be seen.
+    """A widget that shows a run's state.
 
-    A state comes ten times a second, to a dozen of these, most of which say the same as before. It is handed to them by
-    a call: a reactive that is bound to the screen's costs as much as all the words of a line.
+    States come ten times a second to a dozen widgets, most of which do not change. They are set by a method call, since
+    a bound reactive would cost as much as drawing a line.
     """
 
     state = RunState()
-    """What is shown."""
+    """The state that is shown."""
 
     _width: int | None = None
 
     def on_show(self) -> None:
-        """Say what is known by now."""
+        """Update once visible."""
         super().on_show()
-        self.tell()
+        self.update_view()
 
     def on_resize(self) -> None:
-        """Fit the words to the width."""
+        """Update for the new width."""
         self._width = None
-        self.tell()
+        self.update_view()
 
     @property
     def width(self) -> int:
-        """Cells for the words. Textual would look for them in its layout each time."""
+        """Width in cells, cached: Textual would search its layout each time."""
         if self._width is None:
             self._width = self.size.width
         return self._width
 
-    def take(self, state: RunState) -> None:
-        """Show another state."""
+    def set_state(self, state: RunState) -> None:
+        """Set another state and update."""
         self.state = state
-        self.tell()
+        self.update_view()
 
-    def tell(self) -> None:
-        """Show the state as it is now; some of it may go by the clock."""
+    def update_view(self) -> None:
+        """Update from the state and the current time."""
         raise NotImplementedError

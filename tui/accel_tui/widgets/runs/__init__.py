@@ -1,1 +1,1 @@
-"""The list of runs."""
+"""Widgets that list and compare runs."""

@@ -1,4 +1,4 @@
-"""The table of a comparison: a column a run, under its letter and its name."""
+"""The table of the Compare screen: a column per run, headed by its letter and name."""
 
 import textwrap
 from typing import ClassVar
@@ -20,15 +20,15 @@ from accel_tui.widgets.runs.runs_layout import cell
 _GAP = 2
 _NARROWEST = 10
 _SHARE = 0.55  # of a wide screen
-_CHARTS = 66  # columns in which the first lines of charts have room for the values of three runs
-_SIGN = 3  # cells of the sign of a curve
-_LINES = 3  # of a name
+_CHARTS = 66  # width at which chart headers fit the values of three runs
+_SIGN = 3  # width of the sign of a curve
+_LINES = 3  # maximum lines of a name
 
 
 class CompareTable(ScrollView, can_focus=True):
-    """What differs between the plans of runs, and what came of them.
+    """Differences between plans, and results.
 
-    The heads, which are the legend of the charts, and the labels stay where they are while the rest is scrolled.
+    The headings, which are the legend of the charts, and the labels stay in place while the rest scrolls.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -53,36 +53,36 @@ class CompareTable(ScrollView, can_focus=True):
     )
     BINDING_GROUP_TITLE = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", show=False, id="table.up", tooltip="Look further up; so does the wheel"),
-        Binding("down", "scroll_down", show=False, id="table.down", tooltip="Look further down"),
-        Binding("left", "scroll_left", show=False, id="table.left", tooltip="Look further left"),
-        Binding("right", "scroll_right", show=False, id="table.right", tooltip="Look further right"),
-        Binding("pageup", "page_up", show=False, id="table.page-up", tooltip="A page up"),
-        Binding("pagedown", "page_down", show=False, id="table.page-down", tooltip="A page down"),
-        Binding("home", "scroll_home", show=False, id="table.home", tooltip="The first lines"),
-        Binding("end", "scroll_end", show=False, id="table.end", tooltip="The last lines"),
+        Binding("up", "scroll_up", show=False, id="table.up", tooltip="Scroll up"),
+        Binding("down", "scroll_down", show=False, id="table.down", tooltip="Scroll down"),
+        Binding("left", "scroll_left", show=False, id="table.left", tooltip="Scroll left"),
+        Binding("right", "scroll_right", show=False, id="table.right", tooltip="Scroll right"),
+        Binding("pageup", "page_up", show=False, id="table.page-up", tooltip="Page up"),
+        Binding("pagedown", "page_down", show=False, id="table.page-down", tooltip="Page down"),
+        Binding("home", "scroll_home", show=False, id="table.home", tooltip="First line"),
+        Binding("end", "scroll_end", show=False, id="table.end", tooltip="Last line"),
     ]
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)
-    """What is told; ``None`` before the runs were read."""
+    """The comparison; ``None`` before the runs are read."""
 
     def watch_comparison(self, before: Comparison | None, comparison: Comparison | None) -> None:
-        """Tell it."""
+        """Lay out a changed comparison."""
         if comparison is not None and comparison != before:
             self._lay_out(comparison)
 
     def on_resize(self) -> None:
-        """Use the room."""
+        """Lay out for the new size."""
         if self.comparison:
             self._lay_out(self.comparison)
 
     @property
     def _rows(self) -> tuple[ComparedRow | str, ...]:
-        """The lines under the heads; text alone is a heading."""
+        """The rows below the headings; a text alone is a section title."""
         found = self.comparison
         if found is None:
             return ()
-        return ("plans", *(found.plan or (ComparedRow("no difference", (), ()),)), "results", *found.results)
+        return ("plan", *(found.plan or (ComparedRow("no differences", (), ()),)), "results", *found.results)
 
     def _lay_out(self, comparison: Comparison) -> None:
         rows = [row for row in self._rows if isinstance(row, ComparedRow)]
@@ -93,7 +93,7 @@ class CompareTable(ScrollView, can_focus=True):
         beside = self._label + _GAP * len(sides)
         room = screen.size.width - beside - 1
         if not screen.has_class("-narrow"):
-            # Charts have what their first lines need, unless values, which stand in one line, need it more.
+            # Charts get the width of their headers, unless the values, which do not wrap, need it.
             room = min(int(_SHARE * screen.size.width) - beside - 1, max(room - _CHARTS, sum(values)))
         self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], room, values)
         self._names = [_lines(side.title, width - _SIGN) for side, width in zip(sides, self._widths, strict=True)]
@@ -102,7 +102,7 @@ class CompareTable(ScrollView, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The heads, or what is told of all runs."""
+        """The headings, or a row."""
         if self.comparison is None:
             return Strip.blank(self.size.width)
         values = self._heads(y) if y < self._head else self._values(y - self._head + self.scroll_offset.y)
@@ -111,7 +111,7 @@ class CompareTable(ScrollView, can_focus=True):
         return Strip([label, *strip]).adjust_cell_length(self.size.width, self._style("value"))
 
     def _heads(self, line: int) -> list[Segment]:
-        """A line of the names; the first has the signs of the curves."""
+        """A line of the names; the first one has the signs of the curves."""
         segments = [Segment(" " * self._label, self._style("value"))]
         for at, lines in enumerate(self._names):
             sign = "" if line else f"━{letter(at)}"
@@ -141,14 +141,14 @@ class CompareTable(ScrollView, can_focus=True):
 
 
 def _lines(title: str, width: int) -> list[str]:
-    """A name in a few lines; what of it has no room is in the last one."""
+    """A name in a few lines; the last one has the rest."""
     lines = textwrap.wrap(title, width)
-    rest = " ".join(lines[_LINES - 1 :]).replace("- ", "-")  # it may have been broken at a hyphen
+    rest = " ".join(lines[_LINES - 1 :]).replace("- ", "-")  # wrapping may have split it at a hyphen
     return [*lines[: _LINES - 1], rest] if rest else lines
 
 
 def _shares(wanted: list[int], room: int, least: list[int]) -> list[int]:
-    """What each column gets: what it wants, or as much as the widest of the others, and what it needs if all can."""
+    """Widths of columns: the wanted ones, limited to equal shares, but at least ``least`` if these fit."""
     widths = list(wanted)
     if sum(least) > room:
         least = [_NARROWEST] * len(least)

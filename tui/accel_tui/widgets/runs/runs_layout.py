@@ -1,4 +1,4 @@
-"""The lines of a list of runs: which columns there is room for, where they are, and their text."""
+"""Layout of the list of runs: which columns fit, their positions and text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ _WIDEST_ID = 40
 
 @dataclass(frozen=True, slots=True)
 class RunsLayout:
-    """The columns of a list.
+    """The columns of a list of runs.
 
     Attributes:
-        columns: Those that there is room for.
-        room: Cells of a line.
+        columns: The columns that fit.
+        room: Width of a line in cells.
         lead: Cells before the first column.
     """
 
@@ -32,18 +32,18 @@ class RunsLayout:
 
     @classmethod
     def fitting(cls, room: int, lead: int) -> "RunsLayout":
-        """As many columns as there is room for."""
+        """The layout with as many columns as fit."""
         return cls(fitting(room - lead + GAP - 1, GAP), room, lead)
 
     def width(self, column: Column) -> int:
-        """A column's width: the id says what a run is, so that it gets what the other columns leave."""
+        """Width of a column; the run column gets the spare cells."""
         if column.title != "run":
             return column.width
         spare = self.room - self.lead + GAP - 1 - sum(other.width + GAP for other in self.columns)
         return column.width + max(0, min(spare, _WIDEST_ID - column.width))
 
     def column_at(self, x: int) -> Column | None:
-        """The column that a cell of a line is in."""
+        """The column at a cell of a line; ``None`` outside."""
         end = self.lead
         for column in self.columns:
             end += self.width(column) + GAP
@@ -52,14 +52,14 @@ class RunsLayout:
         return None
 
     def header(self, order: SortOrder, style: Callable[[str], Style]) -> list[Segment]:
-        """The titles of the columns, and which way the list is put in order by one of them."""
+        """The column titles, with an arrow at the sort column."""
         plain = style("header")
         segments = [Segment(" " * self.lead, plain)]
         for column in self.columns:
             at = column.title == order.column
-            arrow = ("▼" if order.falling else "▲") if at else " "
+            arrow = ("▼" if order.descending else "▲") if at else " "
             look, width = style("order") if at else plain, self.width(column)
-            # The arrow stands in the gap, so that the longest title has its place beside it.
+            # The arrow is in the gap, so that the longest title fits.
             if column.right:
                 segments[-1] = Segment(segments[-1].text[:-1], plain)
                 segments.append(Segment(cell(arrow + column.title, width + 1, right=True), look))
@@ -70,7 +70,7 @@ class RunsLayout:
         return segments
 
     def line(self, texts: Sequence[str], plain: Style, mark: Style, status: Style) -> list[Segment]:
-        """A run: its mark and a text for each column, the status in its own colour."""
+        """A row: its selection mark and a text per column, the status in its own colour."""
         lead, *cells = texts
         segments = [Segment(f" {lead} "[-self.lead :], plain + mark)]
         for column, text in zip(self.columns, cells, strict=True):
@@ -81,7 +81,7 @@ class RunsLayout:
 
 
 def cell(text: str, width: int, *, right: bool) -> str:
-    """The text in so many cells; where it is too long, its beginning and an ellipsis."""
+    """Text padded to a width in cells, or cut with an ellipsis."""
     text = printable_line(text)
     if cell_len(text) > width:
         return set_cell_size(text, width - 1) + "…"

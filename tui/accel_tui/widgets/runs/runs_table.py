@@ -1,4 +1,4 @@
-"""The list of runs, a line each: in any order, some of them, and some of those chosen."""
+"""The list of runs: sorted, filtered, with a selection."""
 
 import time
 from collections.abc import Iterable
@@ -18,28 +18,28 @@ from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
 from accel_tui.runs.columns import SYMBOLS, ordered
-from accel_tui.runs.run_filter import fits, parse
+from accel_tui.runs.run_filter import key_error, matches, parse
 from accel_tui.widgets.runs.runs_layout import RunsLayout
 from accel_tui.widgets.runs.runs_table_keys import RunsTableKeys
 
 INTERVAL = 2.0
-"""Seconds between two looks for runs."""
+"""Seconds between two refreshes."""
 
 FIRST = 40
-"""How many runs are shown before all others were read, where none was: as many as the first screen has, mostly."""
+"""Number of runs that are listed first, about one screen, before all others are read."""
 
-_MARK = 3  # cells that the mark of a chosen run takes
+_MARK = 3  # width of the selection mark
 _COLOURS = ("accent", "success", "warning", "error")
 
 
 class RunsTable(RunsTableKeys):
-    """Runs, newest first at first, looked for again and again while the table is on the screen.
+    """Runs, newest first by default, refreshed while the table is visible.
 
-    Only the lines on the screen are made, so that a thousand runs cost no more than twenty. The cursor stays on its
-    run while the list changes.
+    Only visible lines are rendered, so that a thousand runs cost no more than twenty. The cursor stays on its run while
+    the list changes.
 
     Args:
-        choosing: Whether several runs can be chosen.
+        selectable: Whether several runs can be selected.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -69,39 +69,45 @@ class RunsTable(RunsTableKeys):
         + "".join(f"    & > .runs-table--{colour} {{ color: ${colour}; }}\n" for colour in _COLOURS)
         + "}"
     )
-    BINDING_GROUP_TITLE = "In the list of runs"
+    BINDING_GROUP_TITLE = "List of runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", id="runs.open", tooltip="Look at the run, or compare those that are chosen"),
-        Binding("space", "mark", "Choose", id="runs.mark", tooltip="Choose the run, or no longer; ctrl-click too"),
-        Binding("shift+down", "mark_on(1)", id="runs.mark-down", show=False, tooltip="Choose it and the next"),
-        Binding("shift+up", "mark_on(-1)", id="runs.mark-up", show=False, tooltip="Choose it and the one before"),
+        Binding("enter", "open", "Open", id="runs.open", tooltip="Open the run, or compare the selected runs"),
         Binding(
-            "greater_than_sign",
-            "order(1)",
-            "Order",
-            id="runs.order",
-            tooltip="Order by the next column; so does a click on one",
+            "space", "select", "Select", id="runs.mark", tooltip="Select the run, or deselect it; so does ctrl+click"
         ),
         Binding(
-            "less_than_sign", "order(-1)", show=False, id="runs.order-before", tooltip="Order by the column before"
+            "shift+down", "select_next(1)", id="runs.mark-down", show=False, tooltip="Select this run and the next"
+        ),
+        Binding(
+            "shift+up", "select_next(-1)", id="runs.mark-up", show=False, tooltip="Select this run and the previous"
+        ),
+        Binding(
+            "greater_than_sign",
+            "sort(1)",
+            "Sort",
+            id="runs.order",
+            tooltip="Sort by the next column; so does a click on a column",
+        ),
+        Binding(
+            "less_than_sign", "sort(-1)", show=False, id="runs.order-before", tooltip="Sort by the previous column"
         ),
     ]
 
     listing: ClassVar[RunList] = RunList()
-    """All tables' runs, so that a list that is opened again is there at once."""
+    """Shared by all tables, so that a list that is opened again is complete at once."""
 
     runs: reactive[tuple[RunSummary, ...] | None] = reactive(None, repaint=False)
-    """All runs; ``None`` before they were looked for."""
+    """All runs; ``None`` before they are read."""
 
     filter: reactive[str] = reactive("", repaint=False)
-    """Only the runs that fit these words are shown; see :mod:`accel_tui.runs.run_filter`."""
+    """Filter expression; see :mod:`accel_tui.runs.run_filter`."""
 
-    marks: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
-    """The ids of those that are chosen, shown or not."""
+    selected_ids: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
+    """Ids of the selected runs, visible or not."""
 
     @dataclass
     class Listed(Message):
-        """The runs were looked through; at first, not the whole list but some that were written of late."""
+        """The runs were read; at first only the most recently written ones."""
 
         table: "RunsTable"
         runs: tuple[RunSummary, ...]
@@ -109,110 +115,110 @@ class RunsTable(RunsTableKeys):
 
         @property
         def control(self) -> "RunsTable":
-            """The table that it comes from."""
+            """The sender, for :func:`textual.on`."""
             return self.table
 
     @dataclass
     class Opened(Message):
-        """Somebody wants to look at a run."""
+        """A run should be opened."""
 
         run: RunSummary
 
     @dataclass
     class Compared(Message):
-        """Somebody wants to compare the runs that are chosen."""
+        """The selected runs should be compared."""
 
         runs: tuple[RunSummary, ...]
 
-    class Turned(Message):
-        """Another run is under the cursor, others are chosen, or others are shown."""
+    class SelectionChanged(Message):
+        """The cursor, the selection, or the listed runs have changed."""
 
-    def __init__(self, *, choosing: bool = False) -> None:
+    def __init__(self, *, selectable: bool = False) -> None:
         super().__init__()
         self.shown: tuple[RunSummary, ...] = ()
-        """Those that fit, in their order."""
+        """The matching runs in their order."""
         self.lines = RunsLayout()
-        """The columns that there is room for."""
-        self._choosing = choosing
+        """The columns that fit."""
+        self._selectable = selectable
         self._cursor = 0
         self._lines: dict[int, tuple[str, ...]] = {}
-        self._is_awaited = False
+        self._open_when_listed = False
         self._is_partial = False
         self._worker: Worker[None] | None = None
 
     @property
     def current(self) -> RunSummary | None:
-        """The run that the cursor is on."""
+        """The run under the cursor."""
         return self.shown[self._cursor] if self.shown else None
 
     @property
-    def chosen(self) -> tuple[RunSummary, ...]:
-        """The runs that are chosen, in the order of the list; those that the filter hides come last."""
+    def selected_runs(self) -> tuple[RunSummary, ...]:
+        """The selected runs in list order; those hidden by the filter come last."""
         everything = dict.fromkeys(run.id for run in self.shown) | {run.id: None for run in self.runs or ()}
         by_id = {run.id: run for run in self.runs or ()}
-        return tuple(by_id[each] for each in everything if each in self.marks and each in by_id)
+        return tuple(by_id[each] for each in everything if each in self.selected_ids and each in by_id)
 
     def on_mount(self) -> None:
-        """Begin to look."""
-        self.set_interval(INTERVAL, self.look)
-        self.watch(self.app, "theme", self._draw_anew, init=False)
+        """Start refreshing."""
+        self.set_interval(INTERVAL, self.refresh_runs)
+        self.watch(self.app, "theme", self._rebuild_columns, init=False)
 
-    def look(self) -> None:
-        """Look for runs, unless nobody would see them or it is being done."""
+    def refresh_runs(self) -> None:
+        """Read the runs in a thread, unless the table is invisible or a read is in progress."""
         if self.size and self.screen.is_current and (self._worker is None or self._worker.is_finished):
             self._worker = self._list()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Choose only where something comes of it."""
+        """Offer selection only where it is possible."""
         del parameters
-        return self._choosing if action in ("mark", "mark_on") else True
+        return self._selectable if action in ("select", "select_next") else True
 
     def watch_runs(self) -> None:
-        """Show them."""
-        if self.runs is not None and self.marks:
-            self.marks &= {run.id for run in self.runs}
-        self._arrange()
+        """Drop runs that are gone from the selection."""
+        if self.runs is not None and self.selected_ids:
+            self.selected_ids &= {run.id for run in self.runs}
+        self._update_shown()
 
     def watch_filter(self) -> None:
-        """Show what fits."""
-        self._arrange()
+        """Show the matching runs."""
+        self._update_shown()
 
     def watch_order(self) -> None:
-        """Show them in this order, from its beginning."""
-        self._arrange()
+        """Show the runs in the new order, from the top."""
+        self._update_shown()
         self._go_to(0)
-        self._draw_anew()
+        self._rebuild_columns()
 
-    def watch_marks(self) -> None:
-        """Show which are chosen."""
+    def watch_selected_ids(self) -> None:
+        """Show the selection."""
         self._update()
-        self.post_message(self.Turned())
+        self.post_message(self.SelectionChanged())
 
     def action_open(self) -> None:
-        """Open the run under the cursor, or compare; who asks before there are runs is served once they are there."""
-        self._is_awaited = self.runs is None
-        if len(self.chosen) > 1:
-            self.post_message(self.Compared(self.chosen))
+        """Open the current run, or compare the selected ones; a press before the runs are read takes effect then."""
+        self._open_when_listed = self.runs is None
+        if len(self.selected_runs) > 1:
+            self.post_message(self.Compared(self.selected_runs))
         elif self.current:
             self.post_message(self.Opened(self.current))
 
-    def action_mark(self) -> None:
-        """Choose the run under the cursor, or no longer, and go on to the next."""
+    def action_select(self) -> None:
+        """Select or deselect the current run, and move to the next."""
         if self.current:
-            self.marks ^= {self.current.id}
+            self.selected_ids ^= {self.current.id}
             self._go_to(self._cursor + 1)
 
-    def action_mark_on(self, direction: int) -> None:
-        """Choose the run under the cursor and its neighbour."""
-        self._mark_between(self._cursor, self._cursor + direction)
+    def action_select_next(self, direction: int) -> None:
+        """Select the current run and its neighbour."""
+        self._select_range(self._cursor, self._cursor + direction)
         self._go_to(self._cursor + direction)
 
     @on(Resize)
     def _lay_out(self) -> None:
         if self.runs is None:
-            self.runs = self.listing.runs or None  # what was read before, until it has been looked again
-            self.look()
-        self._draw_anew()
+            self.runs = self.listing.runs or None  # the last known runs, until they are read again
+            self.refresh_runs()
+        self._rebuild_columns()
 
     @work(thread=True, exit_on_error=False, group="runs")
     def _list(self) -> None:
@@ -222,23 +228,23 @@ class RunsTable(RunsTableKeys):
         self.post_message(self.Listed(self, self.listing.runs))
 
     @on(Listed)
-    def _take(self, event: Listed) -> None:
+    def _update_runs(self, event: Listed) -> None:
         begins = self._is_partial and self._cursor == 0
         self._is_partial = not event.whole
         self.runs = event.runs
         if begins:
-            self._go_to(0)  # nobody chose the run that happened to be the first of some
-        self._update()  # although nothing else changed, time did
-        if self._is_awaited:
+            self._go_to(0)  # the user did not choose the first of a partial list
+        self._update()  # relative times change even if nothing else does
+        if self._open_when_listed:
             self.action_open()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Do not begin to select text with a click that chooses runs."""
+        """Keep clicks that select runs from selecting text."""
         if event.shift or event.ctrl:
             event.prevent_default()
 
     def on_click(self, event: Click) -> None:
-        """Order by a column; choose a run; go to one, and open it where the cursor is already."""
+        """Sort by a column, select a run, or move to a run; a click on the current run opens it."""
         event.stop()
         if event.y == 0:
             if column := self.lines.column_at(event.x):
@@ -247,17 +253,17 @@ class RunsTable(RunsTableKeys):
         line = self.scroll_offset.y + event.y - 1
         if not 0 <= line < len(self.shown):
             return
-        if self._choosing and event.shift:
-            self._mark_between(self._cursor, line)
-        elif self._choosing and (event.ctrl or event.x < _MARK):
-            self.marks ^= {self.shown[line].id}
+        if self._selectable and event.shift:
+            self._select_range(self._cursor, line)
+        elif self._selectable and (event.ctrl or event.x < _MARK):
+            self.selected_ids ^= {self.shown[line].id}
         elif line == self._cursor:
             self.post_message(self.Opened(self.shown[line]))
         self._go_to(line)
 
-    def _mark_between(self, line: int, other: int) -> None:
+    def _select_range(self, line: int, other: int) -> None:
         first, last = sorted((line, other))
-        self.marks |= {run.id for run in self.shown[max(0, first) : last + 1]}
+        self.selected_ids |= {run.id for run in self.shown[max(0, first) : last + 1]}
 
     def _go_to(self, line: int) -> None:
         line = max(0, min(line, len(self.shown) - 1))
@@ -267,13 +273,13 @@ class RunsTable(RunsTableKeys):
         if not top <= line < top + room:
             self.scroll_to(y=line if line < top else line - room + 1, animate=False, immediate=True)
         if before != line:
-            self.post_message(self.Turned())
+            self.post_message(self.SelectionChanged())
 
-    def _arrange(self) -> None:
-        """Find out anew what is shown, and keep the cursor on its run; where that is gone, on its line."""
+    def _update_shown(self) -> None:
+        """Filter and sort; the cursor stays on its run, or on its line if the run is gone."""
         kept = self.current
         terms = parse(self.filter)
-        self.shown = ordered((run for run in self.runs or () if fits(run, terms)), self.order)
+        self.shown = ordered((run for run in self.runs or () if matches(run, terms)), self.order)
         ids = [run.id for run in self.shown]
         self._cursor = max(0, min(self._cursor, len(ids) - 1))
         if kept and kept.id in ids:
@@ -281,16 +287,16 @@ class RunsTable(RunsTableKeys):
         self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
         self._update()
         self._go_to(self._cursor)
-        self.post_message(self.Turned())
+        self.post_message(self.SelectionChanged())
 
-    def _draw_anew(self) -> None:
-        self.lines = RunsLayout.fitting(self.size.width, _MARK if self._choosing else 1)
+    def _rebuild_columns(self) -> None:
+        self.lines = RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1)
         self.virtual_size = Size(max(1, self.size.width - 1), len(self.shown) + 1)
         self._lines.clear()
         self.refresh()
 
     def _update(self) -> None:
-        """Paint the lines whose text is another."""
+        """Repaint the lines whose text has changed."""
         self._repaint(
             line
             for line in range(self.scroll_offset.y, self.scroll_offset.y + self.size.height)
@@ -304,11 +310,11 @@ class RunsTable(RunsTableKeys):
             self.refresh(*regions)
 
     def _texts(self, line: int) -> tuple[str, ...]:
-        """What is said in a line: the mark and every column."""
+        """The text of a line: selection mark and columns."""
         if not 0 <= line < len(self.shown):
             return ()
         run, now = self.shown[line], time.time()
-        return ("◆" if run.id in self.marks else " ", *(column.text(run, now) for column in self.lines.columns))
+        return ("◆" if run.id in self.selected_ids else " ", *(column.text(run, now) for column in self.lines.columns))
 
     def render_line(self, y: int) -> Strip:
         """The header, or a run."""
@@ -318,7 +324,8 @@ class RunsTable(RunsTableKeys):
         line = self.scroll_offset.y + y - 1
         texts = self._lines[line] = self._texts(line)
         if not texts:
-            note = "No run fits. Escape shows all again." if line == 0 and self.runs else ""
+            reason = key_error(self.filter) or "No matching runs"
+            note = f"{reason}. Escape clears the filter." if line == 0 and self.runs else ""
             return Strip([Segment(" " * self.lines.lead + note, self._style("note"))])
         plain, mark = self._style("cursor" if line == self._cursor else "row"), self._style("mark")
         status = self._style(SYMBOLS[self.shown[line].status][1])

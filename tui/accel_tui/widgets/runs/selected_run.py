@@ -1,4 +1,4 @@
-"""What there is to say of one run of a list, below it."""
+"""Details of the current run, below the list of runs."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -8,7 +8,7 @@ from accel_engine.text import printable, printable_fields
 
 
 class SelectedRun(Static):
-    """A run in a few lines: what it is and what people noted, what became of it, how to train it again, where it is."""
+    """Title, note and tags, outcome, command, and directory of a run."""
 
     DEFAULT_CSS = """
     SelectedRun {
@@ -23,8 +23,8 @@ class SelectedRun(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
 
-    def tell(self, run: RunSummary | None) -> None:
-        """Tell of this run."""
+    def show_run(self, run: RunSummary | None) -> None:
+        """Show the details of a run."""
         self.update(_detail(printable_fields(run)))
 
 
@@ -45,17 +45,17 @@ def _detail(run: RunSummary | None) -> Content:
         )
     ]
     if info.status is Status.LOST:
-        lines.append(Content.styled(_lost(info), "$text-error"))
+        lines.append(Content.styled(_lost(info, run.checkpoint), "$text-error"))
     elif run.reason:
         lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))
-    again = ("$ " + plan.command(), "") if plan else ("its plan cannot be read on this machine", "$text-warning")
+    again = ("$ " + plan.command(), "") if plan else ("the plan cannot be read on this machine", "$text-warning")
     if info.script:
         again = (f"$ {info.script}", "")
     return Content("\n").join([*lines, Content.assemble(again), where])
 
 
-def _lost(info: RunInfo) -> str:
+def _lost(info: RunInfo, checkpoint: int) -> str:
     if info.script:
-        return "Lost: its script ended without a word, and alone knows how to go on: start that again."
-    onwards = " R goes on from its last checkpoint." if info.plan else ""
-    return f"Lost: its process ended without a word.{onwards}"
+        return "Lost: the script exited unexpectedly. To continue, run the script again."
+    onwards = f" R continues from the checkpoint at step {checkpoint:,}." if info.plan and checkpoint else ""
+    return f"Lost: the training process exited unexpectedly.{onwards}"

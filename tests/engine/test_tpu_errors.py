@@ -18,7 +18,7 @@ AWAY = TpuEndpoint.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
 
 @pytest.fixture
 def chip(tmp_path: Path) -> Path:
-    """A TPU v4 on the bus of a stand-in file system, by its file in dev; with the processes of this machine."""
+    """The device file of a simulated TPU v4, with this machine's processes."""
     function = tmp_path / "sys/bus/pci/devices/0000:00:04.0"
     function.mkdir(parents=True)
     for name, word in {"vendor": GOOGLE, "device": "0x005e"}.items():
@@ -41,21 +41,25 @@ def holder(chip: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_who_holds_the_chips_is_the_cause(chip: Path, holder: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_another_process_that_uses_the_chips_is_the_cause(
+    chip: Path, holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
     told = explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
     assert f"process {holder.pid} (" in told
-    assert "holds the chips" in told
+    assert "is using the chips" in told
 
 
-def test_this_very_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
+def test_this_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
     with chip.open():
-        assert "found no TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
+        assert "found no usable TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("pid", "who"), [(os.getpid(), f"process {os.getpid()} ("), (0, "another container")], ids=["here", "elsewhere"]
 )
-def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str) -> None:
+def test_the_holder_of_the_lock_is_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str
+) -> None:
     asked: list[Path] = []
     monkeypatch.setattr(tpu_errors, "lock_holder", lambda file: asked.append(file) or pid)
     assert who in explain(HERE, "anything", tmp_path, tmp_path)
@@ -63,10 +67,10 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("way", "said", "cause"),
+    ("endpoint", "said", "cause"),
     [
         (HERE, "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", "pip install 'accel-tui[tpu]'"),
-        (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "what answers there is no TPU"),
+        (AWAY, "/job:worker/replica:0/task:0/device:TPU_SYSTEM:0 unknown device.", "the server there is not a TPU"),
         (
             TpuEndpoint.parse("mine", "--tpu"),
             "<urlopen error [Errno -2] Name or service not known>",
@@ -77,12 +81,16 @@ def test_who_holds_the_lock_is_the_cause(tmp_path: Path, monkeypatch: pytest.Mon
             "Missing runtime dependency on the Google API client.",
             "cloud-tpu-client",
         ),
-        (AWAY, "Received http2 header with status: 404\nAdditional GRPC error information", "no TPU, but a web server"),
+        (
+            AWAY,
+            "Received http2 header with status: 404\nAdditional GRPC error information",
+            "not a TPU but a web server",
+        ),
         (AWAY, "no answer within 120 s", "no answer within 120 s"),
     ],
 )
-def test_what_tensorflow_says_is_put_in_words(tmp_path: Path, way: TpuEndpoint, said: str, cause: str) -> None:
-    told = explain(way, said, tmp_path, tmp_path)
-    assert told.startswith("not connected to a TPU (")
-    assert f"named by {way.source}): " in told
+def test_errors_of_tensorflow_are_explained(tmp_path: Path, endpoint: TpuEndpoint, said: str, cause: str) -> None:
+    told = explain(endpoint, said, tmp_path, tmp_path)
+    assert told.startswith("cannot connect to the TPU (")
+    assert f"from {endpoint.source}): " in told
     assert cause in told

@@ -9,7 +9,7 @@ from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 
 @pytest.mark.parametrize(
-    ("text", "source", "target", "places"),
+    ("text", "source", "target", "addresses"),
     [
         ("local", "--tpu", "local", ()),
         (" my-tpu ", "TPU_NAME", "my-tpu", ()),
@@ -21,18 +21,20 @@ from accel_engine.strategies.tpu_endpoint import TpuEndpoint
         ("a:1, grpc://b:2", "TPU_NAME", "grpc://a:1,grpc://b:2", (("a", 1), ("b", 2))),
     ],
 )
-def test_ways(text: str, source: str, target: str, places: tuple[tuple[str, int], ...]) -> None:
-    assert TpuEndpoint.parse(text, source) == TpuEndpoint(target, source, places)
+def test_valid_endpoints_are_parsed(
+    text: str, source: str, target: str, addresses: tuple[tuple[str, int], ...]
+) -> None:
+    assert TpuEndpoint.parse(text, source) == TpuEndpoint(target, source, addresses)
     assert TpuEndpoint.parse(text, source).local is (target == "local")
 
 
 @pytest.mark.parametrize("text", ["grpc://", "http://h:1", "h:99999", "h:0", "h:", "a b", "[::1]:8470", "-x"])
-def test_what_is_no_way_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no address|is neither local"):
+def test_invalid_endpoints_are_rejected(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not an address|is neither local"):
         TpuEndpoint.parse(text, "--tpu")
 
 
-def test_the_plan_is_asked_before_the_environment() -> None:
+def test_the_plan_takes_precedence_over_the_environment() -> None:
     environment = {"COLAB_TPU_ADDR": "10.0.0.2:8470", "TPU_NAME": "by-name"}
     assert TpuEndpoint.find("local", environment) == TpuEndpoint("local", "--tpu")
     found = TpuEndpoint.find("", environment)
@@ -42,20 +44,20 @@ def test_the_plan_is_asked_before_the_environment() -> None:
     assert TpuEndpoint.find("", {}) is None
 
 
-def test_who_named_no_way_is_told() -> None:
+def test_an_invalid_endpoint_names_its_source() -> None:
     with pytest.raises(UsageError, match=r"^TPU_NAME: 'a b' is neither"):
         TpuEndpoint.find("", {"TPU_NAME": "a b"})
 
 
 @pytest.fixture
 def listening() -> Iterator[int]:
-    """A port on which something listens, and never says anything."""
+    """A port that accepts connections and never answers."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         yield server.getsockname()[1]
 
 
-def test_one_host_of_many_that_is_silent_is_named(listening: int, silent_port: int) -> None:
-    assert TpuEndpoint.parse(f"127.0.0.1:{listening}", "--tpu").silence() == ""
-    problem = TpuEndpoint.parse(f"127.0.0.1:{listening},127.0.0.1:{silent_port}", "--tpu").silence()
-    assert f"nothing listens on its port {silent_port}" in problem
-    assert TpuEndpoint.parse("by-name", "--tpu").silence() == ""
+def test_an_unreachable_host_is_named(listening: int, silent_port: int) -> None:
+    assert TpuEndpoint.parse(f"127.0.0.1:{listening}", "--tpu").connection_problem() == ""
+    problem = TpuEndpoint.parse(f"127.0.0.1:{listening},127.0.0.1:{silent_port}", "--tpu").connection_problem()
+    assert f"refuses connections on port {silent_port}" in problem
+    assert TpuEndpoint.parse("by-name", "--tpu").connection_problem() == ""

@@ -50,6 +50,12 @@ def make_private(directory: Path) -> None:
         raise RunError(f"cannot write to the run directory {directory}; set ACCEL_TUI_HOME to a writable directory")
 
 
+def trained_model(directory: Path) -> Path | None:
+    """The file of a run's trained model; ``None`` when there is none."""
+    model = directory / MODEL
+    return model if model.is_file() else None
+
+
 def latest_checkpoint(directory: Path) -> int:
     """The step of a run's last checkpoint; 0 if it has none."""
     steps = (path.stem.removeprefix("step-") for path in (directory / CHECKPOINTS).glob("step-*.index"))
