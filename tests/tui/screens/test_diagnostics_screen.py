@@ -130,7 +130,7 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
 async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
         await pilot.press("q")
-        await shows(pilot, "Leave it?")
+        await shows(pilot, "Quit accel-tui?")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "staying")
 

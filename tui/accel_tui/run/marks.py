@@ -34,7 +34,7 @@ class Kind(StrEnum):
     XLA = "XLA"
     MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
-    RESUMED = "resumed"
+    RESUMED = "continued"
 
 
 @dataclass(frozen=True, slots=True)

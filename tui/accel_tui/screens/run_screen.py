@@ -66,7 +66,7 @@ class RunScreen(RunControlScreen):
         Binding("p,space", "resume", "Resume", id="run.go-on", tooltip="Resume training after a pause"),
         Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
         Binding("r", "learning_rate", "LR", id="run.learning-rate", tooltip="Change the learning rate"),
-        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Save a checkpoint now"),
+        Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.resume", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),

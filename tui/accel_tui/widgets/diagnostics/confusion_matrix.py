@@ -80,7 +80,13 @@ class ConfusionMatrix(TextPage):
         if examined is not None and (before is None or before.names != examined.names):
             pairs = confused(examined)
             self.place = pairs[0][:2] if pairs else (0, 0)
+        self.refresh_bindings()
         self.rebuild()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer percentages and the list only where there is a matrix."""
+        del parameters
+        return action not in ("shares", "list") or (self.examined is not None and self.examined.counts is not None)
 
     def watch_place(self) -> None:
         """Show the cursor."""
