@@ -217,5 +217,5 @@ def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_
         assert intake.scale == factor
         told = [warned.message for warned in more.all(Warned)]
         assert any("as before the checkpoint" in message for message in told) == (factor != 1)
-    with pytest.raises(PlanError, match="the run was trained with 'auto'"):
+    with pytest.raises(PlanError, match="the run's checkpoint was trained with 'auto'"):
         gym.train(plan.replace(epochs=4, scale="none"), run=trained.directory)
