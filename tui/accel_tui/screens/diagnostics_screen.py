@@ -280,7 +280,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
 def _status_text(inside: Diagnostics, tab: str, *, live: bool, has_checkpoint: bool) -> Content:
     """Text of the status line of a tab."""
     if tab == "layers":
-        return Content("") if inside.layers else Content.styled(_empty_text("layers", live=live, has_checkpoint=has_checkpoint), "$text-muted")
+        return (
+            Content("")
+            if inside.layers
+            else Content.styled(_empty_text("layers", live=live, has_checkpoint=has_checkpoint), "$text-muted")
+        )
     if inside.evaluation is None or not (inside.evaluation.names or inside.evaluation.reason):
         return Content.styled(_empty_text("validation", live=live, has_checkpoint=has_checkpoint), "$text-muted")
     shown = inside.evaluation.counts if tab == "confusion" else inside.evaluation.worst or None

@@ -241,7 +241,9 @@ class RunScreen(RunControlScreen):
                     self._clear_pending(notice.command)
                     if not listed:
                         severity: SeverityLevel = "information" if notice.obeyed else "error"
-                        self.notify(notice.answer, severity=severity, markup=False, timeout=3)
+                        name = notice.command.replace("_", " ")
+                        answer = notice.answer if notice.obeyed else f"{name}: {notice.answer}"
+                        self.notify(answer, severity=severity, markup=False, timeout=3)
                 case Warned() if not listed:
                     self.notify(notice.message, severity="warning", markup=False, timeout=10)
 
