@@ -14,7 +14,7 @@ from accel_engine.devices.host_engine import EngineUsage
 from accel_engine.devices.host_traffic import HostTraffic
 from accel_engine.devices.reading import Device, Inventory, Reading, Sample
 
-_FIRST_SAMPLE = "available from the second sample on"
+_FIRST_SAMPLE = "available from the second reading on"
 _NO_TIME_COUNTED = "the system has counted no CPU time since the last sample"
 
 _NAME_KEYS = ("model name", "Model", "Hardware")

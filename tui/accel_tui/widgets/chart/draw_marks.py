@@ -65,7 +65,7 @@ def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
     for kind, glyph, stride, cells in _seen(marks, x, width):
         if cells:
             more = f"{glyph} {kind}" if stride == 1 else f"{glyph} = {stride} {kind}s"
-            more += ", val" * (glyph == VALIDATED)
+            more += ", validation" * (glyph == VALIDATED)
             told.append(f"{more}  {told[-1]}" if told else more)
     return told
 

@@ -37,10 +37,10 @@ class ChartOptionKeys(Vertical):
         Binding(
             "o",
             "clip",
-            "Outliers",
+            "Hide outliers",
             show=False,
             id="charts.clip",
-            tooltip="Ignore outliers in the chart's scale, or show all values",
+            tooltip="Hide outliers, or show all values",
         ),
         Binding(
             "x",
@@ -68,7 +68,13 @@ class ChartOptionKeys(Vertical):
                 on=options.smoothing > 0,
                 spare=not options.smoothing,
             ),
-            Item("clipped" if options.clip else "clip", "clip", "o", on=options.clip, spare=not options.clip),
+            Item(
+                "outliers hidden" if options.clip else "hide outliers",
+                "clip",
+                "o",
+                on=options.clip,
+                spare=not options.clip,
+            ),
             Item(f"by {options.x}", "x", "x", on=options.x != PLAIN.x, spare=True),  # also shown by the axis
         ]
         return tuple(sorted(items, key=lambda item: not item.on))
