@@ -228,7 +228,7 @@ class NewRunScreen(PlanPreviewScreen):
         within = self.focused.ancestors if self.focused else ()
         field = next((field for field in within if isinstance(field, Field)), None)
         if field is None:
-            words = RUNS_HINT if self.focused in self.query("RunsTable") else START_HINT
+            words = START_HINT if self.focused is None or isinstance(self.focused, Button) else RUNS_HINT
         else:
             words = CHOICES_HINT if field.picker.is_open else field.doc
         hint = self._hint

@@ -61,8 +61,12 @@ class FilterInput(LineInput):
     BINDING_GROUP_TITLE = "Filter"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "To the list", id="runs.filter-submit", tooltip="Go to the matching runs"),
-        Binding("escape", "screen.back", "Clear", id="runs.filter-clear", tooltip="Clear the filter"),
+        Binding("escape", "clear", "Clear", id="runs.filter-clear", tooltip="Clear the filter"),
     ]
+
+    async def action_clear(self) -> None:
+        """Clear the filter and go to the list."""
+        await self.app.run_action("screen.back")
 
 
 class RunsScreen(Screen[None]):

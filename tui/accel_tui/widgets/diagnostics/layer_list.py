@@ -68,7 +68,7 @@ class LayerList(TextPage):
         names = [_name(layer) for layer in table.layers]
         name = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
         bar = min(_BAR, width - name - _NUMBERS)
-        titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPS':>6} {'SHARE':>5}"
+        titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPs':>6} {'SHARE':>5}"
         yield self.line((f"{fitted('LAYER', name)} {titles}", "title"))
         room = height - 2
         first = min(self.first, max(0, len(names) - room))
@@ -115,7 +115,7 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     pieces.append((f"; {units.flops(table.flops)} per step", ""))
     if table.rest:
         pieces.append((f", {units.percent(table.rest / table.flops)} outside layers", "wrong"))
-    return [*pieces, ("; including gradients", "faint")]
+    return [*pieces, (", gradients included", "faint")]
 
 
 def _range(first: int, room: int, count: int) -> str:
