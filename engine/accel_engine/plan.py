@@ -48,7 +48,7 @@ class Plan:
     devices: tuple[str, ...] = _field(
         (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0"
     )
-    virtual_cpus: int = _field(1, "Number of logical devices to split the CPU into", int, minimum=1, maximum=64)
+    virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
     memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
     memory_limit: float | None = _field(
         None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True

@@ -90,12 +90,12 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> S
     if scale == "none" or (scale == "auto" and not values.pixels) or values.largest is None:
         return scaling_by(1.0, values.noun)
     if scale == "auto" and preprocessing:
-        return Scaling(1.0, f"pixels not scaled: the model has a {preprocessing} layer")
+        return Scaling(1.0, f"pixels not scaled: the model has the layer {preprocessing}")
     chosen = scaling_by(1 / values.largest, values.noun)
     if scale == "auto" and not values.declared:
         note = f"{values.dtype} examples look like images: {chosen.text} (turn this off with --scale none)"
     elif preprocessing:
-        note = f"{chosen.text}, as set in the plan, although the model has a {preprocessing} layer"
+        note = f"{chosen.text}, as set in the plan, although the model has the layer {preprocessing}"
     else:
         note = ""
     return Scaling(chosen.factor, chosen.text, note)

@@ -55,7 +55,7 @@ class EngineUsage:
         self._cpu_seconds, self._last_read = cpu_seconds, now
         return {
             "engine_cpu": (
-                Reading.missing("available from the second sample on", "%")
+                Reading.missing("available from the second reading on", "%")
                 if first or elapsed <= 0
                 else Reading(100 * max(used, 0.0) / elapsed, "%")
             ),

@@ -14,7 +14,7 @@ from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.devices.engine_usage import EngineUsage
 from accel_engine.devices.host_traffic import HostTraffic
 
-_FIRST_SAMPLE = "available from the second sample on"
+_FIRST_SAMPLE = "available from the second reading on"
 _NO_TIME_COUNTED = "the system has counted no CPU time since the last sample"
 
 _NAME_KEYS = ("model name", "Model", "Hardware")

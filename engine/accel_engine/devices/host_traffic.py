@@ -8,7 +8,7 @@ import psutil
 
 from accel_engine.devices.device_types import Reading
 
-_FIRST_SAMPLE = "available from the second sample on"
+_FIRST_SAMPLE = "available from the second reading on"
 
 _LOOPBACKS = ("lo", "lo0")
 

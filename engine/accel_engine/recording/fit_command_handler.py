@@ -52,9 +52,9 @@ class FitCommandHandler:
             case "stop" | "stop_now":
                 self.stopped = command.origin
                 model.stop_training = True
-                self._answer(command, step, f"stopped after step {step}; the script decides what to save")
+                self._answer(command, step, f"stopped after step {step:,}; the script decides what to save")
             case "pause":
-                self._answer(command, step, f"paused after step {step}")
+                self._answer(command, step, f"paused after step {step:,}")
                 self._pause(model, step)
             case "resume":
                 self._answer(command, step, "the run is not paused", obeyed=False)
@@ -72,7 +72,7 @@ class FitCommandHandler:
             if command is None:
                 break
             if command.name == "resume":
-                self._answer(command, step, f"resumed at step {step}")
+                self._answer(command, step, f"resumed at step {step:,}")
                 break
             if command.name == "pause":
                 self._answer(command, step, "the run is already paused", obeyed=False)
@@ -108,7 +108,7 @@ class FitCommandHandler:
             return
         self.learning_rate = rate
         self._put(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))
-        self._answer(command, step, f"learning rate {rate:g} from step {step}")
+        self._answer(command, step, f"learning rate {rate:g} from step {step:,}")
 
     def _answer(self, command: Command, step: int, answer: str, *, obeyed: bool = True) -> None:
         event = CommandAnswered(

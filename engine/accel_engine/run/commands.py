@@ -45,7 +45,8 @@ class Command:
     @property
     def origin(self) -> str:
         """The command and its sender, such as ``stop requested by ann@box``."""
-        return f"{self.name.replace('_', ' ')} requested by {self.who}"
+        name = "stop without checkpoint" if self.name == "stop_now" else self.name.replace("_", " ")
+        return f"{name} requested by {self.who}"
 
 
 def request(directory: Path, name: str, argument: float | None = None) -> int:

@@ -57,12 +57,12 @@ class CommandHandler:
                 if reporter.step and not stop.now:
                     self._saver.save_checkpoint()
                     self._saver.save_model()
-                self._answer(command, obeyed=True, answer=f"stopped after step {reporter.step}")
+                self._answer(command, obeyed=True, answer=f"stopped after step {reporter.step:,}")
                 raise stop
             case "pause" if reporter.phase is Phase.PAUSED:
                 self._answer(command, obeyed=False, answer="the run is already paused")
             case "pause":
-                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step}")
+                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}")
                 self._pause()
             case "resume":
                 self._answer(command, obeyed=False, answer="the run is not paused")
@@ -72,14 +72,14 @@ class CommandHandler:
                 phase = reporter.phase
                 self._saver.save_checkpoint()
                 reporter.enter_phase(phase)
-                self._answer(command, obeyed=True, answer=f"checkpoint written at step {reporter.step}")
+                self._answer(command, obeyed=True, answer=f"checkpoint written at step {reporter.step:,}")
             case "validate" if Phase.VALIDATING in (reporter.phase, self._paused):
                 self._answer(command, obeyed=False, answer="a validation is already running")
             case "validate":
                 phase = reporter.phase
                 done = self._validate()
                 reporter.enter_phase(phase)
-                answer = f"validated at step {reporter.step}" if done else "there is no validation data"
+                answer = f"validated at step {reporter.step:,}" if done else "there is no validation data"
                 self._answer(command, obeyed=done, answer=answer)
             case "learning_rate":
                 self._set_learning_rate(command)
@@ -91,7 +91,7 @@ class CommandHandler:
         self._reporter.enter_phase(Phase.PAUSED)
         while (command := self._commands.wait()).name != "resume":
             self._execute(command)
-        self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step}")
+        self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
         self._paused = None
         self._reporter.enter_phase(phase)
 
@@ -114,4 +114,4 @@ class CommandHandler:
             return
         step = self._reporter.step
         self._reporter.emit(LearningRateChanged, step=step, learning_rate=rate)
-        self._answer(command, obeyed=True, answer=f"learning rate set to {rate:g} from step {step}")
+        self._answer(command, obeyed=True, answer=f"learning rate set to {rate:g} from step {step:,}")

@@ -15,7 +15,7 @@ from accel_engine.training.run_reporter import RunReporter
 SETTLED_SECONDS = 3.0
 """Seconds of training before a CPU's peak is measured, which takes little time in comparison."""
 
-MEASURED_SOURCE = "measured on this machine, float32"
+MEASURED_SOURCE = "in float32, measured on this machine"
 """The source of a CPU's peak."""
 
 
@@ -66,7 +66,9 @@ class MfuMeter:
         if achieved is None or (mfu is not None and mfu <= 1):
             return
         measured, saved = cpu_peak.measure_peak(self._hardware[0])
-        self._peak = Peak(measured, MEASURED_SOURCE if saved else f"{MEASURED_SOURCE} while other programs used it")
+        self._peak = Peak(
+            measured, MEASURED_SOURCE if saved else "in float32, measured while other programs were running"
+        )
         self._report()
 
     def achieved(self, rate: float) -> tuple[float | None, float | None]:

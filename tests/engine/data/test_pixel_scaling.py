@@ -54,13 +54,13 @@ def test_what_is_scaled_is_said(scale: str, numbers: ValueRange, factor: float, 
 
 def test_a_model_that_takes_raw_pixels_gets_them_unless_the_plan_says_otherwise() -> None:
     chosen = choose_scaling("auto", GUESSED, "Rescaling")
-    assert (chosen.factor, chosen.text) == (1.0, "pixels not scaled: the model has a Rescaling layer")
+    assert (chosen.factor, chosen.text) == (1.0, "pixels not scaled: the model has the layer Rescaling")
     assert chosen.note == ""
     assert choose_scaling("auto", TOKENS, "Embedding").text == "values not scaled"
     assert choose_scaling("none", PIXELS, "Rescaling").text == "pixels not scaled"
     twice = choose_scaling("0-1", PIXELS, "Rescaling")
     assert twice.factor == 1 / 255
-    assert twice.note == "pixels scaled by 1/255, as set in the plan, although the model has a Rescaling layer"
+    assert twice.note == "pixels scaled by 1/255, as set in the plan, although the model has the layer Rescaling"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])

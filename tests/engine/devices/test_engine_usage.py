@@ -54,7 +54,7 @@ class Clock:
 def test_this_process_is_read(wait_until: Callable[..., None]) -> None:
     use = EngineUsage(os.getpid())
     first = use.read()
-    assert "second sample" in first["engine_cpu"].reason
+    assert "second reading" in first["engine_cpu"].reason
     assert first["engine_memory"].value is not None
     assert first["engine_memory"].value > 2**20
     wait_until(lambda: use.read()["engine_cpu"].value, "this test's own use")

@@ -52,7 +52,7 @@ def test_use_is_known_from_the_second_sample_on(wait_until: Callable[..., None])
     probe = HostProbe()
     (first,) = probe.sample()
     assert first.readings["utilization"].value is None
-    assert "second sample" in first.readings["utilization"].reason
+    assert "second reading" in first.readings["utilization"].reason
 
     def use() -> float | None:
         return probe.sample()[0].readings["utilization"].value

@@ -84,7 +84,7 @@ def test_cores_are_a_digit_each() -> None:
     assert text == '{"cores":"05af"}'
     seen = unpacker.unpack(0.0, "cpu:0", text).readings
     assert [reading.value for reading in seen.values()] == pytest.approx([0, 100 / 3, 200 / 3, 100])
-    unknown = Sample(1.0, "cpu:0", {"core_0": Reading.missing("available from the second sample on", "%")})
+    unknown = Sample(1.0, "cpu:0", {"core_0": Reading.missing("available from the second reading on", "%")})
     assert through(unknown)[0].readings["core_0"].value is None
 
 

@@ -1,4 +1,4 @@
-"""Scaling of examples in training, validation, prediction and continued runs."""
+"""What numbers a model is given: in training, in validation, when it is asked later, and when its run goes on."""
 
 import json
 from contextlib import closing
@@ -98,7 +98,7 @@ def save(path: Path, **arrays: Any) -> str:
 
 @pytest.fixture
 def images(tmp_path: Path) -> str:
-    """8-bit images whose class is their brightness."""
+    """Images of bytes whose class is how bright they are."""
     y = np.arange(200) % 2
     x = (RNG.integers(0, 100, (200, 6, 5)) + 150 * y[:, None, None]).astype(np.uint8)
     return save(tmp_path / "images.npz", x=x, y=y)
@@ -110,17 +110,21 @@ def scaling(trained: Trained) -> str:
 
 
 @pytest.mark.parametrize("function", ["subclassed_grid", "custom_layer_grid"])
-def test_tokens_in_the_shape_of_images_are_not_scaled(gym: Gym, tmp_path: Path, models: Path, function: str) -> None:
+def test_tokens_in_the_shape_of_images_reach_an_embedding_as_they_are(
+    gym: Gym, tmp_path: Path, models: Path, function: str
+) -> None:
     x = RNG.integers(0, 20, (400, 4, 4), np.uint8)
     data = save(tmp_path / "grid.npz", x=x, y=x[:, -1, -1])
     trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=8, batch_size=20, xla="off"))
     assert trained.ended.metrics["validation_accuracy"] == 1.0
-    assert scaling(trained) == "pixels not scaled: the model has a layer Embedding"
+    assert scaling(trained) == "pixels not scaled: the model has the layer Embedding"
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int64"])
 @pytest.mark.parametrize("function", ["subclassed", "custom_layer", "functional"])
-def test_tokens_are_not_scaled(gym: Gym, tmp_path: Path, models: Path, function: str, dtype: str) -> None:
+def test_tokens_reach_an_embedding_as_they_are(
+    gym: Gym, tmp_path: Path, models: Path, function: str, dtype: str
+) -> None:
     x = RNG.integers(0, 50, (3000, 8))
     data = save(tmp_path / "tokens.npz", x=x.astype(dtype), y=x[:, -1])
     gym.steps = 50
@@ -135,12 +139,12 @@ def test_tokens_are_not_scaled(gym: Gym, tmp_path: Path, models: Path, function:
         ("pixels", "auto", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "0-1", 1 / 255, "pixels scaled by 1/255"),
         ("pixels", "none", 1.0, "pixels not scaled"),
-        ("rescaled", "auto", 1.0, "pixels not scaled: the model has a Rescaling layer"),
+        ("rescaled", "auto", 1.0, "pixels not scaled: the model has the layer Rescaling"),
         ("rescaled", "none", 1.0, "pixels not scaled"),
         ("rescaled", "0-1", 1 / 255, "pixels scaled by 1/255"),
     ],
 )
-def test_training_validation_and_prediction_scale_alike(
+def test_training_validation_and_later_questions_scale_alike_and_say_so(
     gym: Gym, models: Path, images: str, function: str, scale: str, factor: float, words: str
 ) -> None:
     plan = Plan(model=f"{models}:{function}", data=images, epochs=1, batch_size=20, scale=scale)
@@ -169,14 +173,14 @@ def test_training_validation_and_prediction_scale_alike(
     )
 
 
-def test_a_second_scaling_causes_a_note(gym: Gym, models: Path, images: str) -> None:
+def test_a_second_scaling_is_said(gym: Gym, models: Path, images: str) -> None:
     trained = gym.train(Plan(model=f"{models}:rescaled", data=images, epochs=1, batch_size=20, scale="0-1"))
     told = [warned.message for warned in trained.all(Warned)]
-    assert any("as the plan says, and the model has a Rescaling layer" in message for message in told)
+    assert any("as set in the plan, although the model has the layer Rescaling" in message for message in told)
 
 
 def forget_scale(directory: Path, **intake: Any) -> None:
-    """Convert a run to that of a version without ``scale`` in its plans."""
+    """Make of a run one of a program that had no ``scale`` in its plans."""
     with closing(connect(directory)) as connection:
         (plan,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
         values = json.loads(plan)
@@ -194,7 +198,7 @@ def forget_scale(directory: Path, **intake: Any) -> None:
         ("rescaled", 1.0, "values not scaled"),  # but not for a model that takes them raw
     ],
 )
-def test_a_run_of_an_older_version_keeps_its_scaling(
+def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_with(
     gym: Gym, tmp_path: Path, models: Path, function: str, factor: float, words: str
 ) -> None:
     y = np.arange(100) % 2
@@ -213,5 +217,5 @@ def test_a_run_of_an_older_version_keeps_its_scaling(
         assert intake.scale == factor
         told = [warned.message for warned in more.all(Warned)]
         assert any("as before the checkpoint" in message for message in told) == (factor != 1)
-    with pytest.raises(PlanError, match="the run was trained with 'auto'"):
+    with pytest.raises(PlanError, match="the run's checkpoint was trained with 'auto'"):
         gym.train(plan.replace(epochs=4, scale="none"), run=trained.directory)

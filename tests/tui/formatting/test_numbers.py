@@ -36,7 +36,7 @@ def test_rates(number: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.2867, "0.2867"), (0.0, "0.0000"), (12.345, "12.35"), (3.2e-5, "3.2e-05"), (-1.0, "-1.0000"), (math.nan, "nan")],
+    [(0.2867, "0.2867"), (0.0, "0.0000"), (12.345, "12.35"), (3.2e-5, "3.2e-5"), (-1.0, "-1.0000"), (math.nan, "nan")],
 )
 def test_metrics(value: float, text: str) -> None:
     assert metric(value) == text

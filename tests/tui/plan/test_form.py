@@ -48,7 +48,7 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
 
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
-    assert "or virtual CPUs 2" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
+    assert "or virtual CPUs set to 2" in form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"]
     assert "no device gpu:0" in form.evaluate({"devices": "gpu:0"}, (CPU,)).errors["devices"]
     assert form.evaluate({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).placement == Placement(
         ("cpu:0", "cpu:1")
@@ -112,7 +112,7 @@ def test_a_strategy_that_does_not_fit_is_offered_with_its_reason_only() -> None:
     assert not offered["mirrored"].possible
     assert "two devices of the same kind" in offered["mirrored"].note
     assert offered["multi-worker"].possible  # with its own field filled in, which is shown once it is chosen
-    assert "local workers 2" in offered["multi-worker"].note
+    assert "local workers set to 2" in offered["multi-worker"].note
     many = form.evaluate({"virtual_cpus": "2"}, (CPU,))
     split = {choice.value: choice for choice in form.choices("strategy", many, (CPU,))}
     assert split["mirrored"].possible

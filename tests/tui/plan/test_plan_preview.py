@@ -65,7 +65,7 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
     noted = "uint8 examples look like images: pixels scaled by 1/255 (turn this off with scale none)"
     assert told(images) == ("pixels scaled by 1/255", noted)
     raw = replace(COUNTED, preprocessing="Rescaling")
-    assert told(images, description=raw) == ("pixels not scaled: the model has a Rescaling layer", "")
+    assert told(images, description=raw) == ("pixels not scaled: the model has the layer Rescaling", "")
     assert told(images, "none", None) == ("pixels not scaled", "")
     assert told(tokens, description=None) == ("values not scaled", "")
     assert told(tokens, "0-1") == ("values scaled by 1/255", "")

@@ -130,7 +130,7 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
 async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
     async with looked_into(engine) as pilot:
         await pilot.press("q")
-        await shows(pilot, "Leave it?")
+        await shows(pilot, "Quit accel-tui?")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "staying")
 
@@ -297,6 +297,7 @@ def stub_question(monkeypatch: pytest.MonkeyPatch) -> type[StubQuestion]:
 async def test_an_ended_run_is_validated_in_the_background(
     engine: FakeEngine, stub_question: type[StubQuestion]
 ) -> None:
+    engine.train(10).save()
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
         await shows(pilot, "Press V to validate the last checkpoint")
@@ -311,8 +312,10 @@ async def test_an_ended_run_is_validated_in_the_background(
 
 
 async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: type[StubQuestion]) -> None:
+    engine.train(10).save()
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
+        await shows(pilot, "V Validate")
         await pilot.press("V")
         await shows(pilot, "256 of 1,000 examples")
         await pilot.press("escape")
@@ -326,7 +329,7 @@ async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: ty
 async def test_without_a_checkpoint_there_is_nothing_to_validate(engine: FakeEngine) -> None:
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await pilot.press("V")
-        await shows(pilot, "has no checkpoint")
-        await hides(pilot, "TensorFlow is starting")
-        assert pilot.app.screen.check_action("validate", ())
+        await shows(pilot, "No validation results: the run ended before its first checkpoint.")
+        await hides(pilot, "V Validate")
+        await hides(pilot, "% Percent")
+        assert not pilot.app.screen.check_action("validate", ())

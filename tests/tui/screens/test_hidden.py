@@ -103,7 +103,7 @@ async def test_under_a_question_a_run_is_seen_and_goes_on(engine: FakeEngine) ->
     async with StubApp(engine.directory).run_test(size=(120, 36)) as pilot:
         await shows(pilot, "step 20/400")
         await pilot.press("q")
-        await shows(pilot, "Leave it?")
+        await shows(pilot, "Quit accel-tui?")
         engine.train(20)
         await shows(pilot, "step 40/400")
 

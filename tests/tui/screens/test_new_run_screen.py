@@ -65,7 +65,7 @@ async def test_in_a_large_terminal_what_was_chosen_is_told_beside_two_columns_of
     async with StubApp().run_test(size=(300, 80)) as pilot:
         await shows(pilot, "Handwritten digits, 8x8", "94,634 in 14 layers")
         line = next(line for line in text_of(pilot).splitlines() if "94,634 in 14" in line)
-        assert "29 examples an epoch" in line
+        assert "29 examples per epoch" in line
 
 
 async def test_letters_are_keys_until_a_field_is_in_use() -> None:
@@ -168,7 +168,9 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "strategy", "")
         await pilot.press("enter")
-        await shows(pilot, "mirrored", "needs two devices of the same kind", "virtual CPUs 2", "esc closes the list")
+        await shows(
+            pilot, "mirrored", "needs two devices of the same kind", "virtual CPUs set to 2", "esc closes the list"
+        )
         listed = field(pilot, "strategy").picker.listed
         assert {option.prompt.plain.split()[0]: option.disabled for option in listed.options}["mirrored"]
         for _ in listed.options:

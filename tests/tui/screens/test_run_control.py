@@ -50,7 +50,7 @@ async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engi
 
 async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
-        await shows(pilot, "training", "c Save")
+        await shows(pilot, "training", "c Checkpoint")
         await pilot.press("c")
         await shows(pilot, "requested: checkpoint")
         await until(pilot, lambda: engine.obey(obeyed=False) == ["checkpoint"], "the command")
@@ -69,7 +69,7 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
         await shows(pilot, "learning rate  0.0005")
 
 
-@pytest.mark.parametrize(("keys", "command"), [("ss", "stop"), ("sn", "stop now")])
+@pytest.mark.parametrize(("keys", "command"), [("ss", "Stop"), ("sn", "Stop without checkpoint")])
 async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) -> None:
     obedient.train(20).save()
     async with opened(obedient.directory) as pilot:
@@ -88,7 +88,7 @@ async def test_leaving_a_live_run_asks_and_staying_is_the_default(engine: FakeEn
         for key in ("escape", "q"):
             await pilot.press(key)
             await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
-            assert pilot.app.screen.query(Button).first().has_focus
+            assert pilot.app.screen.query(Button).last().has_focus
             await pilot.press("enter")
             await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
         assert app_of(pilot).went == []
@@ -134,7 +134,7 @@ async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngin
         assert f"accel-tui watch {engine.directory.name}" in told(pilot)
 
 
-@pytest.mark.parametrize(("key", "words"), [("escape", "Leave it?"), ("s", "Stop training?")])
+@pytest.mark.parametrize(("key", "words"), [("escape", "Leave the run?"), ("s", "Stop training?")])
 async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")

@@ -44,7 +44,7 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
             assert {chart.options for chart in charts.query(Chart)} == {options}
 
         await press("y", ChartOptions(log=True), "loss (log)", "hidden at or below 0")
-        await press("o", ChartOptions(log=True, clip=True), "loss (log, clipped)", "clipped")
+        await press("o", ChartOptions(log=True, clip=True), "loss (log, clipped)", "outliers hidden")
         await press("y", ChartOptions(clip=True), "loss (clipped)", "1 of 2,000 steps hidden above")
         await press("o", PLAIN, "loss ━━")
         for weight in SMOOTHINGS[1:]:
@@ -58,7 +58,7 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
 
 async def test_a_click_is_as_good_as_a_key(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "y log", "m smooth", "o clip", "x by step")
+        await shows(pilot, "y log", "m smooth", "o hide outliers", "x by step")
         row = next(row for row, line in enumerate(text_of(pilot).splitlines()) if "m smooth" in line)
         await pilot.click(offset=(text_of(pilot).splitlines()[row].index("m smooth") + 2, row))
         await shows(pilot, "loss (smoothed 0.6)")

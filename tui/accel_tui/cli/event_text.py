@@ -75,7 +75,7 @@ def format_event(event: Event, state: RunState) -> str:
             return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
         case LearningRateChanged():
             schedule = f", then {event.schedule}" if event.schedule else ""
-            return f"learning rate {event.learning_rate:g} from step {event.step:,}{schedule}"
+            return f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}{schedule}"
         case XlaTried():
             source = " (measured by an earlier run)" if event.remembered else ""
             mode = "on" if event.xla else "off"
@@ -101,10 +101,10 @@ def format_event(event: Event, state: RunState) -> str:
 
 
 def epoch_of(epoch: int, state: RunState) -> str:
-    """``epoch  3/10``."""
+    """``epoch 3/10``."""
     if state.built is None:
-        return f"epoch {epoch}"
-    return f"epoch {epoch:{len(str(state.built.epochs))}}/{state.built.epochs}"
+        return f"epoch {epoch:,}"
+    return f"epoch {epoch:,}/{state.built.epochs:,}"
 
 
 def means(metrics: Mapping[str, float]) -> str:

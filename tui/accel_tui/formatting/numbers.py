@@ -42,12 +42,12 @@ def compact(number: float) -> str:
 
 
 def learning_rate(value: float) -> str:
-    """A learning rate in four digits: ``0.0005``, ``3e-06``."""
-    return f"{value:.4g}"
+    """A learning rate in four digits: ``0.0005``, ``3e-6``."""
+    return f"{value:.4g}".replace("e-0", "e-")
 
 
 def metric(value: float) -> str:
-    """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-05``."""
+    """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-5``."""
     if 0 < abs(value) < 1e-3:
-        return f"{value:.2g}"
+        return f"{value:.2g}".replace("e-0", "e-")
     return f"{value:.4f}" if abs(value) < 10 or not math.isfinite(value) else f"{value:.4g}"

@@ -52,7 +52,7 @@ _DOCS = {
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
 
-_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: (\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,9 @@ def evaluate(
 
 def use_labels(message: str) -> str:
     """Replace command-line options such as ``--virtual-cpus`` in a message by the labels of the form."""
-    return _FLAG.sub(lambda flag: field_labels.label(flag[1].replace("-", "_")), message)
+    return _FLAG.sub(
+        lambda flag: field_labels.label(flag[1].replace("-", "_")) + (f" set to {flag[2]}" if flag[2] else ""), message
+    )
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:

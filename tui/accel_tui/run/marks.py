@@ -29,12 +29,12 @@ class MarkKind(StrEnum):
     EPOCH = "epoch"
     VALIDATION = "validation"
     CHECKPOINT = "checkpoint"
-    LEARNING_RATE_DOWN = "lower rate"
-    LEARNING_RATE_UP = "higher rate"
+    LEARNING_RATE_DOWN = "lower learning rate"
+    LEARNING_RATE_UP = "higher learning rate"
     XLA = "XLA"
     MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
-    RESUMED = "resumed"
+    RESUMED = "continued"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.model_query import ModelQuery
 from accel_engine.run import RunReader, request
 from accel_engine.run.diagnostics import Diagnostics, modification_times, read
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.text import printable_fields
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
@@ -71,6 +72,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
     live: reactive[bool] = reactive(False, repaint=False)
     """Whether the run has a live engine that can validate."""
 
+    has_checkpoint: reactive[bool] = reactive(False, repaint=False)
+    """Whether the run has a checkpoint to validate after its end."""
+
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
@@ -88,6 +92,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         stamp: tuple[float, ...]
         diagnostics: Diagnostics | None
         problem: str = ""
+        has_checkpoint: bool = False
 
     @dataclass
     class RequestFailed(Message):
@@ -143,9 +148,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
             self._query.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer validation only while none is in progress."""
+        """Offer validation only of a live run or a checkpoint, and only while none is in progress."""
         del parameters
-        return None if action == "validate" and self.progress else True
+        if action != "validate":
+            return True
+        return (not self.progress or None) if self.live or self.has_checkpoint else False
 
     def action_tab(self, name: str) -> None:
         """Switch to a tab."""
@@ -178,6 +185,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self.refresh_bindings()
         self._update_status()
 
+    def watch_has_checkpoint(self) -> None:
+        """Update the status line and the keys."""
+        self.refresh_bindings()
+        self._update_status()
+
     def watch_problem(self) -> None:
         """Show why the run cannot be read."""
         self._update_status()
@@ -192,7 +204,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     @on(DiagnosticsRead)
     def _update(self, event: DiagnosticsRead) -> None:
         event.stop()
-        self.problem, self.live = event.problem, event.live
+        self.problem, self.live, self.has_checkpoint = event.problem, event.live, event.has_checkpoint
         if event.diagnostics is not None:
             self._stamp, self.diagnostics = event.stamp, event.diagnostics
 
@@ -225,7 +237,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         if not self.is_mounted or self.diagnostics is None:
             words = Content.styled(self.problem, "$text-error")
         else:
-            words = _status_text(self.diagnostics, self.tab, live=self.live)
+            words = _status_text(self.diagnostics, self.tab, live=self.live, has_checkpoint=self.has_checkpoint)
             if problem := self.problem or self.validation_problem:
                 words = Content.styled(problem, "$text-error")
             elif self.progress:
@@ -240,9 +252,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
             now = modification_times(self.directory)
-            self.post_message(
-                self.DiagnosticsRead(live, now, printable_fields(read(self.directory)) if now != known else None)
-            )
+            inside = printable_fields(read(self.directory)) if now != known else None
+            saved = latest_checkpoint(self.directory) > 0
+            self.post_message(self.DiagnosticsRead(live, now, inside, has_checkpoint=saved))
         except RunError as error:
             self.post_message(self.DiagnosticsRead(False, (), None, str(error)))
 
@@ -265,19 +277,25 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self.post_message(self.ValidationEnded(validation_problem))
 
 
-def _status_text(diagnostics: Diagnostics, tab: str, *, live: bool) -> Content:
+def _status_text(diagnostics: Diagnostics, tab: str, *, live: bool, has_checkpoint: bool) -> Content:
     """Text of the status line of a tab."""
     if tab == "layers":
-        return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", live=live), "$text-muted")
+        return (
+            Content("")
+            if diagnostics.layers
+            else Content.styled(_empty_text("layers", live=live, has_checkpoint=has_checkpoint), "$text-muted")
+        )
     if diagnostics.evaluation is None or not (diagnostics.evaluation.names or diagnostics.evaluation.reason):
-        return Content.styled(_empty_text("validation", live=live), "$text-muted")
+        return Content.styled(_empty_text("validation", live=live, has_checkpoint=has_checkpoint), "$text-muted")
     shown = diagnostics.evaluation.counts if tab == "confusion" else diagnostics.evaluation.worst or None
     return Content(diagnostics.evaluation.reason if shown is None else "")
 
 
-def _empty_text(what: str, *, live: bool) -> str:
+def _empty_text(what: str, *, live: bool, has_checkpoint: bool) -> str:
     if what == "layers":
         return "Layers are listed once the first step is traced." if live else "This run did not record its layers."
     if live:
         return "No validation yet. Press V to validate now, once the first step is done."
+    if not has_checkpoint:
+        return "No validation results: the run ended before its first checkpoint."
     return "No validation results were recorded. Press V to validate the last checkpoint in the background."

@@ -69,7 +69,7 @@ class EditRunScreen(ModalScreen[Change | None]):
             else:
                 yield Label(f"Edit {question.ids[0]}", classes="question", markup=False)
                 yield Label("Name", classes="label")
-                yield LineInput(labels.name, placeholder=question.planned or "none", id="name", compact=True)
+                yield LineInput(labels.name, placeholder=question.planned or "optional", id="name", compact=True)
                 yield Label("Note", classes="label")
                 yield LineInput(labels.note, id="note", compact=True)
                 yield Label("Tags", classes="label")

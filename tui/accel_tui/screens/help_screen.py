@@ -146,6 +146,8 @@ class HelpScreen(ModalScreen[None]):
                 seen.add(type(node))
                 # A screen's own action replaces the app's.
                 hidden = own if node is self.app else set()
+                if node.check_action("select", ()) is False:  # the recent runs
+                    hidden = {"select", "select_next(1)", "select_next(-1)"}
                 if rows := self._rows(
                     binding for binding in _documented_bindings(node) if binding.action not in hidden
                 ):

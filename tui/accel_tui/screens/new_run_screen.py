@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import ScreenResume, ScreenSuspend
 from textual.reactive import reactive
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Static
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from accel_tui.app import AccelApp
     from accel_tui.widgets.runs.runs_table import RunsTable
 
-FORM_HINT = "↑ ↓ select a field, enter lists its choices, esc returns to Start"
+START_HINT = "enter starts the run, ↑ ↓ select a field, esc returns to Start"
 """Hint while no field has the focus."""
+
+RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
+"""Hint while the recent runs have the focus."""
 
 CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """Hint while a list of choices is open."""
@@ -160,13 +163,13 @@ class NewRunScreen(PlanPreviewScreen):
         self._show_status()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Copying needs a valid plan; leaving needs a focused field; scrolling needs an overflow."""
+        """Copying needs a valid plan; leaving needs the focus on a field or a run; scrolling needs an overflow."""
         del parameters
         if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
         if action == "copy":
             return None if self._filled is None or self._filled.errors else True
-        return isinstance(self.focused, Input) if action == "leave" else True
+        return not isinstance(self.focused, Button) if action == "leave" else True
 
     def action_start(self) -> None:
         """Start the run, or focus the first invalid field."""
@@ -229,7 +232,10 @@ class NewRunScreen(PlanPreviewScreen):
     def _show_hint(self) -> None:
         within = self.focused.ancestors if self.focused else ()
         field = next((field for field in within if isinstance(field, Field)), None)
-        words = FORM_HINT if field is None else CHOICES_HINT if field.picker.is_open else field.doc
+        if field is None:
+            words = START_HINT if self.focused is None or isinstance(self.focused, Button) else RUNS_HINT
+        else:
+            words = CHOICES_HINT if field.picker.is_open else field.doc
         hint = self._hint
         # A layout is needed only when the number of lines changes.
         hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
@@ -255,8 +261,10 @@ class NewRunScreen(PlanPreviewScreen):
         self.preview(filled)
 
     def _command(self, filled: FormResult) -> Content:
-        style = "$text-disabled" if filled.errors else "$foreground"
-        return Content.assemble(("$ ", "$text-disabled"), (self.app.settings.command(filled.plan), style))
+        if filled.errors:
+            name = next(name for name in SPECS if name in filled.errors)
+            return Content.styled(f"$ fix {field_labels.label(name)} first", "$text-disabled")
+        return Content.assemble(("$ ", "$text-disabled"), self.app.settings.command(filled.plan))
 
     def _show_status(self) -> None:
         """Show why the plan cannot start, else the status of the engine."""

@@ -36,7 +36,7 @@ class QuestionScreen(ModalScreen[str | None]):
     Args:
         question: A few words.
         detail: What each answer means.
-        answers: The answers; the first one has the focus.
+        answers: The answers; the first one has the focus. The one of escape is shown last.
     """
 
     CSS_PATH = "dialog.tcss"
@@ -61,12 +61,16 @@ class QuestionScreen(ModalScreen[str | None]):
             yield Label(self._question, classes="question", markup=False)
             yield Label(self._detail, classes="detail", markup=False)
             with Horizontal(classes="answers"):
-                for answer in self._answers:
+                for answer in sorted(self._answers, key=lambda answer: answer.key == "escape"):
                     key = self.app.get_key_display(Binding(answer.key, ""))
                     label = Content.assemble(answer.label, (f" {key}", "dim"))
                     yield Button(
                         label, id=answer.id, variant="error" if answer.is_destructive else "default", compact=True
                     )
+
+    def on_mount(self) -> None:
+        """Focus the first answer."""
+        self.query_one(f"#{self._answers[0].id}").focus()
 
     def action_answer(self, answer: str) -> None:
         """Return an answer."""

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 STAY = Answer("stay", "Cancel", "escape")
 DETACH = Answer("detach", "Detach", "d")
-STOP = Answer("stop", "Stop and save", "s")
+STOP = Answer("stop", "Stop with checkpoint", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
-STOP_NOW = Answer("stop_now", "Stop now", "n", is_destructive=True)
+STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=True)
 
 
 class RunControlScreen(DirtyRegionScreen):
@@ -115,8 +115,8 @@ class RunControlScreen(DirtyRegionScreen):
             "Stop training?",
             "The script stops after the current batch; saving the model is up to the script."
             if self._is_script
-            else "Stop and save writes a checkpoint to continue from. "
-            "Stop now discards the steps since the last checkpoint.",
+            else "Continue the run later from the checkpoint. "
+            "Without one, the steps since the last checkpoint are lost.",
             (STOP_SCRIPT, STAY) if self._is_script else (STOP, STOP_NOW, STAY),
         )
         self.app.push_screen(self._question, stop)
@@ -138,17 +138,19 @@ class RunControlScreen(DirtyRegionScreen):
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""
         self.notify(
-            f"Show it again: accel-tui watch {self.directory.name}", title="The run keeps training", markup=False
+            f"Show it again: accel-tui watch {self.directory.name}",
+            title="The run stays paused" if self.state.paused else "The run keeps training",
+            markup=False,
         )
         self._go_back()
 
     def action_leave(self) -> None:
         """Go back; asks first while the run is live."""
-        self._leave(self._go_back)
+        self._leave("Leave the run?", self._go_back)
 
     def action_quit(self) -> None:
         """Quit; asks first while the run is live."""
-        self._leave(self.app.exit)
+        self._leave("Quit accel-tui?", self.app.exit)
 
     def _go_back(self) -> None:
         if len(self.app.screen_stack) > 1:
@@ -156,7 +158,7 @@ class RunControlScreen(DirtyRegionScreen):
         else:
             self._accel_app.show_runs()
 
-    def _leave(self, leave: Callable[[], object]) -> None:
+    def _leave(self, question: str, leave: Callable[[], object]) -> None:
         if not self.state.live:
             leave()
             return
@@ -168,10 +170,9 @@ class RunControlScreen(DirtyRegionScreen):
                 leave()
 
         self._question = QuestionScreen(
-            "The run is still training. Leave it?",
-            "Detach lets it keep training; accel-tui watch "
-            f"{self.directory.name} shows it again. "
-            f"{'Stop ends it.' if self._is_script else 'Stop and save ends it with a checkpoint.'}",
+            f"{question} The run is {'paused' if self.state.paused else 'training'}.",
+            f"After Detach it {'stays paused' if self.state.paused else 'keeps training'}; "
+            f"accel-tui watch {self.directory.name} shows it again.",
             (STAY, DETACH, STOP_SCRIPT if self._is_script else STOP),
         )
         self.app.push_screen(self._question, go)

@@ -66,7 +66,7 @@ class RunScreen(RunControlScreen):
         Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training"),
         Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
         Binding("r", "learning_rate", "LR", id="run.learning-rate", tooltip="Change the learning rate"),
-        Binding("c", "checkpoint", "Save", id="run.checkpoint", tooltip="Save a checkpoint now"),
+        Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
@@ -243,7 +243,9 @@ class RunScreen(RunControlScreen):
                     self._clear_pending(notice.command)
                     if not listed:
                         severity: SeverityLevel = "information" if notice.obeyed else "error"
-                        self.notify(notice.answer, severity=severity, markup=False, timeout=3)
+                        name = notice.command.replace("_", " ")
+                        answer = notice.answer if notice.obeyed else f"{name}: {notice.answer}"
+                        self.notify(answer, severity=severity, markup=False, timeout=3)
                 case Warned() if not listed:
                     self.notify(notice.message, severity="warning", markup=False, timeout=10)
 

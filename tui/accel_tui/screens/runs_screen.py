@@ -55,6 +55,20 @@ class RunsCommands(SearchedCommands):
         self.screen.post_message(RunsTable.Opened(run))
 
 
+class FilterInput(LineInput):
+    """The filter of the list."""
+
+    BINDING_GROUP_TITLE = "Filter"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "To the list", id="runs.filter-submit", tooltip="Go to the matching runs"),
+        Binding("escape", "clear", "Clear", id="runs.filter-clear", tooltip="Clear the filter"),
+    ]
+
+    async def action_clear(self) -> None:
+        """Clear the filter and go to the list."""
+        await self.app.run_action("screen.back")
+
+
 class RunsScreen(Screen[None]):
     """Lists the runs of this machine."""
 
@@ -104,7 +118,7 @@ class RunsScreen(Screen[None]):
         """Compose the filter, the table, the empty text and the details of the current run."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
-            yield LineInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
+            yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
             yield Label(id="found", markup=False)
         yield self.table
         yield Static(id="empty", markup=False)
@@ -118,6 +132,8 @@ class RunsScreen(Screen[None]):
         if action in _NEED_RUNS and not self.table.runs:
             return False
         match action:
+            case "filter":
+                return not isinstance(self.focused, Input)  # "/" is a letter there
             case "edit":
                 return bool(runs) and all(run.info for run in runs)
             case "delete":
@@ -201,7 +217,7 @@ class RunsScreen(Screen[None]):
             if answer == "delete":
                 self._write(*(partial(remove, run.directory) for run in event.runs))
 
-        title = event.runs[0].info.title if len(event.runs) == 1 and event.runs[0].info else f"{len(event.runs)} runs"
+        title = f"run {event.runs[0].id}" if len(event.runs) == 1 else f"{len(event.runs)} runs"
         question, detail = printable(f"Delete {title}?"), printable(_deletion_detail(event.runs, event.contents))
         self.app.push_screen(QuestionScreen(question, detail, (CANCEL, DELETE)), delete)
 
@@ -225,6 +241,7 @@ class RunsScreen(Screen[None]):
 
     def _compare(self, runs: Sequence[RunSummary]) -> None:
         readable: list[Path] = [run.directory for run in runs if run.info]
+        self.app.clear_notifications()  # an earlier toast would cover the charts
         if len(readable) > MAX_COMPARED_RUNS:
             self.notify(
                 f"At most {MAX_COMPARED_RUNS} runs can be compared: "

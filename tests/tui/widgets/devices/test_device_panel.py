@@ -144,7 +144,7 @@ def test_the_engine_s_own_use_is_told_of_the_host() -> None:
         "engine_cpu": Reading(173.0, "%"),
         "engine_memory": Reading(2.5 * GIB, "B"),
         "disk_read": Reading(2.0**20, "B/s"),
-        "disk_written": Reading.missing("available from the second sample on", "B/s"),
+        "disk_written": Reading.missing("available from the second reading on", "B/s"),
         "swap_used": Reading(0.0, "B"),
         "swap_total": Reading(8.0 * GIB, "B"),
     }

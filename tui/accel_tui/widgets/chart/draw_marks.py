@@ -70,7 +70,7 @@ def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
     for kind, glyph, stride, cells in _seen(marks, x, width):
         if cells:
             entry = f"{glyph} {kind}" if stride == 1 else f"{glyph} = {stride} {kind}s"
-            entry += ", val" * (glyph == VALIDATED)
+            entry += ", validation" * (glyph == VALIDATED)
             legends.append(f"{entry}  {legends[-1]}" if legends else entry)
     return legends
 

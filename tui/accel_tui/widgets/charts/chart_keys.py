@@ -48,7 +48,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         Binding(
             "left",
             "move(-1)",
-            "Earlier",
+            "Scroll to earlier steps",
             show=False,
             id="charts.left",
             tooltip="Scroll to earlier steps, or move the cursor; dragging and shift+wheel scroll too",
@@ -56,7 +56,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         Binding(
             "right",
             "move(1)",
-            "Later",
+            "Scroll to later steps",
             show=False,
             id="charts.right",
             tooltip="Scroll to later steps, or move the cursor",
@@ -64,7 +64,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         Binding(
             "shift+left",
             "move_far(-1)",
-            "Far left",
+            "Cursor 10 steps left",
             show=False,
             id="charts.far-left",
             tooltip="Move the cursor ten times as far",
@@ -72,14 +72,28 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         Binding(
             "shift+right",
             "move_far(1)",
-            "Far right",
+            "Cursor 10 steps right",
             show=False,
             id="charts.far-right",
             tooltip="Move the cursor ten times as far",
         ),
-        Binding("home", "beginning", "Beginning", show=False, id="charts.home", tooltip="Show the first steps"),
-        Binding("end", "end", "End", show=False, id="charts.end", tooltip="Follow the latest steps"),
-        Binding("0", "whole", "Whole run", show=False, id="charts.whole", tooltip="Show all steps"),
+        Binding(
+            "home",
+            "beginning",
+            "Show the first steps",
+            show=False,
+            id="charts.home",
+            tooltip="Scroll to the first steps",
+        ),
+        Binding(
+            "end",
+            "end",
+            "Follow the newest step",
+            show=False,
+            id="charts.end",
+            tooltip="Scroll to the newest step and follow it",
+        ),
+        Binding("0", "whole", "Show the whole run", show=False, id="charts.whole", tooltip="Show all steps"),
         Binding(
             "v",
             "cursor",
@@ -95,13 +109,13 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         Binding(
             "f,enter",
             "full_screen",
-            "Full screen",
+            "Maximize",
             show=False,
             id="charts.full-screen",
-            tooltip="Show the selected chart full screen, or all charts; so does a double click",
+            tooltip="Maximize the selected chart, or show all charts; so does a double click",
         ),
         Binding("a", "choose", "Charts", show=False, id="charts.select", tooltip="Select which charts are shown"),
-        Binding("escape", "back", "Back", id="charts.back", tooltip="Leave full screen, then remove the cursor"),
+        Binding("escape", "back", "Back", id="charts.back", tooltip="Show all charts, then remove the cursor"),
     ]
 
     window: reactive[StepWindow] = reactive(StepWindow(), repaint=False, init=False)

@@ -37,10 +37,10 @@ class ChartOptionKeys(Vertical):
         Binding(
             "o",
             "clip",
-            "Outliers",
+            "Hide outliers",
             show=False,
             id="charts.clip",
-            tooltip="Ignore outliers in the chart's scale, or show all values",
+            tooltip="Hide outliers, or show all values",
         ),
         Binding(
             "x",
@@ -69,7 +69,11 @@ class ChartOptionKeys(Vertical):
                 drop_first=not options.smoothing,
             ),
             BarItem(
-                "clipped" if options.clip else "clip", "clip", "o", is_active=options.clip, drop_first=not options.clip
+                "outliers hidden" if options.clip else "hide outliers",
+                "clip",
+                "o",
+                is_active=options.clip,
+                drop_first=not options.clip,
             ),
             BarItem(
                 f"by {options.x}", "x", "x", is_active=options.x != PLAIN.x, drop_first=True

@@ -80,7 +80,13 @@ class ConfusionMatrix(TextPage):
         if report is not None and (before is None or before.names != report.names):
             pairs = confused(report)
             self.cursor = pairs[0][:2] if pairs else (0, 0)
+        self.refresh_bindings()
         self.rebuild()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer percentages and the list only where there is a matrix."""
+        del parameters
+        return action not in ("shares", "list") or (self.report is not None and self.report.counts is not None)
 
     def watch_cursor(self) -> None:
         """Show the cursor."""

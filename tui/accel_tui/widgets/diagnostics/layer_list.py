@@ -68,7 +68,7 @@ class LayerList(TextPage):
         names = [_name(layer) for layer in table.layers]
         name_width = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
         bar_width = min(_BAR, width - name_width - _NUMBERS)
-        titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPS':>6} {'SHARE':>5}"
+        titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPs':>6} {'SHARE':>5}"
         yield self.line((f"{fitted('LAYER', name_width)} {titles}", "title"))
         rows = height - 2
         first = min(self.first, max(0, len(names) - rows))
@@ -117,7 +117,7 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     pieces.append((f"; {units.flops(table.flops)} per step", ""))
     if table.rest:
         pieces.append((f", {units.percent(table.rest / table.flops)} outside layers", "wrong"))
-    return [*pieces, ("; including gradients", "faint")]
+    return [*pieces, (", gradients included", "faint")]
 
 
 def _range(first: int, rows: int, count: int) -> str:

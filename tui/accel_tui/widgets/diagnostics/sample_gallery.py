@@ -50,7 +50,7 @@ class SampleGallery(TextPage):
             "filter",
             "Only errors",
             id="gallery.filter",
-            tooltip="Show only misclassified samples, or all",
+            tooltip="Show only errors, or all samples",
         ),
         Binding("plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"),
         Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
@@ -66,7 +66,7 @@ class SampleGallery(TextPage):
     """The page, from 0."""
 
     only_wrong: reactive[bool] = reactive(False, repaint=False)
-    """Whether only misclassified samples are shown."""
+    """Whether only errors are shown."""
 
     size_index: reactive[int | None] = reactive(None, repaint=False)
     """Index of the image width in :data:`WIDTHS`; ``None`` for automatic."""
@@ -103,7 +103,7 @@ class SampleGallery(TextPage):
         self.page_number = min(max(min(self.page_number, last) + pages, 0), last)
 
     def action_filter(self) -> None:
-        """Toggle misclassified samples and all samples."""
+        """Toggle errors and all samples."""
         self.only_wrong = not self.only_wrong
 
     def action_size(self, step: int) -> None:

@@ -30,5 +30,6 @@ def _notice(notice: Notice) -> Content:
     at = (time.strftime("%H:%M:%S ", time.localtime(notice.time)), "$text-muted")
     if isinstance(notice, Warned):
         return Content.assemble(at, ("! ", "bold $warning"), notice.message)
-    sign = ("✓ ", "$success") if notice.obeyed else ("✗ ", "$error")
-    return Content.assemble(at, sign, notice.answer)
+    if notice.obeyed:
+        return Content.assemble(at, ("✓ ", "$success"), notice.answer)
+    return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")

@@ -85,7 +85,8 @@ def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
     if state.built:
-        pairs.append(_pair("epoch", f"{state.current_epoch:,}/{state.built.epochs:,}"))
+        epoch = state.ended.epochs if state.ended and state.has_ended else state.current_epoch
+        pairs.append(_pair("epoch", f"{epoch:,}/{state.built.epochs:,}"))
     if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:

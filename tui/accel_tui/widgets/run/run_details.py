@@ -16,7 +16,7 @@ from accel_tui.widgets.run.run_text import RunText
 _LABEL, _VALUE = 15, 26
 """Widths of the two columns, in cells."""
 
-_FEEDS = {"resident": "cached in memory", "streamed": "streamed"}
+_FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
 
 
 class RunDetails(RunText):
@@ -40,6 +40,7 @@ class RunDetails(RunText):
             state.workers_met,
             state.checkpoint,
             state.model,
+            state.has_ended,
         )
         return *rare, _learning_rate(state)
 
@@ -51,7 +52,7 @@ class RunDetails(RunText):
         if built := state.built:
             facts += _model(built, state)
         if state.work:
-            facts += _work(state.work)
+            facts += _work(state.work, has_ended=state.has_ended)
         if rate := _learning_rate(state):
             facts.append(("learning rate", rate))
         if state.devices:
@@ -88,12 +89,12 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
         ("global batch", batch),
         ("micro-batches", _micro_batches(state)),
         ("precision", built.precision),
-        ("dataset", _FEEDS.get(built.feed, "")),
+        ("data cache", _FEEDS.get(built.feed, "")),
         ("XLA", _xla(built, state.xla)),
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
-        facts.insert(6, ("dropped", f"last partial batch: {counted(built.dropped_examples, 'example')} an epoch"))
+        facts.insert(6, ("dropped", f"last partial batch: {counted(built.dropped_examples, 'example')} per epoch"))
     return [(label, value) for label, value in facts if value]  # a script's run lacks some
 
 
@@ -142,11 +143,13 @@ def _micro_batches(state: RunState) -> str:
     return str(asked or "")
 
 
-def _work(work: WorkCounted) -> list[tuple[str, str]]:
+def _work(work: WorkCounted, *, has_ended: bool) -> list[tuple[str, str]]:
     """FLOPs of a step and peak of the devices, or why they are unknown."""
     if work.flops is None:
         return [("FLOPs per step", f"unknown: {work.reason}")]
     peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
+    if has_ended:  # before the engine could measure it
+        peak = peak.replace("a CPU's peak is measured after", "not measured: run shorter than")
     return [("FLOPs per step", units.flops(work.flops)), ("peak", peak)]
 
 

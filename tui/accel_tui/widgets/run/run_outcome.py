@@ -78,7 +78,8 @@ class RunOutcome(RunText):
         took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:
-            lines.append(Content(ended.reason))
+            stopped = ended.outcome is Outcome.STOPPED
+            lines.append(Content(ended.reason[:1].upper() + ended.reason[1:] if stopped else ended.reason))
         if ended.hint:
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:

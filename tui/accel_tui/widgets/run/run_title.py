@@ -31,7 +31,8 @@ class RunTitle(RunText):
         # a valid name is part of the id already
         name = info.name if not info.id.endswith(f"-{info.name}") else ""
         model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
-        trains = f"{model} on {data}, {values.get('strategy')}"
+        strategy = values.get("strategy")
+        trains = f"{model} on {data}" + (f", strategy {strategy}" if strategy not in (None, "default") else "")
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),

@@ -71,7 +71,7 @@ class RunsTable(RunsTableKeys):
     )
     BINDING_GROUP_TITLE = "List of runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", id="runs.open", tooltip="Open the run, or compare the selected runs"),
+        Binding("enter", "open", "Open", id="runs.open", tooltip="Open the run"),
         Binding(
             "space", "select", "Select", id="runs.select", tooltip="Select the run, or deselect it; so does ctrl+click"
         ),

@@ -14,9 +14,9 @@ class RunsTableKeys(ScrollView, can_focus=True):
     """A list of runs with a cursor and a sort order; subclasses draw it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("S", "reverse", "Reverse", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
-        Binding("j,down", "move(1)", "Down", id="runs.down", show=False, tooltip="Next run"),
-        Binding("k,up", "move(-1)", "Up", id="runs.up", show=False, tooltip="Previous run"),
+        Binding("S", "reverse", "Reverse the order", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
+        Binding("j,down", "move(1)", "Next run", id="runs.down", show=False, tooltip="Go to the next run"),
+        Binding("k,up", "move(-1)", "Previous run", id="runs.up", show=False, tooltip="Go to the previous run"),
         Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="Page down"),
         Binding("pageup", "page(-1)", id="runs.page-up", show=False, tooltip="Page up"),
         Binding("home", "move(-1000000)", id="runs.home", show=False, tooltip="First run"),
