@@ -152,7 +152,7 @@ async def looks_as_before(pilot: Pilot[None], name: str) -> None:
 async def test_plan(runs: dict[str, FakeEngine]) -> None:
     async with opened(None, WIDE) as pilot:
         await shows(pilot, "14 layers", "live")
-        await looks_as_before(pilot, "plan-120x40")
+        await looks_as_before(pilot, "new-run-120x40")
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])
@@ -171,7 +171,7 @@ async def test_run_that_failed(runs: dict[str, FakeEngine]) -> None:
 async def test_list_of_runs(runs: dict[str, FakeEngine]) -> None:
     async with opened(None, WIDE) as pilot:
         await pilot.press("r")
-        await shows(pilot, "gentle", "/ finds")
+        await shows(pilot, "gentle", "/ filter, e.g.")
         await looks_as_before(pilot, "runs-120x40")
 
 
@@ -188,4 +188,4 @@ async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
         await shows(pilot, "training")
         await pilot.press("w")
         await shows(pilot, "true 3, predicted 5")
-        await looks_as_before(pilot, "inside-120x40")
+        await looks_as_before(pilot, "diagnostics-120x40")
