@@ -73,7 +73,7 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start")
         await fill(pilot, "name", "sq")
         assert field(pilot, "name").picker.value == "sq"
-        await shows(pilot, "^s Start", "esc To Start", "A name for the run")
+        await shows(pilot, "^s Start", "esc To Start", "Name of the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
 
