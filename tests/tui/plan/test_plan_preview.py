@@ -27,7 +27,7 @@ def test_a_plan_is_put_in_figures() -> None:
     assert facts["steps"] == "22 per epoch, 66 total"
     assert facts["batch"] == "64 on cpu:0"
     # 4 * (1000 + 900 * 3) + 4 * 500 * 64 bytes
-    assert facts["memory"] == "about 139 KiB, without data"
+    assert facts["memory"] == "about 139K, without data"
 
 
 def test_replicas_share_the_batch() -> None:

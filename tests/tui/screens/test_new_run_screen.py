@@ -168,9 +168,7 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "strategy", "")
         await pilot.press("enter")
-        await shows(
-            pilot, "mirrored", "needs two devices of the same kind", "virtual CPUs set to 2", "esc closes the list"
-        )
+        await shows(pilot, "mirrored", "needs two devices of the same kind", "virtual CPUs set", "esc closes the list")
         listed = field(pilot, "strategy").picker.listed
         assert {option.prompt.plain.split()[0]: option.disabled for option in listed.options}["mirrored"]
         for _ in listed.options:

@@ -177,4 +177,4 @@ def _memory(filled: FormResult, description: Description | None, pending: str) -
         description.activations,
     )
     each = " per device" if filled.step_counts.replicas > 1 else ""
-    return [PreviewRow("memory", f"about {units.long_size(needed)}{each}, without data")]
+    return [PreviewRow("memory", f"about {units.size(needed)}{each}, without data")]

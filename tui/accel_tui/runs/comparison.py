@@ -145,7 +145,7 @@ def _results(sides: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     for name in dict.fromkeys(name for each in metrics for name in each):
         values = [each.get(name) for each in metrics]
         highest = False if "loss" in name or "error" in name else True if "acc" in name else None
-        yield _row(name.replace("_", " "), values, figures.metric, highest)
+        yield _row(name.replace("validation_", "val ").replace("_", " "), values, figures.metric, highest)
     yield _row("steps/s", [side.speed for side in sides], figures.compact, highest=True)
     yield _row("duration", [side.seconds or None for side in sides], figures.duration)
     if any(side.state.live for side in sides):
