@@ -96,7 +96,7 @@ class CompareScreen(Screen[None]):
         self._follow()
         self._summarize()
         self.set_interval(SUMMARY_SECONDS, self._refresh_summaries)
-        self.watch(self._charts, "full", self._set_full_screen, init=False)
+        self.watch(self._charts, "is_full_screen", self._set_full_screen, init=False)
 
     def on_unmount(self) -> None:
         """Stop the followers."""

@@ -125,7 +125,7 @@ class RunScreen(RunControlScreen):
         self._views = self.walk_children(RunView)
         self._listen()
         self.set_interval(TICK_SECONDS, self._toggle_chart)
-        self.watch(self.query_one(RunCharts), "full", self._set_full_screen, init=False)
+        self.watch(self.query_one(RunCharts), "is_full_screen", self._set_full_screen, init=False)
         # An ended run has no news that would show the devices.
         self.watch(self._accel_app, "inventory", lambda: self._show_devices(self.state), init=False)
 
