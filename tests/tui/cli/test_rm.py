@@ -9,7 +9,7 @@ def test_runs_are_deleted_and_what_goes_is_said(run_command, new_run):
     (gone.directory / "model.keras").write_bytes(b"x" * 3_000_000)
     result = run_command(f"rm {gone.directory.name} {other.directory.name} {gone.directory.name} --yes")
     assert result.status == 0
-    assert result.lines[0].startswith(f"{gone.directory.name}  2.9M, 1 trained model")
+    assert result.lines[0].startswith(f"{gone.directory.name}  2.9 MiB, 1 trained model")
     assert len(result.lines) == 2
     assert [run.directory for run in list_runs()] == [kept.directory]
 

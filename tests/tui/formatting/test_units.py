@@ -17,6 +17,8 @@ from accel_tui.formatting import units
 )
 def test_bytes(count: float, text: str) -> None:
     assert units.size(count) == text
+    unit = text[-1] if text[-1] == "B" else f"{text[-1]}iB"
+    assert units.long_size(count) == f"{text[:-1]} {unit}"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
     assert rows["accuracy"].best == frozenset()
     assert rows["accuracy"].texts[2] == "—"
     assert rows["custom"].best == frozenset()
-    assert rows["validation accuracy"].values == (None, None, 0.5)
+    assert rows["val accuracy"].values == (None, None, 0.5)
     assert "remaining" not in rows
 
 

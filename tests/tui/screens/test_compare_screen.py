@@ -68,7 +68,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
         table = pilot.app.screen.query_one(CompareTable)
         assert table.region.bottom <= size[1] - 1
         if size is not SMALL:
-            await shows(pilot, "validation accuracy", "0.9861", "AMD EPYC")
+            await shows(pilot, "val accuracy", "0.9861", "AMD EPYC")
 
 
 async def test_a_live_run_is_followed(home: Path) -> None:
@@ -183,7 +183,7 @@ async def test_long_names_leave_the_charts_room_for_the_values_of_three_runs(hom
         ]
         await pilot.resize_terminal(*HUGE)
         await shows(pilot, "━a a convolutional network for the", "━c the same, but slower")
-        assert "validation accuracy" in text_of(pilot)
+        assert "val accuracy" in text_of(pilot)
 
 
 async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(home: Path) -> None:

@@ -79,7 +79,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
             if table(pilot).current.directory == newer:  # type: ignore[union-attr]
                 break
             await pilot.press("j")
-        await shows(pilot, "made by a newer accel-tui")
+        await shows(pilot, "created by a newer accel-tui")
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app._notifications, "the reason")
         assert isinstance(pilot.app.screen, RunsScreen)

@@ -37,11 +37,11 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
             )
             if number
         ]
-        write(f"{directory.name}  {units.size(each.size)}" + "".join(f", {part}" for part in parts))
+        write(f"{directory.name}  {units.long_size(each.size)}" + "".join(f", {part}" for part in parts))
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError("no terminal for the confirmation: delete with --yes")
-        size, count = units.size(sum(each.size for each in found)), len(directories)
+        size, count = units.long_size(sum(each.size for each in found)), len(directories)
         if not click.confirm(f"Delete {'this run' if count == 1 else f'these {count} runs'}, {size}?"):
             return 1
     status = 0

@@ -16,6 +16,12 @@ def size(count: float) -> str:
     return f"{count:.1f}{_BINARY[step]}" if step and count < 99.95 else f"{count:.0f}{_BINARY[step]}"
 
 
+def long_size(count: float) -> str:
+    """A number of bytes with its unit: ``80 B``, ``1.2 MiB``, ``23.4 GiB``."""
+    text = size(count)
+    return f"{text[:-1]} B" if text.endswith("B") else f"{text[:-1]} {text[-1]}iB"
+
+
 def count(number: int) -> str:
     """A whole number with thousands separators: ``1,437``."""
     return f"{number:,}"

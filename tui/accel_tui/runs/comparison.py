@@ -145,7 +145,7 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     for name in dict.fromkeys(name for each in metrics for name in each):
         values = [each.get(name) for each in metrics]
         highest = False if "loss" in name or "error" in name else True if "acc" in name else None
-        yield _row(name.replace("_", " "), values, numbers.metric, highest)
+        yield _row(name.replace("validation_", "val ").replace("_", " "), values, numbers.metric, highest)
     yield _row("steps/s", [compared.speed for compared in runs], numbers.compact, highest=True)
     yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
     if any(compared.state.live for compared in runs):

@@ -293,7 +293,7 @@ class RunsScreen(Screen[None]):
 
 def _deletion_detail(runs: Sequence[RunSummary], found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
-    size = units.size(sum(each.size for each in found))
+    size = units.long_size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
         units.counted(number, word)
