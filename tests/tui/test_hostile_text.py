@@ -27,7 +27,7 @@ WALKS = {
     "run": (("r", "enter"), "Failed after"),
     "log": (("r", "enter", "l"), "/ search"),
     "charts": (("r", "enter", "a"), "space or click"),
-    "confusion": (("r", "enter", "w"), "7 of 7 right"),
+    "confusion": (("r", "enter", "w"), "(7 of 7)"),
     "pictures": (("r", "enter", "w", "2"), "highest loss first"),
     "layers": (("r", "enter", "w", "3"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),

@@ -39,7 +39,7 @@ CATALOGUE: dict[str, DatasetEntry] = {
             1_000,
         ),
         DatasetEntry("mnist", "Handwritten digits, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
-        DatasetEntry("fashion_mnist", "Clothing articles, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry("fashion_mnist", "Articles of clothing, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
         DatasetEntry("cifar10", "Colour photos of 10 classes, 32x32", "keras_dataset", (32, 32, 3), 10, 50_000, 10_000),
         DatasetEntry(
             "cifar100", "Colour photos of 100 classes, 32x32", "keras_dataset", (32, 32, 3), 100, 50_000, 10_000

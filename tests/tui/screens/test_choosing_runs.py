@@ -82,7 +82,7 @@ async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> N
         await pilot.press(*"ai")
         await shows(pilot, "1 of 3 runs", "out of memory")
         await pilot.press(*"x")
-        await shows(pilot, "0 of 3 runs", "No matching runs")
+        await shows(pilot, "0 of 3 runs", "no status 'faix'; known")
         await pilot.press("escape")
         await until(pilot, lambda: len(shown(pilot)) == 3, "all of them")
         assert table(pilot).has_focus

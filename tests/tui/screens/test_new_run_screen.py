@@ -234,9 +234,9 @@ async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> Non
         screen_of(pilot).load(Plan(strategy="mirrored", virtual_cpus=2))
         await shows(pilot, "reduction")
         await fill(pilot, "reduction", "")
-        await shows(pilot, "How gradients are summed")
+        await shows(pilot, "All-reduce algorithm for gradients")
         await pilot.press("f6")
-        await hides(pilot, "How gradients are summed")
+        await hides(pilot, "All-reduce algorithm for gradients")
         assert field(pilot, "xla").picker.input.has_focus
 
 
@@ -418,11 +418,11 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Start training", "Open the list of choices")
+        await shows(pilot, "Start training", "List the choices")
         await pilot.press("end")
-        await shows(pilot, "Change between dark and light", "^p")
+        await shows(pilot, "Switch between the dark and the light theme", "^p")
         await pilot.press("escape")
-        await hides(pilot, "Change between dark and light")
+        await hides(pilot, "Switch between the dark and the light theme")
 
 
 async def test_the_palette_fills_fields_in() -> None:
@@ -445,9 +445,9 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
         await shows(pilot, "Start training", "Change the current theme")
         told = text_of(pilot)
         assert told.index("Start training") < told.index("Change the current theme")
-        await pilot.press(*"the past")
+        await pilot.press(*"list all")
         await hides(pilot, "Start training")
-        await shows(pilot, "List the runs of the past and of now (r)")
+        await shows(pilot, "List all runs (r)")
         await pilot.press("down", "enter")
         await shows(pilot, "No run")
 
