@@ -43,7 +43,7 @@ def start_long_run(terminal: Terminal) -> Path:
     terminal.click("epochs", right=17)
     terminal.wait_for(SPECS["epochs"].doc)
     terminal.send("end", "ctrl+u")
-    terminal.wait_for("must be a whole")
+    terminal.wait_for("must be an integer")
     terminal.send("100000")
     terminal.wait_for("accel-tui train --epochs 100000")
     terminal.send("ctrl+s")
@@ -53,7 +53,7 @@ def start_long_run(terminal: Terminal) -> Path:
 
 def loss(text: str) -> float:
     """The latest training loss that is on the screen."""
-    found = re.search(r"loss .*training ([0-9.]+)", text)
+    found = re.search(r"loss .*step ([0-9.]+)", text)
     return float(found[1]) if found else float("inf")
 
 
@@ -139,7 +139,7 @@ def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
     third.wait_for("● training")
     third.wait_for(lambda text: loss(text) < 2.0)
     third.send("q")
-    third.wait_for("What now?")
+    third.wait_for("Quit accel-tui?")
     third.send("d")
     assert_left_as_found(third)
     before_leaving = steps(directory)
@@ -162,7 +162,7 @@ def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     terminal.wait_for("✗ lost")
-    terminal.wait_for(r"R goes on from the checkpoint")
+    terminal.wait_for(r"R continues from the checkpoint")
     lost_at = steps(directory)
 
     terminal.send("R")
@@ -175,7 +175,7 @@ def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     assert 0 < starts[1] <= lost_at
 
     terminal.send("q")
-    terminal.wait_for("What now?")
+    terminal.wait_for("Quit accel-tui?")
     terminal.send("s")
     assert_left_as_found(terminal)
     wait_until(lambda: status(directory) is Status.STOPPED, "the run to stop")

@@ -49,11 +49,11 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     with Terminal([program, "watch", "last"], columns=100, rows=30) as terminal:
         terminal.wait_for("Finished")
         terminal.send("w")
-        terminal.wait_for("Nothing was kept of a validation")
+        terminal.wait_for("No validation results were recorded")
         terminal.send("V")
         terminal.wait_for("in the background")
-        terminal.wait_for(" right (", timeout=240)
+        terminal.wait_for("accuracy 0.", timeout=240)
         terminal.send("2")
-        terminal.wait_for("the most wrong first")
+        terminal.wait_for("highest loss first")
         terminal.send("q")
         assert terminal.wait_closed() == 0

@@ -61,7 +61,7 @@ def test_keys_stay_live_and_no_backlog_grows_while_the_terminal_takes_nothing(
         wait_until(lambda: [command.name for command in engine.writer.commands()] == ["pause"], "the pause to be asked")
         terminal.reading.set()
         terminal.wait_for("step 320/400")
-        terminal.wait_for("asked to pause")
+        terminal.wait_for("requested: pause")
         assert len(terminal.raw) - before < BACKLOG
         terminal.send("d")
         terminal.wait_for("runs")

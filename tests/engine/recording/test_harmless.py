@@ -285,7 +285,7 @@ def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
 
         return write
 
-    for name in ("event", "chunk", "samples", "heartbeat"):
+    for name in ("write_event", "write_chunk", "write_samples", "heartbeat"):
         monkeypatch.setattr(RunWriter, name, filling(getattr(RunWriter, name)))
     monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
@@ -351,7 +351,7 @@ def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
         goes_on.wait()
         chunk(*arguments)
 
-    monkeypatch.setattr(RunWriter, "chunk", hang)
+    monkeypatch.setattr(RunWriter, "write_chunk", hang)
     mine = RunRecorder()
     go_on = keras.callbacks.LambdaCallback(on_train_end=lambda _: goes_on.set())
 

@@ -81,7 +81,7 @@ def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: 
     before, after = first.all(WorkCounted)
 
     assert before.peak is None
-    assert after.source.startswith("measured on this machine, float32")
+    assert after.source.startswith("in float32, measured")
     assert after.peak > 0
     assert first.ended.mfu == pytest.approx(first.ended.flops_per_second / after.peak)
     assert first.series["loss"].tolist() == undisturbed.series["loss"].tolist()

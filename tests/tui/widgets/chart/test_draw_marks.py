@@ -60,7 +60,7 @@ def test_an_epoch_and_the_validation_that_ended_it_are_one_sign() -> None:
     assert [character for character in line(picture(marks)) if character not in " 0└─┬"] == list("┻◆●┻◆")
     assert mark_legend(marks, WHOLE, 50)[-1] == "┻ epoch, validation  ● validation  ◆ checkpoint"
     every = {kind: track(*range(2, 202, 2)) for kind in (MarkKind.EPOCH, MarkKind.VALIDATION)}
-    assert mark_legend(every, WHOLE, 50)[-1] == "┻ = 20 epochs, val"
+    assert mark_legend(every, WHOLE, 50)[-1] == "┻ = 20 epochs, validation"
     assert "╋" in line(picture({MarkKind.EPOCH: track(0), MarkKind.VALIDATION: track(0)}))  # where there is a tick
 
 
