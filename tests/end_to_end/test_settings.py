@@ -87,7 +87,7 @@ def test_a_run_is_drawn_in_ascii_where_the_locale_has_no_more(open_terminal) -> 
     engine.close()
     terminal = open_terminal("watch", engine.directory.name, LC_ALL="C")
     terminal.wait_for("finished")
-    terminal.wait_for("training")
+    terminal.wait_for("validation")
     terminal.send("?")
     terminal.wait_for("- Keys -")
     terminal.send("escape")
@@ -110,7 +110,7 @@ def test_keys_that_are_wrong_end_it_with_every_mistake(open_terminal, tmp_path: 
     file.write_text('[keys]\n"run.puase" = "x"\n')
     terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file))
     assert terminal.wait_closed() == 2
-    assert "unknown key binding 'run.puase'; did you mean run.pause" in terminal.text.replace("\n", "")
+    assert "did you mean run.pause" in terminal.text.replace("\n", "")
     assert terminal.altered == []
     assert terminal.modes == terminal.modes_before
 
