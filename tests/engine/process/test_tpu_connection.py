@@ -17,7 +17,7 @@ from accel_engine.process import environment
 environment.prepare()
 from accel_engine.process.__main__ import main
 from accel_engine.strategies import tpu_builder
-tpu_builder.CONNECT_SECONDS = float(sys.argv.pop(1))
+tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS = float(sys.argv.pop(1))
 sys.exit(main())
 """
 """An engine with a shorter time limit."""
