@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import live_run
-from accel_engine import launch, run
+from accel_engine import run
 from accel_engine.events import Phase, PhaseChanged
+from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from dashboard_following import ACCEL_TUI, FIRST_SCREEN_SECONDS, KIB, LARGE, MB, SMALL
@@ -117,7 +118,7 @@ def _train_and_press(answers: dict[Phase, list[Answer]], keys: int) -> None:
     ):
         viewer = terminal.viewer()
         viewer.wait_for(details)
-        engine = launch.start(directory)
+        engine = engine_process.start(directory)
         try:
             phase, here = Phase.STARTING, 0
             while here < keys:

@@ -55,9 +55,9 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
     import tensorflow as tf
 
     from accel_engine.plan import Plan
-    from accel_engine.training.assembly import assemble
-    from accel_engine.training.feed import epoch_order
-    from accel_engine.training.loop import ExecutionMode, Loop
+    from accel_engine.training.core.assembly import assemble
+    from accel_engine.training.core.feed import epoch_order
+    from accel_engine.training.core.loop import ExecutionMode, Loop
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
     assembly = assemble(plan, ("CPU:0",), None)

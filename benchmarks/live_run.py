@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine import launch, run
+from accel_engine import run
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import (
     CommandAnswered,
@@ -28,6 +28,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
 )
+from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter
 
@@ -60,7 +61,7 @@ def steady() -> Iterator[Path]:
 def trained(**fields: Any) -> Iterator[Path]:
     """Yield the directory of a run that a real engine trains without end, once it has steps."""
     directory = run.create(Plan(**fields, epochs=10**5))
-    engine = launch.start(directory)
+    engine = engine_process.start(directory)
     try:
         _wait_for_steps(directory, engine)
         yield directory
@@ -123,7 +124,7 @@ def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
         first_step=0,
         pid=os.getpid(),
         host=socket.gethostname(),
-        versions=launch.versions(),
+        versions=engine_process.versions(),
     )
     writer.begin(started)
     device = {"name": "CPU:0", "kind": "cpu", "description": "", "device": "cpu:0"}

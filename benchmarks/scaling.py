@@ -76,7 +76,7 @@ def serve(side: str, work: str, case: Case) -> None:
         spec = tf.train.ClusterSpec(task["cluster"])
         if side == "ours" and task["task"]["type"] == "worker":
             from accel_engine import data
-            from accel_engine.training.worker_data import WorkerDataSource
+            from accel_engine.training.distributed.worker_data import WorkerDataSource
 
             examples: Future[Any] = Future()
             examples.set_result(data.load(WORKS[work].data, image_size=None, seed=0))
@@ -94,11 +94,11 @@ def serve(side: str, work: str, case: Case) -> None:
 def ours(work: str, case: Case) -> Callable[[int], None]:
     """Set up our loop; returns a function that runs a number of steps."""
     from accel_engine.plan import Plan
-    from accel_engine.training.assembly import assemble
-    from accel_engine.training.coordinated_loop import CoordinatedLoop
-    from accel_engine.training.feed import epoch_order
-    from accel_engine.training.loop import ExecutionMode, Loop
-    from accel_engine.training.worker_sync import WorkerSync
+    from accel_engine.training.core.assembly import assemble
+    from accel_engine.training.core.feed import epoch_order
+    from accel_engine.training.core.loop import ExecutionMode, Loop
+    from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
+    from accel_engine.training.distributed.worker_sync import WorkerSync
 
     chosen = WORKS[work]
     plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
@@ -119,10 +119,12 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
 
 def guide(work: str, case: Case) -> Callable[[int], None]:
     """Set up the guide's loop; returns a function that runs a number of steps."""
+    import pkgutil
+
     import keras
     import tensorflow as tf
 
-    from accel_engine import data, registry, strategies
+    from accel_engine import data, strategies
     from accel_engine.models.build import build
     from accel_engine.plan import Plan
 
@@ -130,7 +132,7 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     plan = Plan(strategy=case.strategy)
     devices = tuple(f"CPU:{index}" for index in range(case.devices))
     keras.utils.set_random_seed(0)
-    strategy = registry.load(strategies.find(case.strategy).builder)(devices, plan)
+    strategy = pkgutil.resolve_name(strategies.find(case.strategy).builder)(devices, plan)
     dataset = data.load(chosen.data, image_size=None, seed=0)
     examples = dataset.train.x.astype("float32") / 255
     with strategy.scope():

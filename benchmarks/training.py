@@ -121,12 +121,15 @@ class Ours:
     """A real engine that trains a run, and a dashboard that follows it."""
 
     def __init__(self, work: Work, xla: str, dashboard: bool, threads: int | None) -> None:
-        from accel_engine import launch, run
+        from accel_engine import run
+        from accel_engine.launch import engine_process
         from accel_engine.plan import Plan
 
         plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=10**6, validation="off", xla=xla)
         self.directory = run.create(plan)
-        self._engine = launch.start(self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads)} if threads else None)
+        self._engine = engine_process.start(
+            self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads)} if threads else None
+        )
         self._reader = run.RunReader(self.directory)
         watching = (sys.executable, "-m", "accel_tui", "watch", self.directory)
         self._dashboard = Terminal(watching) if dashboard else None

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine import launch
+from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
@@ -67,7 +67,7 @@ def train(home: Path) -> Runs:
 def begin(plan: Plan) -> Path:
     """Start a run."""
     directory = create(plan)
-    launch.start(directory)
+    engine_process.start(directory)
     return directory
 
 

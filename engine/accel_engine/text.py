@@ -10,6 +10,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -83,6 +84,17 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     """The field names of a dataclass; empty for other classes and those with a ``__post_init__``."""
     is_plain = is_dataclass(kind) and not hasattr(kind, "__post_init__")
     return tuple(field.name for field in fields(kind)) if is_plain else ()
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Suggest the known names closest to an unknown one, or list them if none is close."""
+    names = list(known)
+    lowered = {candidate.lower(): candidate for candidate in names}
+    close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.55)]
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    shown = ", ".join(names[:12])
+    return f"known: {shown}{', ...' if len(names) > 12 else ''}"
 
 
 def shell_command(words: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ import textual.pilot
 from textual._context import active_app
 
 from accel_engine.run import RunList
-from accel_tui.run import run_follower
+from accel_tui.run_state import run_follower
 from accel_tui.widgets.runs.runs_table import RunsTable
 from tui.fake_engine import close_all
 

@@ -3,7 +3,7 @@
 import pytest
 from textual.geometry import Size
 
-from accel_tui.widgets.charts.chart_grid import COMFORTABLE, MIN_SIZE, chart_regions, max_charts
+from accel_tui.widgets.chart_panels.chart_grid import COMFORTABLE, MIN_SIZE, chart_regions, max_charts
 
 AREAS = [Size(78, 15), Size(74, 31), Size(154, 40), Size(254, 69), Size(60, 6), Size(10, 2)]
 

@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
-from accel_engine.launch import Description, EngineState
+from accel_engine.launch.warm_engine import Description, EngineState
 from accel_tui import messages
 from accel_tui.terminal.canvas import Canvas
 from tui.fake_engine import FakeEngine

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_engine import launch
-from accel_engine.launch import Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
 from accel_tui.screens.too_small_screen import TooSmallScreen
 from accel_tui.widgets.chart.chart import Chart
 from tui.fake_engine import FakeEngine
@@ -16,7 +16,7 @@ SIZES = [(80, 24), (300, 80), (81, 25), (60, 16), (200, 16), (60, 80), (104, 34)
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from accel_engine.run.run_paths import LOCK
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
 from accel_tui.plan.starting import continue_run
-from accel_tui.run.fold_events import apply_update
-from accel_tui.run.state import RunState
+from accel_tui.run_state.fold_events import apply_update
+from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.run.phase_line import progress
 from accel_tui.widgets.run.run_details import RunDetails

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine import launch
-from accel_engine.launch import Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
 from accel_tui.app import AccelApp
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource
@@ -21,7 +21,7 @@ from tui.stand_ins import StubApp, StubEngine, StubSampler, shows, until
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     return
 
 

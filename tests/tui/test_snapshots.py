@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 
-from accel_engine import launch
 from accel_engine.events import Outcome
-from accel_engine.launch import Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
 from accel_engine.run import creation
 from accel_engine.run.annotations import set_tags
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     monkeypatch.setattr(socket, "gethostname", lambda: "lab")
     monkeypatch.setattr(creation, "secrets", SimpleNamespace(choice=draw.choice))
     monkeypatch.setattr(top_bar, "__version__", "0.0.0")
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield one

@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError
-from accel_engine.launch import WarmEngine
+from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_line
 from accel_tui import messages

@@ -9,7 +9,7 @@ from textual.types import CSSPathType
 
 from accel_engine.devices import Sampler
 from accel_engine.errors import AccelError, EngineMissingError
-from accel_engine.launch import EngineState, WarmEngine
+from accel_engine.launch.warm_engine import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable
 from accel_tui import messages

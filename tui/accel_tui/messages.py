@@ -7,7 +7,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.message import Message
 
 from accel_engine.devices.device_types import Inventory, Sample
-from accel_engine.launch import WarmEngine
+from accel_engine.launch.warm_engine import WarmEngine
 from accel_tui.settings.user_settings import SettingsError
 
 

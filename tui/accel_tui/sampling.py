@@ -11,7 +11,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory, Sample
 from accel_engine.text import printable_fields
 from accel_tui import messages
-from accel_tui.run.device_meter import Meter, record
+from accel_tui.run_state.device_meter import Meter, record
 from accel_tui.terminal.incremental_app import IncrementalApp
 
 MakeSampler = Callable[[Callable[[tuple[Sample, ...]], None]], Sampler]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.errors import PlanError
-from accel_engine.registry import suggestion
+from accel_engine.text import suggestion
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset

@@ -8,7 +8,7 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
 from accel_engine.doctor.versions import release_numbers
-from accel_engine.installation import DISTRIBUTIONS, INSTALL_COMMANDS
+from accel_engine.launch.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 
 UNSUPPORTED_DISTRIBUTIONS = (
     "tf-nightly",

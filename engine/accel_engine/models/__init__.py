@@ -9,7 +9,7 @@ from pathlib import Path
 from accel_engine.errors import PlanError
 from accel_engine.models.applications import APPLICATIONS
 from accel_engine.models.model_entry import ModelEntry, Shape
-from accel_engine.registry import suggestion
+from accel_engine.text import suggestion
 
 __all__ = ["CATALOGUE", "ModelEntry", "Shape", "UserModel", "find"]
 

@@ -1,12 +1,13 @@
 """Builds a plan's model and checks that it fits the data."""
 
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from accel_engine import models, registry
+from accel_engine import models
 from accel_engine.errors import ModelError
 from accel_engine.models import ModelEntry, UserModel
 from accel_engine.models.model_entry import Shape, shape_text
@@ -40,8 +41,8 @@ def build(
     if isinstance(found, ModelEntry):
         if mismatch := found.mismatch(input_shape):
             raise ModelError(mismatch)
-        model: keras.Model = registry.load(found.builder)(input_shape=input_shape, classes=classes)
-        earlier = (registry.load(builder)(input_shape=input_shape, classes=classes) for builder in found.earlier)
+        model: keras.Model = pkgutil.resolve_name(found.builder)(input_shape=input_shape, classes=classes)
+        earlier = (pkgutil.resolve_name(builder)(input_shape=input_shape, classes=classes) for builder in found.earlier)
         return model if is_trained(model) else next(filter(is_trained, earlier), model)
     if found.kind == "saved":
         model = _load(found)

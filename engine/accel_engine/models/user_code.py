@@ -17,8 +17,7 @@ import tensorflow as tf
 
 from accel_engine.errors import ModelError
 from accel_engine.models import UserModel
-from accel_engine.registry import suggestion
-from accel_engine.text import printable
+from accel_engine.text import printable, suggestion
 
 _OUT_OF_MEMORY = (MemoryError, tf.errors.ResourceExhaustedError)
 """Errors that are not caused by the user's code; they are explained elsewhere."""

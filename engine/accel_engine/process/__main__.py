@@ -1,8 +1,9 @@
 """The engine process: ``python -m accel_engine.process [--run | --predict | --revalidate] [DIRECTORY]``.
 
-With ``--predict`` and ``--revalidate`` it answers one :class:`accel_engine.model_query.ModelQuery`. Without options it
-is a warm engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.WarmEngine`, one JSON
-object per line, and waits for a run to train.
+With ``--predict`` and ``--revalidate`` it answers one
+:class:`accel_engine.launch.model_query.ModelQuery`. Without options it is a warm engine: it imports TensorFlow,
+answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and waits for a
+run to train.
 """
 
 import argparse

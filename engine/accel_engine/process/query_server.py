@@ -41,7 +41,7 @@ def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImp
 def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Answer a request for predictions with the run's model."""
     del send  # no progress
-    from accel_engine.training.inference import classify_images
+    from accel_engine.training.evaluation.inference import classify_images
 
     return classify_images(directory, [Path(image) for image in request["images"]], request["top"])
 
@@ -49,6 +49,6 @@ def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) 
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Validate the run's last checkpoint and save its evaluation report."""
     del request  # has no options
-    from accel_engine.training.revalidation import revalidate
+    from accel_engine.training.evaluation.revalidation import revalidate
 
     return revalidate(directory, lambda done, of: send({"done": done, "of": of}))

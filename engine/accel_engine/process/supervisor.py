@@ -15,27 +15,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from accel_engine import clock, strategies
-from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
-from accel_engine.launch import versions
+from accel_engine.launch.engine_process import versions
 from accel_engine.plan import Plan
-from accel_engine.process.peers import LocalWorkers, PeerMonitor, environment
-from accel_engine.process.readiness import ReadinessListener
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.strategies.placement import resolve_placement
 from accel_engine.tensorboard.live import LiveLog
-from accel_engine.training.command_mailbox import CommandMailbox, command_from_signal
-from accel_engine.training.deadline import Deadline
+from accel_engine.training.commands.command_mailbox import CommandMailbox, command_from_signal
+from accel_engine.training.core.deadline import Deadline
+from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
+from accel_engine.training.distributed.readiness import ReadinessListener
 
 if TYPE_CHECKING:
-    from accel_engine.training.cluster_server import ClusterServer
-    from accel_engine.training.trainer import Trainer
+    from accel_engine.training.core.trainer import Trainer
+    from accel_engine.training.distributed.cluster_server import ClusterServer
 
 POLL_SECONDS = 0.05
 """How often the main thread polls for commands."""
@@ -182,11 +183,11 @@ class EngineSupervisor:
         """Create the trainer, or the server of a process that serves a coordinator."""
         inventory = self._sampler.inventory
         if self._cluster and self._cluster.serves:
-            from accel_engine.training.cluster_server import ClusterServer
+            from accel_engine.training.distributed.cluster_server import ClusterServer
 
-            strategies.resolve_placement(plan, inventory.devices)
+            resolve_placement(plan, inventory.devices)
             return ClusterServer(plan, self._cluster, self._writer, self._mailbox, inventory, self._began)
-        from accel_engine.training.trainer import Trainer
+        from accel_engine.training.core.trainer import Trainer
 
         if self._peer_monitor and self._cluster:
             # TensorFlow waits too briefly for servers, and ignores signals while it waits for workers.

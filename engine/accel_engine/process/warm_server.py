@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from accel_engine.errors import AccelError
-from accel_engine.launch import find_installation, versions
+from accel_engine.launch.engine_process import find_installation, versions
 from accel_engine.models import ModelEntry, find
 from accel_engine.plan import Plan
 from accel_engine.process.tensorflow_import import TensorFlowImport
@@ -82,7 +82,7 @@ class WarmServer:
         try:
             plan = Plan.from_mapping(values)
             self._tensorflow.wait()
-            from accel_engine.training.model_size import measure_model
+            from accel_engine.training.model_analysis.model_size import measure_model
 
             return measure_model(plan)
         except AccelError as error:
@@ -94,7 +94,7 @@ class WarmServer:
     def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
             return False  # no model has been built
-        from accel_engine.training.model_size import devices_are_configurable
+        from accel_engine.training.model_analysis.model_size import devices_are_configurable
 
         try:
             own = not isinstance(find(values["model"]), ModelEntry)

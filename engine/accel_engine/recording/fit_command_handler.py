@@ -10,7 +10,7 @@ from accel_engine.recording.error_guard import format_error
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer
 from accel_engine.run.commands import Command
-from accel_engine.training.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 MAX_MISSED_POLLS = 120
 """Seconds of a pause in which the recorder thread reads no commands, after which training resumes by itself."""

@@ -22,7 +22,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.launch import versions
+from accel_engine.launch.engine_process import versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.error_guard import value_or_none, warn
@@ -35,7 +35,7 @@ from accel_engine.recording.script import ScriptWatch
 from accel_engine.recording.write_queue import PendingSteps
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
-from accel_engine.training.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 UPDATE_SECONDS = 0.5
 """Interval of reading metrics, handling commands and queueing steps."""

@@ -22,7 +22,7 @@ from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.run.writer import RunWriter
-from accel_engine.training.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 POLL_SECONDS = 0.25
 """Interval of reading commands."""

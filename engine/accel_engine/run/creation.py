@@ -78,7 +78,7 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
 
     Args:
         run: The chief's run directory.
-        run_directory_name: The worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_directory_name`.
+        run_directory_name: The worker's :attr:`accel_engine.strategies.cluster_spec.ClusterSpec.run_directory_name`.
         plan: The plan of all workers.
 
     Raises:

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored
-from accel_engine.registry import suggestion
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
-from accel_engine.text import printable_line
+from accel_engine.text import printable_line, suggestion
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
 

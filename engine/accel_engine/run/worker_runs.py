@@ -13,14 +13,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import RunError
 from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.status import read_info
+from accel_engine.strategies.cluster_spec import ClusterSpec
 
 _ROLES = {"": "worker", "ps": "parameter server"}
-"""Role by prefix of a worker's :attr:`accel_engine.cluster_spec.ClusterSpec.run_directory_name`."""
+"""Role by prefix of a worker's :attr:`accel_engine.strategies.cluster_spec.ClusterSpec.run_directory_name`."""
 
 _PLACE = re.compile(r"(|ps)(\d+)")
 

@@ -20,7 +20,7 @@ from accel_engine.devices.tpu_metrics import (
     RuntimeMetrics,
     decode_metric_response,
 )
-from accel_engine.protobuf import MalformedError, Message, text_field
+from accel_engine.tensorboard.protobuf import MalformedError, Message, text_field
 from tpu_runtime.stand_in import GIB, Runtime, kept, response
 
 

@@ -9,7 +9,7 @@ from keras.optimizers import schedules
 
 from accel_engine import run
 from accel_engine.events import Outcome
-from accel_engine.launch import start
+from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from engine.process.record import last, read
 

@@ -20,7 +20,7 @@ from accel_engine.events import (
     RunStarted,
     Warned,
 )
-from accel_engine.launch import start
+from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen

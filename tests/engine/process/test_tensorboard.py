@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accel_engine import run
 from accel_engine.events import Validated
-from accel_engine.launch import start
+from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run.bulk_reader import BulkReader, drop_discarded
 from tensorboard_loader import scalars

@@ -12,7 +12,7 @@ import pytest
 
 from accel_engine import run
 from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, WorkersMet
-from accel_engine.launch import start
+from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen

@@ -31,7 +31,7 @@ from accel_engine.recording import fit_session as fitting
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run import writer as writing
 from accel_engine.run.creation import create_recorded
-from accel_engine.training.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 from .conftest import Read, examples, tiny
 

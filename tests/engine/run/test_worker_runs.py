@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import RunError
 from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find, list_runs
 from accel_engine.run.creation import create_worker
 from accel_engine.run.worker_runs import link, path_of, run_to_continue, worker_runs_of
+from accel_engine.strategies.cluster_spec import ClusterSpec
 
 PLAN = Plan(strategy="multi-worker")
 ADDRESSES = ("node1:2222", "node2:2222")

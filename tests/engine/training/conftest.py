@@ -15,9 +15,9 @@ from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.commands import Command
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
-from accel_engine.training import device_visibility, loop
-from accel_engine.training.command_mailbox import CommandMailbox
-from accel_engine.training.trainer import Trainer
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.core import device_visibility, loop
+from accel_engine.training.core.trainer import Trainer
 
 RANDOM = """
 import keras

@@ -11,8 +11,8 @@ from accel_engine import data
 from accel_engine.events import ModelBuilt, Outcome
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
-from accel_engine.training.feed import epoch_order
-from accel_engine.training.gradients import global_norm
+from accel_engine.training.core.feed import epoch_order
+from accel_engine.training.core.gradients import global_norm
 
 from .conftest import Gym
 

@@ -13,7 +13,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.events import EpochEnded, Outcome, Validated
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
-from accel_engine.training.feed import epoch_order
+from accel_engine.training.core.feed import epoch_order
 
 from .conftest import Gym
 

@@ -6,7 +6,8 @@ import pytest
 from accel_engine.errors import PlanError
 from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
 from accel_engine.plan import Plan
-from accel_engine.training import assembly, feed, run_saver
+from accel_engine.training.checkpoints import run_saver
+from accel_engine.training.core import assembly, feed
 
 from .conftest import Gym
 

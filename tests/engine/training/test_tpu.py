@@ -14,7 +14,7 @@ from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseC
 from accel_engine.plan import Plan
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
-from accel_engine.training import device_visibility, feed
+from accel_engine.training.core import device_visibility, feed
 
 from .conftest import Gym
 
@@ -126,7 +126,7 @@ def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
         return begin(self, order, first)
 
     monkeypatch.setattr(feed.StreamedFeed, "open", note)
-    monkeypatch.setattr("accel_engine.training.validation.MAX_BATCH", 16)
+    monkeypatch.setattr("accel_engine.training.evaluation.validation.MAX_BATCH", 16)
     plan = PLAN.replace(data="synthetic:6x6x1:3:700", epochs=1, batch_size=32)
     trained = gym.train(plan)
     examples = trained.only(ModelBuilt).validation_examples

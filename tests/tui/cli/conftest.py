@@ -12,9 +12,9 @@ from typing import Any
 import numpy.typing as npt
 import pytest
 
-from accel_engine import launch
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import EpochEnded, Validated
+from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunReader, create
 from accel_tui.cli import main
@@ -113,7 +113,7 @@ class Engine(FakeEngine):
 
 @dataclass
 class Engines:
-    """Stands in for :func:`accel_engine.launch.start`."""
+    """Stands in for :func:`accel_engine.launch.engine_process.start`."""
 
     act: Callable[[Engine], None] = Engine.train
     pid: int | None = None
@@ -137,8 +137,8 @@ class Engines:
 def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     """Start stand-ins instead of engines."""
     stand_in = Engines()
-    monkeypatch.setattr(launch, "start", stand_in.start)
-    monkeypatch.setattr(launch, "find_installation", lambda: launch.Installation("tensorflow", "2"))
+    monkeypatch.setattr(engine_process, "start", stand_in.start)
+    monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
     monkeypatch.setattr("accel_tui.cli.train.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),)))
     return stand_in
 

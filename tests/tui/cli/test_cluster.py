@@ -3,7 +3,7 @@ import shlex
 
 import pytest
 
-from accel_engine.cluster_spec import ClusterSpec
+from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_tui.cli import cluster as command
 
 

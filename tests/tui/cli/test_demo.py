@@ -9,9 +9,10 @@ from contextlib import closing
 
 import pytest
 
-from accel_engine import launch, run
+from accel_engine import run
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome
+from accel_engine.launch import engine_process
 from accel_engine.run import Status
 from accel_tui.cli import demo
 from accel_tui.plan.demo_stages import WINDOW
@@ -70,8 +71,8 @@ class Engines:
 @pytest.fixture(autouse=True)
 def engines(monkeypatch):
     stand_in = Engines()
-    monkeypatch.setattr(launch, "start", stand_in.start)
-    monkeypatch.setattr(launch, "find_installation", lambda: launch.Installation("tensorflow", "2"))
+    monkeypatch.setattr(engine_process, "start", stand_in.start)
+    monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
     monkeypatch.setattr("accel_tui.cli.demo.detect", lambda: Inventory((Device("cpu:0", "cpu", "A CPU", cores=2),)))
     monkeypatch.setattr(demo, "WARM_UP", 0.0)
     monkeypatch.setattr(demo, "INTERVAL", 0.01)
@@ -156,7 +157,9 @@ def test_no_further_way_is_begun_when_the_time_is_over(run_command, monkeypatch)
 
 def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):
     monkeypatch.setattr(
-        launch, "find_installation", lambda: launch.Installation(problem="no TensorFlow: pip install it")
+        engine_process,
+        "find_installation",
+        lambda: engine_process.Installation(problem="no TensorFlow: pip install it"),
     )
     assert "pip install it" in run_command("demo").err
     assert run.list_runs() == []

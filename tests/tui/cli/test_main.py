@@ -5,13 +5,13 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import click
 import pytest
 
 from accel_engine import __version__
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.registry import load
 from accel_tui.cli import main
 from accel_tui.cli.root import COMMANDS, SECTIONS, root
 
@@ -69,7 +69,7 @@ def test_every_help_is_a_manual_whose_examples_can_be_typed(name):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_entry_names_a_command_of_that_name(name):
-    command = load(COMMANDS[name][0])
+    command = resolve_name(COMMANDS[name][0])
     assert isinstance(command, click.Command)
     assert command.name == name
 

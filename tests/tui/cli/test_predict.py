@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.prediction import ClassProbability, Prediction, Predictions
+from accel_engine.launch.prediction import ClassProbability, Prediction, Predictions
 
 GOOD = Prediction("a.png", (ClassProbability("cat", 0.75), ClassProbability("dog", 0.25)), ("resized from 9x9 to 8x8",))
 BAD = Prediction("b.png", problem="cannot decode the image b.png: no image")

@@ -11,8 +11,8 @@ from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.json_lines import JsonLines
 from accel_tui.cli.progress import Bar, Log, progress
-from accel_tui.run.state import RunState
-from accel_tui.run.step_rate import StepRate
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.step_rate import StepRate
 
 
 class Stream(io.StringIO):

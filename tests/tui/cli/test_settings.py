@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine import preflight
 from accel_engine.errors import UsageError
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import DEFAULTS, Plan, preflight
 from accel_tui.cli import main
 from accel_tui.settings import keymap, user_settings
 from accel_tui.settings.user_settings import Settings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine import launch
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
+from accel_engine.launch import engine_process
 from accel_engine.plan import DEFAULTS, SPECS, Plan, flag
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import progress
@@ -111,7 +111,9 @@ def test_a_wrong_plan_is_told_before_there_is_a_run(engines, run_command, words,
 
 
 def test_without_tensorflow_it_says_how_to_get_it(engines, run_command, monkeypatch):
-    monkeypatch.setattr(launch, "find_installation", lambda: launch.Installation(problem="pip install it"))
+    monkeypatch.setattr(
+        engine_process, "find_installation", lambda: engine_process.Installation(problem="pip install it")
+    )
     result = run_command("train")
     assert (result.status, result.out, result.err) == (1, "", "accel-tui: pip install it\n")
     assert not list_runs()
@@ -352,8 +354,8 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
 
         gone = conftest.threading.Event()
         engines = conftest.Engines(act)
-        launch.start = engines.start
-        launch.installation = lambda: launch.Installation("tensorflow", "2")
+        engine_process.start = engines.start
+        engine_process.installation = lambda: engine_process.Installation("tensorflow", "2")
         status = main(["train", "--json"])
         live = list_runs()[0].status.live
         gone.set()

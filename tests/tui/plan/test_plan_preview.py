@@ -4,10 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine import data, installation
+from accel_engine import data
 from accel_engine.devices.device_types import Device
-from accel_engine.installation import Installation
-from accel_engine.launch import Description
+from accel_engine.launch import installation
+from accel_engine.launch.installation import Installation
+from accel_engine.launch.warm_engine import Description
 from accel_tui.plan import form, plan_preview
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from accel_engine import launch
 from accel_engine.errors import RunError
-from accel_engine.launch import EngineState, Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
+from accel_engine.launch.warm_engine import EngineState
 from accel_engine.plan import Plan
 from accel_tui.plan import starting
 from tui.stand_ins import StubApp, StubEngine, shows, until
@@ -17,8 +18,8 @@ from tui.stand_ins import StubApp, StubEngine, shows, until
 def cold(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The runs that a cold engine was started on."""
     started: list[Path] = []
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
-    monkeypatch.setattr(launch, "start", started.append)
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "start", started.append)
     return started
 
 

@@ -7,9 +7,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from accel_engine import launch
 from accel_engine.devices.device_types import Device, Inventory
-from accel_engine.launch import Description, EngineState, Installation, WarmEngine
+from accel_engine.launch import engine_process, warm_engine
+from accel_engine.launch.engine_process import Installation
+from accel_engine.launch.warm_engine import Description, EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.new_run_screen import NewRunScreen
@@ -24,7 +25,7 @@ SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
 def screen_of(pilot: Pilot[None]) -> NewRunScreen:
@@ -309,12 +310,14 @@ async def test_a_run_that_cannot_be_made_says_why(home: Path) -> None:
 
 
 async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation(problem="No TensorFlow is installed: pip it"))
+    monkeypatch.setattr(
+        engine_process, "find_installation", lambda: Installation(problem="No TensorFlow is installed: pip it")
+    )
 
     class Bare(StubApp):
         def __init__(self) -> None:
             super().__init__()
-            self._make_engine = launch.WarmEngine
+            self._make_engine = warm_engine.WarmEngine
 
     async with Bare().run_test(size=SMALL) as pilot:
         await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 total")

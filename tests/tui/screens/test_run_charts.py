@@ -12,14 +12,14 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run.steps import THROUGHPUT
-from accel_tui.run.step_window import StepWindow
+from accel_tui.run_state.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_options import ChartOptions
-from accel_tui.widgets.charts.chart_bar import ChartBar
-from accel_tui.widgets.charts.run_charts import RunCharts
+from accel_tui.widgets.chart_panels.chart_bar import ChartBar
+from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

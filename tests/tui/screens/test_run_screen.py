@@ -12,7 +12,7 @@ from accel_engine.events import Outcome, Phase
 from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.charts.run_charts import RunCharts
+from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.notices import Notices

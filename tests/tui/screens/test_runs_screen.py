@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from accel_engine import launch
 from accel_engine.events import Outcome
-from accel_engine.launch import Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
 from accel_engine.run import RunList, list_runs
 from accel_engine.run.schema import connect
@@ -28,7 +28,7 @@ SMALL, WIDE = (80, 24), (120, 40)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
 @pytest.fixture

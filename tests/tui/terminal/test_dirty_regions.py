@@ -13,8 +13,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accel_engine import launch
-from accel_engine.launch import Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.terminal import dirty_regions, incremental_app
 from accel_tui.terminal.canvas import Canvas
@@ -29,7 +29,7 @@ Update = incremental_app.UPDATES
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     engine = FakeEngine().begin().build().train(20)
     yield engine
     engine.close()

@@ -9,8 +9,8 @@ from textual.app import App
 from textual.geometry import Size
 from textual.screen import Screen
 
-from accel_engine import launch
-from accel_engine.launch import Installation
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
 from accel_tui.terminal import incremental_app
 from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
 from tui.fake_engine import FakeEngine
@@ -21,7 +21,7 @@ Update = incremental_app.UPDATES
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 
 class Emulator:

@@ -12,6 +12,7 @@ from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
 from accel_engine.plan import Plan
+from accel_engine.strategies.placement import incompatibility
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
 
@@ -78,7 +79,7 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
     """List the strategies for --strategy and whether they fit this machine."""
     found = hardware.detect().devices
     plan = Plan(virtual_cpus=virtual_cpus)
-    misfits = {name: distributions.incompatibility(name, plan, found) for name in distributions.CATALOGUE}
+    misfits = {name: incompatibility(name, plan, found) for name in distributions.CATALOGUE}
     entries = distributions.CATALOGUE.values()
     if as_json:
         _print_json(

@@ -4,9 +4,9 @@ import os
 
 import click
 
-from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
+from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.text import shell_command
 from accel_tui.cli.output import write
 from accel_tui.cli.train import train

@@ -13,11 +13,11 @@ from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
 from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
-from accel_tui.run.curve import CAPACITY
-from accel_tui.run.fold_events import apply_update
-from accel_tui.run.state import RunState
-from accel_tui.runs.comparison import ComparedRow, ComparedRun, Comparison
-from accel_tui.runs.comparison import compare as compare_runs
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison
+from accel_tui.run_list.comparison import compare as compare_runs
+from accel_tui.run_state.curve import CAPACITY
+from accel_tui.run_state.fold_events import apply_update
+from accel_tui.run_state.state import RunState
 
 EPILOG = """\b
 Examples:

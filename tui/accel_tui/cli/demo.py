@@ -16,11 +16,11 @@ from typing import Any, TextIO
 
 import click
 
-from accel_engine import launch
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.events import RunEnded
+from accel_engine.launch import engine_process
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.annotations import set_tags
 from accel_tui.appearance.glyphs import has_unicode
@@ -71,7 +71,7 @@ def demo(seconds: float, as_json: bool) -> int:
     steps per second, without the warm-up. Ctrl-C stops the demo and shows the results so far. The runs are kept,
     tagged demo.
     """
-    if problem := launch.find_installation().problem:
+    if problem := engine_process.find_installation().problem:
         raise EngineMissingError(problem)
     devices = detect().devices
     stages = demo_stages.stages(devices)
@@ -157,7 +157,7 @@ def _train_stage(
 @contextmanager
 def _running_engine(stage: DemoStage, directory: Any) -> Iterator[None]:
     """Start an engine and make sure that it has exited afterwards, which frees the devices."""
-    engine = launch.start(directory, stage.environment)
+    engine = engine_process.start(directory, stage.environment)
     try:
         yield
     finally:

@@ -11,8 +11,7 @@ import click
 
 from accel_engine.doctor import Check, Report, Verdict, checks, run_checks
 from accel_engine.errors import UsageError
-from accel_engine.registry import suggestion
-from accel_engine.text import printable_fields
+from accel_engine.text import printable_fields, suggestion
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.output import write

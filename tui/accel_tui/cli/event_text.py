@@ -25,8 +25,8 @@ from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
 from accel_tui.formatting import numbers, units
 from accel_tui.formatting.metrics import ranges
-from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import reduction_name, worker_locations
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 
 OPENING = (Phase.IMPORTING, Phase.BUILDING, Phase.TRACING)
 """The phases before the first step, each shown as a line."""

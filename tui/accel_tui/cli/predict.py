@@ -7,8 +7,8 @@ import click
 
 from accel_engine.data.image_header import SUFFIXES
 from accel_engine.errors import UsageError
-from accel_engine.prediction import Prediction
-from accel_engine.prediction import predict as predict_images
+from accel_engine.launch.prediction import Prediction
+from accel_engine.launch.prediction import predict as predict_images
 from accel_engine.run import find
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.table import table

@@ -14,8 +14,8 @@ from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import epoch_of, format_event, means
 from accel_tui.formatting import numbers, units
-from accel_tui.run.fold_events import apply_update
-from accel_tui.run.state import RunState
+from accel_tui.run_state.fold_events import apply_update
+from accel_tui.run_state.state import RunState
 
 EVERY = 5.0
 """Seconds between two progress lines of an epoch."""

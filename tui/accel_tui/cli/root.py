@@ -2,12 +2,13 @@
 
 import errno
 import os
+import pkgutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accel_engine.registry import load, suggestion
+from accel_engine.text import suggestion
 from accel_tui.cli.output import write
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class CommandGroup(click.Group):
         """Load a command; return ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command: Any = load(COMMANDS[cmd_name][0])
+        command: Any = pkgutil.resolve_name(COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
         for each in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
             each.epilog = _complete_epilog(each.epilog or "")

@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from accel_engine.errors import UsageError
-from accel_engine.registry import suggestion
 from accel_engine.run import RunSummary, list_runs, runs_directory
+from accel_engine.text import suggestion
 from accel_tui.cli.output import write
 from accel_tui.cli.table import shortened, table
 from accel_tui.formatting import numbers, units
-from accel_tui.runs.columns import TITLES, SortOrder, ordered, title_of
-from accel_tui.runs.run_filter import key_error, matches, parse
+from accel_tui.run_list.columns import TITLES, SortOrder, ordered, title_of
+from accel_tui.run_list.run_filter import key_error, matches, parse
 
 EPILOG = """\b
 Examples:

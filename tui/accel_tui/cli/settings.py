@@ -8,9 +8,9 @@ import click
 import tomli_w
 
 from accel_engine.errors import UsageError
-from accel_engine.field_spec import AUTO
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
+from accel_engine.plan.field_spec import AUTO
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
 from accel_tui.settings import settings_paths

@@ -10,16 +10,16 @@ from typing import Any
 
 import click
 
-from accel_engine import launch, preflight
-from accel_engine.cluster_spec import ClusterSpec
 from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
-from accel_engine.field_spec import AUTO, FieldSpec
-from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
+from accel_engine.launch import engine_process
+from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, preflight, read_values
+from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.run import RunReader, Status, create, find
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.worker_runs import run_to_continue
+from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
@@ -172,13 +172,13 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
 def _check_machine(plan: Plan) -> None:
     """Raise an error, before a run is created, if the plan cannot be trained on this machine."""
     preflight.check(plan, detect().devices)
-    if problem := launch.find_installation().problem:
+    if problem := engine_process.find_installation().problem:
         raise EngineMissingError(problem)
 
 
 def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     if detach:
-        launch.start(directory)
+        engine_process.start(directory)
         write(directory.name)
         return 0
     return _train_in_foreground(directory, as_json=as_json, plain=plain)
@@ -189,7 +189,7 @@ def _train_in_foreground(directory: Path, *, as_json: bool, plain: bool) -> int:
     try:
         with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
             reader.skip()  # the events of an earlier engine were shown before
-            engine = launch.start(directory)
+            engine = engine_process.start(directory)
             status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
             with suppress(subprocess.TimeoutExpired):
                 engine.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from accel_engine import preflight
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, preflight
 from accel_engine.run import Chunk
 from accel_tui.formatting import numbers
 

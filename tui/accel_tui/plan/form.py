@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accel_engine import data, estimate, models, strategies
+from accel_engine import data, models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.estimate import StepCounts
-from accel_engine.field_spec import AUTO
 from accel_engine.models import ModelEntry
-from accel_engine.plan import SPECS, Plan
-from accel_engine.strategies import Placement
+from accel_engine.plan import SPECS, Plan, estimate
+from accel_engine.plan.estimate import StepCounts
+from accel_engine.plan.field_spec import AUTO
+from accel_engine.strategies.placement import Placement, incompatibility, resolve_placement
 from accel_tui.formatting import field_labels, units
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
@@ -120,7 +120,7 @@ def evaluate(
     step_counts = None
     try:
         if devices is not None:
-            placement = strategies.resolve_placement(plan, devices)
+            placement = resolve_placement(plan, devices)
         if placement is not None and placement.replicas is not None and entry.examples is not None:
             step_counts = estimate.count_steps(plan, entry.examples, placement.replicas)
     except PlanError as error:
@@ -234,9 +234,9 @@ def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Dev
         return FieldChoice(entry.name, entry.summary)
     # Devices, reduction and precision are selected after the strategy: only the hardware counts here.
     chosen = drop_irrelevant(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
-    missing = strategies.incompatibility(entry.name, chosen, devices)
+    missing = incompatibility(entry.name, chosen, devices)
     required = {name: value for name, value in _REQUIRED_VALUES.items() if is_relevant(name, chosen, devices)}
-    reason = strategies.incompatibility(entry.name, chosen.replace(**required), devices) if missing else ""
+    reason = incompatibility(entry.name, chosen.replace(**required), devices) if missing else ""
     return FieldChoice(entry.name, use_labels(reason or missing) or entry.summary, not reason)
 
 

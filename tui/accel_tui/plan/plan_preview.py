@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from accel_engine import estimate, models, strategies
+from accel_engine import models, strategies
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
-from accel_engine.launch import Description
+from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
-from accel_engine.strategies import Placement
+from accel_engine.plan import estimate
+from accel_engine.strategies.placement import Placement
 from accel_tui.formatting import units
 from accel_tui.plan import form
 from accel_tui.plan.form import FormResult

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from accel_engine import launch, preflight
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.launch import USABLE, WarmEngine
-from accel_engine.plan import Plan
+from accel_engine.launch import engine_process
+from accel_engine.launch.warm_engine import USABLE, WarmEngine
+from accel_engine.plan import Plan, preflight
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
 from accel_engine.run.worker_runs import run_to_continue
@@ -65,7 +65,7 @@ def continue_run(directory: Path, engine: WarmEngine | None) -> Path:
 
 def _require_engine() -> None:
     """Raise an error if TensorFlow is missing, before a run is created."""
-    if problem := launch.find_installation().problem:
+    if problem := engine_process.find_installation().problem:
         raise EngineMissingError(problem)
 
 
@@ -77,4 +77,4 @@ def _hand_over(directory: Path, engine: WarmEngine | None) -> None:
             engine.close()
         else:
             return
-    launch.start(directory)
+    engine_process.start(directory)

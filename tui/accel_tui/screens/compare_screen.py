@@ -18,9 +18,9 @@ from textual.widgets import Static
 from accel_engine.run import RunSummary
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable_fields
-from accel_tui.run.run_follower import RunFollower
-from accel_tui.runs.comparison import ComparedRun, compare
-from accel_tui.widgets.charts.compare_charts import CompareCharts
+from accel_tui.run_list.comparison import ComparedRun, compare
+from accel_tui.run_state.run_follower import RunFollower
+from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.runs.compare_table import CompareTable
 from accel_tui.widgets.top_bar import TopBar
@@ -40,7 +40,7 @@ class CompareScreen(Screen[None]):
     """Compares several runs side by side.
 
     Args:
-        directories: The runs' directories, from two to :data:`accel_tui.runs.comparison.MAX_COMPARED_RUNS`.
+        directories: The runs' directories, from two to :data:`accel_tui.run_list.comparison.MAX_COMPARED_RUNS`.
     """
 
     CSS_PATH = "compare_screen.tcss"

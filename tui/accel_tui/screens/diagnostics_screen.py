@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Static, Tab, Tabs
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.model_query import ModelQuery
+from accel_engine.launch.model_query import ModelQuery
 from accel_engine.run import RunReader, request
 from accel_engine.run.diagnostics import Diagnostics, modification_times, read
 from accel_engine.run.run_paths import latest_checkpoint

@@ -18,7 +18,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_tui.formatting import field_labels
 from accel_tui.palette import PlanCommands
 from accel_tui.plan.form import FormResult
-from accel_tui.run.device_meter import Meter
+from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.plan_preview_screen import PlanPreviewScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar

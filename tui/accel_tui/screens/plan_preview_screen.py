@@ -11,7 +11,7 @@ from textual.timer import Timer
 from accel_engine import data
 from accel_engine.data import DatasetEntry
 from accel_engine.errors import AccelError
-from accel_engine.launch import Description, WarmEngine
+from accel_engine.launch.warm_engine import Description, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable_fields
 from accel_tui.plan import plan_preview

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from accel_engine.errors import RunError
 from accel_engine.run import request
 from accel_tui.plan.starting import CONTINUABLE
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen

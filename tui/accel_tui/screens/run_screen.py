@@ -20,13 +20,13 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.events import CommandAnswered, Outcome, Warned
 from accel_engine.text import printable
-from accel_tui.run.hardware import inventory_of, meters_of
-from accel_tui.run.run_follower import RunFollower
-from accel_tui.run.state import RunState
+from accel_tui.run_state.hardware import inventory_of, meters_of
+from accel_tui.run_state.run_follower import RunFollower
+from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_control import RunControlScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.notifications import is_notable_end
-from accel_tui.widgets.charts.run_charts import RunCharts
+from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView

@@ -23,7 +23,7 @@ from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.plan.starting import CONTINUABLE
-from accel_tui.runs.comparison import MAX_COMPARED_RUNS
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar

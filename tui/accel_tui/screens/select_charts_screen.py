@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
-from accel_tui.widgets.charts.run_panels import Panel
+from accel_tui.widgets.chart_panels.run_panels import Panel
 
 AUTOMATIC: tuple[str, ...] = ()
 """Result that shows as many charts as fit."""

@@ -13,7 +13,7 @@ from textual.keys import KEY_ALIASES, KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME
 from textual.screen import ModalScreen
 from textual.theme import BUILTIN_THEMES
 
-from accel_engine.registry import suggestion
+from accel_engine.text import suggestion
 from accel_tui import screens, widgets
 from accel_tui.appearance.theme import THEMES
 from accel_tui.settings.user_settings import Settings

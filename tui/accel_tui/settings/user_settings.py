@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.field_spec import FieldSpec
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
-from accel_engine.registry import suggestion
+from accel_engine.plan.field_spec import FieldSpec
+from accel_engine.text import suggestion
 from accel_tui.settings.old_key_ids import MERGED_KEY_IDS, OLD_KEY_IDS
 from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
 from accel_tui.settings.settings_paths import settings_path

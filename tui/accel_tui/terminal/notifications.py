@@ -12,7 +12,7 @@ from accel_tui.formatting.names import base_name
 from accel_tui.settings.user_settings import Settings
 
 if TYPE_CHECKING:
-    from accel_tui.run.state import RunState  # imports NumPy, which the first paint does without
+    from accel_tui.run_state.state import RunState  # imports NumPy, which the first paint does without
 
 TITLE_SECONDS = 1.0
 """Minimum seconds between two updates of the title."""

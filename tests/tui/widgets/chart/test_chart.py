@@ -9,8 +9,8 @@ from textual.color import Color
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
-from accel_tui.run.curve import Curve
-from accel_tui.run.marks import MarkKind, Track
+from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region

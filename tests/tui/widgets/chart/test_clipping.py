@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine.run.buckets import downsample
-from accel_tui.run.curve import Curve
+from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.clipping import Hidden, describe_hidden, fence, hidden_points, hidden_steps

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accel_tui.run.curve import CAPACITY, Curve
+from accel_tui.run_state.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart_view import ChartView

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_tui.run.curve import Curve
+from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from accel_tui.run.curve import Curve
-from accel_tui.run.marks import MAX_MARKS, MarkKind, Track
+from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.marks import MAX_MARKS, MarkKind, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart_view import ChartView

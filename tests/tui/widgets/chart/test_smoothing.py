@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine.run.buckets import downsample
-from accel_tui.run.curve import Curve
+from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.chart_options import SMOOTHINGS
 from accel_tui.widgets.chart.smoothing import smooth, smoothed
 

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from accel_tui.run import log_tail
+from accel_tui.run_state import log_tail
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.log import log_lines, log_view
 from accel_tui.widgets.log.log_view import LogView

@@ -7,8 +7,8 @@ import pytest
 
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, WorkCounted
 from accel_engine.run import RunInfo, Status
-from accel_tui.run.state import RunState
-from accel_tui.run.step_rate import StepRate
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.step_rate import StepRate
 from accel_tui.widgets.run.phase_line import phase, progress
 from accel_tui.widgets.styled_text import plain
 

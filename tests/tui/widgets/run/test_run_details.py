@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.events import DevicesFound, MicroBatchesTried, WorkCounted
 from accel_tui.cli.event_text import format_event
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
 from tui.example_events import model_built
 

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Static
 
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan, changed_range
 

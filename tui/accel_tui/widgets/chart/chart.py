@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.run.marks import Marks
+from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.background import label_width, plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import COLOURS, STYLES, Frame, damage

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from accel_tui.run.marks import Marks
+from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant
 from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
 from accel_tui.widgets.chart.scale import XScale

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_tui.run.curve import Floats
+from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.chart.series import Series

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from accel_tui.run.curve import Curve
+from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Floats
 from accel_tui.widgets.chart.background import draw_background, plot_region

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_tui.run.marks import MarkKind, Marks, Track
+from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 

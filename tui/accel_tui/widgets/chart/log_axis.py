@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from accel_tui.run.curve import Curve
+from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, Floats, labels
 from accel_tui.widgets.chart.value_axis import ends_on_rows, value_axis
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from accel_tui.run.curve import Floats
+from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.chart_options import ChartOptions
 from accel_tui.widgets.chart.clipping import fence

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_tui.formatting import numbers
-from accel_tui.run.curve import Curve, Floats
+from accel_tui.run_state.curve import Curve, Floats
 from accel_tui.widgets.chart.axes import Axis
 
 _CELLS_A_LABEL = 9

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
-from accel_tui.run.curve import Curve
+from accel_tui.run_state.curve import Curve
 
 Colour = Literal["primary", "secondary", "success", "warning", "error"]
 """Theme colours of series, which can be distinguished with colour blindness."""

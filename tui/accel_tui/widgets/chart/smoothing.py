@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from accel_tui.run.curve import Curve, Floats
+from accel_tui.run_state.curve import Curve, Floats
 
 
 def smooth(values: Floats, weight: float) -> Floats:

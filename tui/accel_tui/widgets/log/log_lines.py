@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from accel_tui.run.log_tail import LogLine
-from accel_tui.run.log_text import Filter, Level, level_of, match_ranges
+from accel_tui.run_state.log_tail import LogLine
+from accel_tui.run_state.log_text import Filter, Level, level_of, match_ranges
 
 MAX_LINES = 8000
 """Maximum number of lines in memory."""

@@ -17,8 +17,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from accel_tui.formatting.units import counted
-from accel_tui.run.log_tail import LogLine, Logs
-from accel_tui.run.log_text import NAMES, Filter, Level
+from accel_tui.run_state.log_tail import LogLine, Logs
+from accel_tui.run_state.log_text import NAMES, Filter, Level
 from accel_tui.widgets.custom_keys import custom_keys
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.log.log_lines import LogLines

@@ -5,7 +5,7 @@ import time
 from textual.content import Content
 
 from accel_engine.events import Warned
-from accel_tui.run.state import Notice, RunState
+from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_text import RunText
 
 

@@ -5,7 +5,7 @@ from textual.reactive import reactive
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_tui.formatting import numbers, units
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
 

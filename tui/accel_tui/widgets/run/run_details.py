@@ -9,8 +9,8 @@ from textual.content import Content
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
 from accel_tui.formatting import numbers, units
 from accel_tui.formatting.units import counted
-from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import reduction_name, worker_locations
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
 _LABEL, _VALUE = 15, 26

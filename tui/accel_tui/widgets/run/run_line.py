@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.style import Style as TextualStyle
 
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.styled_text import TextSpan, changed_range

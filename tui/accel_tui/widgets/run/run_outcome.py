@@ -9,8 +9,8 @@ from accel_engine.events import Outcome
 from accel_tui.formatting import numbers, units
 from accel_tui.formatting.metrics import ranges
 from accel_tui.formatting.units import counted
-from accel_tui.run.hardware import host_memory_used
-from accel_tui.run.state import RunState
+from accel_tui.run_state.hardware import host_memory_used
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_text import RunText
 
 _VALIDATION = "validation_"

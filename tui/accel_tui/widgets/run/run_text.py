@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_view import RunView
 
 

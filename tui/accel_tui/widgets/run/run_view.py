@@ -1,6 +1,6 @@
 """Base of the widgets that show a run."""
 
-from accel_tui.run.state import RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.visibility import VisibilityMixin
 
 

@@ -4,8 +4,8 @@ from textual.content import Content
 
 from accel_engine.events import Outcome, Phase
 from accel_tui.formatting import units
-from accel_tui.run.state import RunState
-from accel_tui.run.worker_follower import WorkerStatus, reduction_name, workers_of
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.worker_follower import WorkerStatus, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_text import RunText
 

@@ -12,9 +12,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from accel_tui.runs.comparison import ComparedRow, Comparison
+from accel_tui.run_list.comparison import ComparedRow, Comparison
 from accel_tui.widgets.chart.cell_frame import COLOURS
-from accel_tui.widgets.charts.compare_charts import letter, style_of
+from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
 from accel_tui.widgets.runs.runs_layout import cell
 
 _GAP = 2

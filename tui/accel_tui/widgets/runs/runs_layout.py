@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from accel_engine.text import printable_line
-from accel_tui.runs.columns import Column, SortOrder, fitting
+from accel_tui.run_list.columns import Column, SortOrder, fitting
 
 GAP = 2
 """Cells between two columns."""

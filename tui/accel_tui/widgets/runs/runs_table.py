@@ -17,8 +17,8 @@ from textual.strip import Strip
 from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
-from accel_tui.runs.columns import SYMBOLS, ordered
-from accel_tui.runs.run_filter import key_error, matches, parse
+from accel_tui.run_list.columns import SYMBOLS, ordered
+from accel_tui.run_list.run_filter import key_error, matches, parse
 from accel_tui.widgets.runs.runs_layout import RunsLayout
 from accel_tui.widgets.runs.runs_table_keys import RunsTableKeys
 
@@ -100,7 +100,7 @@ class RunsTable(RunsTableKeys):
     """All runs; ``None`` before they are read."""
 
     filter: reactive[str] = reactive("", repaint=False)
-    """Filter expression; see :mod:`accel_tui.runs.run_filter`."""
+    """Filter expression; see :mod:`accel_tui.run_list.run_filter`."""
 
     selected_ids: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
     """Ids of the selected runs, visible or not."""

@@ -6,7 +6,7 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 
-from accel_tui.runs.columns import TITLES, SortOrder
+from accel_tui.run_list.columns import TITLES, SortOrder
 from accel_tui.widgets.runs.runs_layout import RunsLayout
 
 

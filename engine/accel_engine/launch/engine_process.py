@@ -1,0 +1,87 @@
+"""Starts engine processes, from programs that do not import TensorFlow.
+
+An engine runs in its own session, so that neither a hangup of the terminal nor a crash of the dashboard affects it. It
+reads JSON requests from its standard input, one per line, and answers each with a line on its standard output, until it
+receives a run. From then on, the two communicate through the run's directory only.
+"""
+
+import contextlib
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from accel_engine import __version__
+from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.launch.installation import Installation as Installation
+from accel_engine.launch.installation import find_installation as find_installation
+
+
+def versions() -> dict[str, str]:
+    """Package versions for bug reports, by name, read without importing the packages."""
+    from importlib import metadata  # slow to import; used in a thread
+
+    by_name = {"accel-tui": __version__, "python": platform.python_version()}
+    here = find_installation()
+    if here.distribution:
+        by_name |= {"tensorflow": here.version, "build": here.distribution}
+    for name in ("keras", "numpy", "libtpu"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            by_name[name] = metadata.version(name)
+    return by_name
+
+
+def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+    """Start a new engine process on a run.
+
+    Args:
+        directory: The run's directory.
+        environment: Additional environment variables.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be written.
+    """
+    from accel_engine.run.creation import assign_process
+    from accel_engine.run.run_paths import LOG  # see above
+
+    try:
+        log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
+    try:
+        process = spawn(
+            "--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log, environment=environment
+        )
+    finally:
+        os.close(log)
+    assign_process(directory, process.pid)
+    return process
+
+
+def spawn(
+    *arguments: str,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: Any = None,
+    environment: Mapping[str, str] | None = None,
+) -> "subprocess.Popen[str]":
+    """Start an engine process in a new session.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+    if problem := find_installation().problem:
+        raise EngineMissingError(problem)
+    return subprocess.Popen(
+        [sys.executable, "-m", "accel_engine.process", *arguments],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=os.environ | (environment or {}),
+        text=True,
+        start_new_session=True,
+    )

@@ -1,0 +1,190 @@
+"""The placement of a plan on devices and processes, without TensorFlow."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from accel_engine.devices.device_types import Device
+from accel_engine.devices.tpu_chips import runtime_devices
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.launch import installation
+from accel_engine.plan import Plan
+from accel_engine.strategies import CATALOGUE, StrategyEntry, find
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The devices and processes that a plan trains on.
+
+    Attributes:
+        devices: Ids of this machine's devices; virtual CPUs are ``cpu:0``, ``cpu:1``, ...
+        workers: Number of processes that share a step.
+        replicas_per_device: Replicas on each device: the cores of a TPU chip.
+        remote_tpu: Address or name of a TPU that is not in this machine; empty otherwise.
+    """
+
+    devices: tuple[str, ...]
+    workers: int = 1
+    replicas_per_device: int = 1
+    remote_tpu: str = ""
+
+    @property
+    def replicas(self) -> int | None:
+        """Number of replicas; ``None`` for a remote TPU, which reports its cores once connected."""
+        return self.workers * len(self.devices) * self.replicas_per_device or None
+
+
+def resolve_placement(plan: Plan, devices: Sequence[Device], environment: Mapping[str, str] = os.environ) -> Placement:
+    """Select the devices that a plan trains on: the plan's or, by default, all GPUs, or the CPU if there are none.
+
+    Args:
+        plan: The plan.
+        devices: The machine's devices.
+        environment: Environment variables, which may describe a cluster or name a TPU.
+
+    Raises:
+        PlanError: A device does not exist, or the strategy does not fit the plan or the devices.
+        UsageError: The environment describes an invalid cluster or TPU.
+    """
+    entry = find(plan.strategy)
+    if plan.reduction not in entry.reductions:
+        raise PlanError("reduction", plan.reduction, f"must be {' or '.join(entry.reductions)} under {entry.name}")
+    if plan.tpu and entry.kind != "tpu":
+        raise PlanError("tpu", plan.tpu, "requires --strategy tpu")
+    if entry.kind == "tpu":
+        _worker_count(entry, plan, environment)
+        return _place_on_tpu(entry, plan, devices, environment)
+    if _computes_elsewhere(entry, environment):
+        chosen: tuple[str, ...] = ("cpu:0",)
+    else:
+        chosen = _own_gpus(plan, _choose_devices(entry, plan, devices), environment)
+        _check_precision(plan, chosen)
+    if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
+        raise PlanError("reduction", plan.reduction, "requires GPUs, but none is used")
+    if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
+        raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
+    workers = _worker_count(entry, plan, environment)
+    return Placement(chosen, 1 if entry.coordinated else workers)
+
+
+def incompatibility(strategy: str, plan: Plan, devices: Sequence[Device]) -> str:
+    """Return why a strategy does not fit a plan and a machine; empty if it does."""
+    tpu = plan.tpu if find(strategy).kind == "tpu" else ""
+    try:
+        resolve_placement(plan.replace(strategy=strategy, devices=(), tpu=tpu), devices)
+    except PlanError as error:
+        return error.allowed
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _choose_devices(entry: StrategyEntry, plan: Plan, devices: Sequence[Device]) -> tuple[str, ...]:
+    maximum = entry.maximum_devices * max(1, plan.local_workers)
+    available: dict[str, list[str]] = {}
+    for device in devices:
+        available.setdefault(device.kind, []).append(device.id)
+    available["cpu"] = [f"cpu:{index}" for index in range(plan.virtual_cpus)]
+    known = [name for names in available.values() for name in names]
+    for name in plan.devices:
+        if name.lower() not in known:
+            raise PlanError("devices", ",".join(plan.devices), f"no device {name}; available: {', '.join(known)}")
+    chosen = [name.lower() for name in plan.devices]
+    if len(set(chosen)) < len(chosen):
+        raise PlanError("devices", ",".join(plan.devices), "contains a device twice")
+    if not chosen:
+        best = next((kind for kind in ("gpu", "cpu") if available.get(kind)), "cpu")
+        chosen = available["cpu"] if plan.virtual_cpus > 1 else available[best]
+        chosen = chosen[: maximum or None]
+    if any(name.startswith("tpu") for name in chosen):
+        raise PlanError("devices", ",".join(chosen), "a TPU needs --strategy tpu, which uses all of its cores")
+    if len({name.partition(":")[0] for name in chosen}) > 1:
+        raise PlanError("devices", ",".join(chosen), "must be of the same kind")
+    if len(chosen) < entry.minimum_devices:
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}; available: {', '.join(chosen)}")
+    if maximum and len(chosen) > maximum:
+        raise PlanError("devices", ",".join(chosen), f"strategy {entry.name} takes at most {maximum}")
+    return tuple(chosen)
+
+
+def _computes_elsewhere(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
+    """Whether this process is a coordinator or a parameter server, which needs none of the plan's devices."""
+    cluster = ClusterSpec.find(environment) if entry.coordinated else None
+    return cluster is not None and cluster.coordinated and cluster.role != "worker"
+
+
+def _check_precision(plan: Plan, chosen: tuple[str, ...]) -> None:
+    """Raise for a precision that is far slower than all others; see ``benchmarks/README.md``."""
+    if plan.precision == "mixed_float16" and chosen[0].startswith("cpu") and plan.force == "off":
+        raise PlanError(
+            "precision",
+            plan.precision,
+            "is far slower than float32 on a CPU: use auto (float32), or --force on to use it anyway",
+        )
+
+
+def _own_gpus(plan: Plan, chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The GPUs of this process, one share of the local workers'; all workers share the CPU."""
+    count = plan.local_workers
+    if not count or not chosen[0].startswith("gpu"):
+        return chosen
+    if len(chosen) % count:
+        gpus = f"{len(chosen)} GPU{'s' * (len(chosen) > 1)}"
+        raise PlanError("local_workers", count, f"must divide {gpus} evenly, or train on --devices cpu:0")
+    cluster = ClusterSpec.find(environment)
+    share = len(chosen) // count
+    first = share * cluster.index if cluster else 0
+    return chosen[first : first + share]
+
+
+def _place_on_tpu(
+    entry: StrategyEntry, plan: Plan, devices: Sequence[Device], environment: Mapping[str, str]
+) -> Placement:
+    for field, invalid, allowed in (
+        ("devices", plan.devices, "must be empty: all cores of a TPU are used"),
+        ("xla", plan.xla == "off", "must be auto or on: a TPU requires XLA"),
+        ("precision", plan.precision == "mixed_float16", "must be auto, mixed_bfloat16 or float32 on a TPU"),
+    ):
+        if invalid:
+            raise PlanError(field, getattr(plan, field), allowed)
+    try:
+        endpoint = TpuEndpoint.find(plan.tpu, environment)
+    except UsageError as error:
+        if plan.tpu:
+            raise PlanError("tpu", plan.tpu, str(error)) from error
+        raise
+    if endpoint is not None and not endpoint.local:
+        return Placement((), remote_tpu=endpoint.target)
+    chips = [device for device in devices if device.kind == "tpu"]
+    if endpoint is None and not chips:
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}")
+    installed = installation.find_installation()
+    if installed.distribution and installed.distribution != "tensorflow-tpu":
+        cause = f"{installed.distribution} {installed.version} has no TPU support"
+        raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
+    return Placement(tuple(chip.id for chip in chips), replicas_per_device=runtime_devices(chips[0]) if chips else 1)
+
+
+def _worker_count(entry: StrategyEntry, plan: Plan, environment: Mapping[str, str]) -> int:
+    if not entry.processes:
+        if plan.local_workers:
+            supported = ", ".join(other.name for other in CATALOGUE.values() if other.processes)
+            raise PlanError("local_workers", plan.local_workers, f"must be 0 unless the strategy is one of {supported}")
+        return 1
+    cluster = ClusterSpec.find(environment)
+    if cluster is not None and plan.local_workers and not cluster.local:
+        raise PlanError(
+            "local_workers", plan.local_workers, f"must be 0, because {cluster.source} describes the workers"
+        )
+    count = len(cluster.workers) if cluster is not None else plan.local_workers
+    if not count:
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}")
+    if cluster is not None and cluster.coordinated and not entry.coordinated:
+        raise PlanError("strategy", entry.name, f"{cluster.source} has parameter servers: use parameter-server")
+    if cluster is not None and entry.coordinated and not (cluster.coordinator and cluster.servers):
+        raise PlanError("strategy", entry.name, f"needs {entry.needs}; {cluster.source} describes a different cluster")
+    if cluster is not None and cluster.role == "evaluator":
+        raise PlanError("strategy", entry.name, "does not support an evaluator: the chief validates")
+    return count

@@ -1,0 +1,1 @@
+"""Measures execution modes and chooses the fastest."""

@@ -1,0 +1,1 @@
+"""Saves and restores checkpoints and trained models."""

@@ -1,0 +1,98 @@
+"""Saves and restores checkpoints, from which a run continues exactly where it stopped.
+
+A checkpoint holds the weights, the optimizer's state with its learning rate, the random state and the number of
+steps. The order of examples is not saved: it follows from the seed and the step (see
+:mod:`accel_engine.training.core.feed`), as long as batches and steps per epoch stay the same.
+"""
+
+import math
+from pathlib import Path
+
+import tensorflow as tf
+
+from accel_engine.errors import RunError
+from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.training.core.assembly import Assembly, rate_factor
+
+MAX_TO_KEEP = 3
+"""Checkpoints kept per run; older ones are deleted."""
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Args:
+        assembly: The model and optimizer to save and restore.
+        directory: The run's directory.
+    """
+
+    def __init__(self, assembly: Assembly, directory: Path) -> None:
+        self._assembly = assembly
+        self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64, trainable=False)
+        rate = assembly.plan.learning_rate
+        self._planned_rate = tf.Variable(math.nan if rate is None else rate, dtype=tf.float64, trainable=False)
+        model = assembly.model
+        weights = {id(variable) for variable in model.weights}
+        self._parts = {
+            "model": model,
+            "optimizer": model.optimizer,
+            # Keras lists the state of random layers as model variables; tf.train.Checkpoint does not find it.
+            "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
+            "unseeded": [variable.value for variable in assembly.unseeded],
+            "step": self._step,
+            "layout": self._epoch_layout,
+            "planned_rate": self._planned_rate,
+        }
+        # Remote devices (a TPU's host, parameter servers) would write to their own disks.
+        here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
+        self._options = tf.train.CheckpointOptions(here)
+        self._directory = directory / CHECKPOINTS
+        self._manager = tf.train.CheckpointManager(
+            tf.train.Checkpoint(**self._parts), str(self._directory), max_to_keep=MAX_TO_KEEP, checkpoint_name="step"
+        )
+
+    def save(self, step: int) -> str:
+        """Write the checkpoint of a step; returns its path relative to the run's directory."""
+        self._step.assign(step)
+        self._manager.save(checkpoint_number=step, options=self._options)
+        return f"{CHECKPOINTS}/step-{step}"
+
+    def restore(self, step: int) -> None:
+        """Restore the checkpoint of a step.
+
+        The learning rate is the checkpoint's, which may have been set during training, unless the plan's has changed
+        since.
+
+        Raises:
+            RunError: It cannot be read, or the model or the data have changed since.
+        """
+        try:
+            path = str(self._directory / f"step-{step}")
+            written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
+            parts = {name: part for name, part in self._parts.items() if name != "unseeded" or name in written}
+            restored = tf.train.Checkpoint(**parts).restore(path, self._options)
+            restored.assert_existing_objects_matched()
+        except (AssertionError, ValueError, tf.errors.OpError) as error:
+            raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error
+        before, now = tuple(self._epoch_layout.numpy().tolist()), _epoch_layout(self._assembly)
+        if before != now:
+            raise RunError(
+                f"the checkpoint of step {step} does not match the data or the number of replicas: an epoch was "
+                f"{_layout_text(*before)} and is now {_layout_text(*now)}"
+            )
+        rate = self._assembly.plan.learning_rate
+        if rate is not None and rate != float(self._planned_rate):
+            factor = rate_factor(self._assembly.plan, self._assembly.replicas)
+            self._assembly.model.optimizer.learning_rate = rate * factor
+            self._planned_rate.assign(rate)
+
+
+def _epoch_layout(assembly: Assembly) -> tuple[int, int, int]:
+    """Examples, steps per epoch and global batch, which must not change for a step number to keep its examples."""
+    step_counts = assembly.step_counts
+    return len(assembly.dataset.train), step_counts.steps_per_epoch, step_counts.global_batch
+
+
+def _layout_text(examples: int, steps: int, batch: int) -> str:
+    return f"{steps} steps of {batch} examples from {examples}"

@@ -1,0 +1,1 @@
+"""Receives and handles a run's commands in the training thread."""

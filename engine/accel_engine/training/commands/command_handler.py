@@ -1,0 +1,117 @@
+"""Handles a run's commands between two chunks."""
+
+import math
+from collections.abc import Callable
+
+from accel_engine.events import LearningRateChanged, Phase
+from accel_engine.run.commands import Command
+from accel_engine.training.checkpoints.run_saver import RunSaver
+from accel_engine.training.commands.command_mailbox import CommandSource, StopRequested
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.run_reporter import RunReporter
+
+
+class CommandHandler:
+    """Executes the commands of one run and answers each.
+
+    Args:
+        commands: Source of commands.
+        assembly: Model, data and strategy.
+        reporter: The run's step and phase.
+        saver: Writes checkpoints and the model.
+        validate: Validates the model; returns whether there is validation data.
+    """
+
+    def __init__(
+        self,
+        commands: CommandSource,
+        assembly: Assembly,
+        reporter: RunReporter,
+        saver: RunSaver,
+        validate: Callable[[], bool],
+    ) -> None:
+        self._commands = commands
+        self._assembly = assembly
+        self._reporter = reporter
+        self._saver = saver
+        self._validate = validate
+        self._answer = reporter.answer_command
+        self._paused: Phase | None = None
+
+    def handle(self) -> None:
+        """Execute all pending commands; blocks while the run is paused.
+
+        Raises:
+            StopRequested: On ``stop``, after saving, and on ``stop_now``.
+        """
+        if self._paused is not None:
+            return  # called by a validation during a pause: _pause handles the commands
+        while command := self._commands.take():
+            self._execute(command)
+
+    def _execute(self, command: Command) -> None:
+        reporter = self._reporter
+        match command.name:
+            case "stop" | "stop_now":
+                stop = StopRequested(command)
+                if reporter.step and not stop.now:
+                    self._saver.save_checkpoint()
+                    self._saver.save_model()
+                self._answer(command, obeyed=True, answer=f"stopped after step {reporter.step:,}")
+                raise stop
+            case "pause" if reporter.phase is Phase.PAUSED:
+                self._answer(command, obeyed=False, answer="the run is already paused")
+            case "pause":
+                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}")
+                self._pause()
+            case "resume":
+                self._answer(command, obeyed=False, answer="the run is not paused")
+            case "checkpoint" | "validate" if not reporter.step:
+                self._answer(command, obeyed=False, answer="no step has completed yet")
+            case "checkpoint":
+                phase = reporter.phase
+                self._saver.save_checkpoint()
+                reporter.enter_phase(phase)
+                self._answer(command, obeyed=True, answer=f"checkpoint written at step {reporter.step:,}")
+            case "validate" if Phase.VALIDATING in (reporter.phase, self._paused):
+                self._answer(command, obeyed=False, answer="a validation is already running")
+            case "validate":
+                phase = reporter.phase
+                done = self._validate()
+                reporter.enter_phase(phase)
+                answer = f"validated at step {reporter.step:,}" if done else "there is no validation data"
+                self._answer(command, obeyed=done, answer=answer)
+            case "learning_rate":
+                self._set_learning_rate(command)
+            case name:
+                self._answer(command, obeyed=False, answer=f"unknown command {name}")
+
+    def _pause(self) -> None:
+        phase = self._paused = self._reporter.phase
+        self._reporter.enter_phase(Phase.PAUSED)
+        while (command := self._commands.wait()).name != "resume":
+            self._execute(command)
+        self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
+        self._paused = None
+        self._reporter.enter_phase(phase)
+
+    def _set_learning_rate(self, command: Command) -> None:
+        rate = command.argument
+        if rate is None or not 0 < rate < math.inf:
+            self._answer(command, obeyed=False, answer="the learning rate must be greater than 0")
+            return
+        optimizer = self._assembly.optimizer
+        if optimizer is None:
+            answer = "the model's custom train_step has several optimizers, whose learning rates only it can set"
+            self._answer(command, obeyed=False, answer=answer)
+            return
+        try:
+            optimizer.learning_rate = rate
+        except (AttributeError, TypeError, ValueError) as error:
+            self._answer(
+                command, obeyed=False, answer=f"the optimizer does not accept it: {' '.join(str(error).split())}"
+            )
+            return
+        step = self._reporter.step
+        self._reporter.emit(LearningRateChanged, step=step, learning_rate=rate)
+        self._answer(command, obeyed=True, answer=f"learning rate set to {rate:g} from step {step:,}")

@@ -1,0 +1,129 @@
+"""Splits a step's batch into micro-batches and accumulates their gradients.
+
+A plan's micro-batches run one after another, to save memory. Those that the autotuner tries on a CPU run in parallel
+on its cores, whose caches hold them: convolutional networks were 1.3 to 1.8 times as fast on one CPU, and no faster
+on another (benchmarks/README.md).
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from accel_engine.training.core.label_encoding import Loss, single_loss
+from accel_engine.training.model_analysis.flops import loop_name
+from accel_engine.training.model_analysis.layer_table import walk
+
+MAX_SIZE, MIN_SIZE = 48, 8
+"""Examples per micro-batch on a CPU: at most, to fit the caches, and at least, to be worthwhile."""
+
+_PER_EXAMPLE_LAYERS = re.compile(
+    r"(Depthwise|Separable)?Conv[123]D\w*|Dense|\w+Pooling\w+|ReLU|LeakyReLU|PReLU|ELU|Softmax|Activation|Dropout"
+    r"|SpatialDropout\w+|Flatten|Reshape|Permute|ZeroPadding\w+|Cropping\w+|UpSampling\w+|Rescaling|InputLayer"
+    r"|LayerNormalization|GroupNormalization|Add|Subtract|Multiply|Average|Maximum|Minimum|Concatenate"
+    r"|Sequential|Functional"
+)
+"""Keras' layers that compute every example independently of the rest of its batch."""
+
+_BATCH_LOSSES = {"circle", "dice", "tversky"}
+"""Keras' losses that are not means over examples."""
+
+_MEAN_REDUCTIONS = {"sum_over_batch_size", "mean", "mean_with_sample_weight"}
+"""Keras' names of reductions that are the mean over all examples, without sample weights."""
+
+GradientFunction = Callable[[tf.Tensor, tf.Tensor], tuple[list[Any], list[tf.Tensor]]]
+"""From raw examples and sparse labels to the gradients of the variables and metrics, float32 scalars."""
+
+
+def candidate_count(batch: int) -> int:
+    """The number of micro-batches worth trying for a batch on a CPU; 1 if there is none."""
+    sizes = range(min(MAX_SIZE, batch // 2), MIN_SIZE - 1, -1)
+    return next((batch // size for size in sizes if batch % size == 0), 1)
+
+
+def supports_micro_batches(model: keras.Model) -> bool:
+    """Whether micro-batches give the same gradients as the whole batch, but for the rounding of sums.
+
+    Not with layers that depend on the whole batch, such as batch normalization, nor with unknown layers.
+    """
+    layers = [model, *(layer for layer, _ in walk(model))]
+    return all(_is_per_example(layer) for layer in layers) and is_mean(model.loss)
+
+
+def _is_per_example(layer: Any) -> bool:
+    """Whether a layer, or a model between its layers, computes every example independently."""
+    operations = getattr(layer, "operations", ())  # of a functional model, not only layers
+    return (
+        _is_keras_defined(layer)
+        and _PER_EXAMPLE_LAYERS.fullmatch(type(layer).__name__) is not None
+        and all(isinstance(operation, keras.Layer) for operation in operations)
+        and _is_keras_defined(getattr(layer, "activation", keras.activations.linear))
+        and not penalizes_outputs(layer)
+    )
+
+
+def penalizes_outputs(layer: Any) -> bool:
+    """Whether a layer has an ``activity_regularizer``, which Keras sums over a batch."""
+    return getattr(layer, "activity_regularizer", None) is not None
+
+
+def is_mean(loss: Loss) -> bool:
+    """Whether a loss is one of Keras' own and the mean over all examples."""
+    loss = single_loss(loss)
+    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
+    function = getattr(known, "fn", known)  # the function in a Keras class
+    if not (_is_keras_defined(known) and _is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
+        return False
+    return getattr(known, "reduction", "mean") in _MEAN_REDUCTIONS  # Keras takes the mean of a function
+
+
+def _is_keras_defined(thing: Any) -> bool:
+    """Whether a function, or the class of an object, is defined by Keras."""
+    return str(getattr(thing, "__module__", "")).startswith("keras.")
+
+
+def accumulate_gradients(
+    compute_gradients: GradientFunction,
+    variables: list[keras.Variable],
+    metrics: int,
+    count: int,
+    *,
+    parallel_iterations: int,
+) -> GradientFunction:
+    """Return a function that computes the mean gradients and metrics over equal micro-batches.
+
+    Args:
+        compute_gradients: Computes the gradients and metrics of a batch.
+        variables: The variables of the gradients.
+        metrics: Number of metrics.
+        count: Number of micro-batches, which divides the batch size.
+        parallel_iterations: How many run at the same time at most.
+    """
+
+    def compute_accumulated(x: tf.Tensor, y: tf.Tensor) -> tuple[list[Any], list[tf.Tensor]]:
+        xs, ys = (tf.reshape(values, [count, values.shape[0] // count, *values.shape[1:]]) for values in (x, y))
+        missing: set[int] = set()  # indices of variables without a gradient
+
+        def take(part: tf.Tensor, sums: list[tf.Tensor], measured: list[tf.Tensor]) -> tuple[Any, ...]:
+            gradients, values = compute_gradients(xs[part], ys[part])
+            missing.update(index for index, gradient in enumerate(gradients) if gradient is None)  # once per trace
+            return part + 1, _added(sums, gradients), _added(measured, values)
+
+        zeros = [tf.zeros(variable.shape, variable.dtype) for variable in variables]
+        _, sums, measured = tf.while_loop(
+            lambda part, *_: part < count,
+            take,
+            (tf.constant(0), zeros, [tf.constant(0.0)] * metrics),
+            parallel_iterations=parallel_iterations,
+            name=loop_name(count),
+        )
+        means = [None if index in missing else total / count for index, total in enumerate(sums)]
+        return means, [total / count for total in measured]
+
+    return compute_accumulated
+
+
+def _added(sums: list[tf.Tensor], values: list[Any]) -> list[tf.Tensor]:
+    return [total if value is None else total + value for total, value in zip(sums, values, strict=True)]

@@ -1,0 +1,325 @@
+"""Trains a run from its plan to its end."""
+
+import time
+import traceback
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine import clock, strategies
+from accel_engine.devices.device_types import Inventory
+from accel_engine.events import (
+    DevicesFound,
+    EpochEnded,
+    Outcome,
+    Phase,
+    RunEnded,
+    Validated,
+    Warned,
+)
+from accel_engine.plan import Plan
+from accel_engine.run import diagnostics
+from accel_engine.run.writer import RunWriter
+from accel_engine.strategies import tpu_builder
+from accel_engine.strategies.builders import reduction_over_workers
+from accel_engine.strategies.tpu_errors import explain
+from accel_engine.training.autotune.autotuner import AutoTuner
+from accel_engine.training.checkpoints.run_saver import RunSaver
+from accel_engine.training.commands.command_handler import CommandHandler
+from accel_engine.training.commands.command_mailbox import CommandMailbox, CommandSource, StopRequested
+from accel_engine.training.core import device_visibility
+from accel_engine.training.core.allocated_memory import AllocatedMemory
+from accel_engine.training.core.assembly import Assembly, assemble
+from accel_engine.training.core.deadline import Deadline
+from accel_engine.training.core.error_explanation import explain_error
+from accel_engine.training.core.feed import epoch_order, epoch_segment
+from accel_engine.training.core.loop import ChunkResult, Loop
+from accel_engine.training.core.means import Means
+from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
+from accel_engine.training.distributed.worker_run_links import link_worker_runs
+from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
+from accel_engine.training.evaluation.evaluation_report import input_spec_of
+from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.model_analysis import layer_table
+from accel_engine.training.model_analysis.mfu import MfuMeter
+from accel_engine.training.model_analysis.model_summary import learning_rate_of, summarize
+
+CONNECTION_ERRORS = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.InternalError,
+    tf.errors.DeadlineExceededError,
+)
+"""Errors that TensorFlow raises in the remaining workers when one is lost."""
+
+
+class Trainer:
+    """Trains one plan, writes its events and series, and handles commands between two chunks.
+
+    Args:
+        plan: The plan.
+        run: Writes the run.
+        mailbox: Receives commands.
+        inventory: The machine's devices.
+        first_step: The checkpoint's step that training continues from; 0 for none.
+        began: When the engine started the run, by ``time.monotonic()``; now by default.
+        deadline: Checked by the main thread, which can end the process while this thread is in native code.
+    """
+
+    _assembly: Assembly
+    _saver: RunSaver
+    _command_handler: CommandHandler
+    _loop: Loop
+    _autotuner: AutoTuner
+    _validation: Validation | None
+    _meter: MfuMeter | None = None
+    _sync: WorkerSync | None = None
+
+    allocated_memory: AllocatedMemory | None = None
+    """Reads the allocated memory of the run's devices, once they are known."""
+
+    lost_connection = False
+    """Whether training failed because other workers were unreachable."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: RunWriter,
+        mailbox: CommandMailbox,
+        inventory: Inventory,
+        first_step: int = 0,
+        began: float | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
+        self._plan = plan
+        self._run = run
+        self._mailbox = mailbox
+        self._inventory = inventory
+        self._reporter = RunReporter(run, first_step)
+        self._began = time.monotonic() if began is None else began
+        self._deadline = deadline or Deadline()
+        self._means = Means()
+        self._metrics: dict[str, float] = {}
+        self._warm = False
+        self._timed_steps, self._timed_seconds = 0, 0.0
+        self._diverged = False
+
+    def train(self) -> RunEnded:
+        """Train until the run finishes, stops or fails, and return the event that ends it."""
+        try:
+            self._prepare()
+            self._train_epochs()
+            self._saver.save_model()
+            self._wait_for_workers()
+        except StopRequested as stop:
+            if not stop.now:
+                self._wait_for_workers()
+            return self.ended(Outcome.STOPPED, str(stop))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
+            traceback.print_exc()
+            distributed = strategies.find(self._plan.strategy).processes
+            self.lost_connection = distributed and isinstance(error, CONNECTION_ERRORS)
+            return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
+        return self.ended(Outcome.FINISHED)
+
+    def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
+        """The event that ends the run, with its current metrics."""
+        achieved, mfu = self._meter.achieved(self._rate) if self._meter else (None, None)
+        return RunEnded(
+            time=clock.now(),
+            outcome=outcome,
+            steps=self._reporter.step,
+            epochs=self._reporter.epochs,
+            seconds=time.monotonic() - self._began,
+            steps_per_second=self._rate,
+            metrics=self._metrics,
+            reason=reason,
+            hint=hint,
+            flops_per_second=achieved,
+            mfu=mfu,
+        )
+
+    def _prepare(self) -> None:
+        names = self._configure_devices()
+        memory = device_visibility.device_memory(names, self._plan, self._inventory)
+        trained = diagnostics.read(self._run.directory) if self._reporter.step else None
+        self._assembly = assembly = assemble(self._plan, names, memory, trained)
+        self._sync_start_step()
+        self._saver = RunSaver(assembly, self._reporter)
+        self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
+        self._report_assembly(names)
+        self._validation = None
+        if self._plan.validation != "off" and assembly.dataset.validation is not None:
+            self._validation = Validation(assembly, memory)
+        self._command_handler.handle()
+        self._choose_loop()
+
+    def _configure_devices(self) -> tuple[str, ...]:
+        """Configure the plan's devices, with a time limit for connecting to a TPU."""
+        endpoint = tpu_builder.endpoint_of(self._plan)
+        if endpoint is None:
+            self._reporter.enter_phase(Phase.BUILDING)
+            return device_visibility.configure(self._plan, self._inventory)
+        self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
+        limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
+        with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
+            return tpu_builder.connect(endpoint)
+
+    def _sync_start_step(self) -> None:
+        """Synchronize the start step with the other workers, if there are any."""
+        assembly, cluster = self._assembly, self._assembly.cluster
+        if cluster is None or cluster.coordinated:  # a coordinator decides alone
+            return
+        self._sync = WorkerSync(assembly.strategy, cluster)
+        self._reporter.step = self._sync.minimum(self._reporter.step)
+        self._run.truncate(self._reporter.step)
+        reduction = reduction_over_workers(assembly.devices, self._plan)
+        self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
+
+    def _broadcast(self, number: int) -> int:
+        """The chief's number, for all workers to use."""
+        return self._sync.broadcast(number) if self._sync else number
+
+    def _commands(self) -> CommandSource:
+        return SharedCommands(self._mailbox, self._sync) if self._sync else self._mailbox
+
+    def _wait_for_workers(self) -> None:
+        """Wait for the other workers, so that none takes an earlier end for a lost connection."""
+        if self._sync:
+            self._sync.all_gather(0.0)
+
+    def _train_epochs(self) -> None:
+        reporter = self._reporter
+        reporter.epochs, done = divmod(reporter.step, self._assembly.step_counts.steps_per_epoch)
+        self._means.add(*self._run.read_steps(reporter.step - done, reporter.step))
+        if reporter.epochs >= self._plan.epochs:  # its engine exited between the last checkpoint and the end
+            self._validate()
+        while reporter.epochs < self._plan.epochs:
+            reporter.enter_phase(Phase.TRAINING)
+            self._command_handler.handle()
+            self._train_epoch(done)
+            self._end_epoch()
+            done = 0
+
+    def _train_epoch(self, done: int) -> None:
+        segment, steps = range(0), self._assembly.step_counts.steps_per_epoch
+        while done < steps:
+            if done not in segment:
+                segment = self._segment_around(done)
+                order = self._order(self._reporter.epochs, segment)
+            for chunk in self._loop.run(order, done - segment.start):
+                self._record(chunk)
+                done += chunk.count
+                # At the end of an epoch, EpochEnded comes before any command.
+                if done < steps and self._loop.is_idle:
+                    self._command_handler.handle()
+                if self._meter:
+                    self._meter.update_peak(self._timed_seconds, self._rate)
+                if self._autotuner.is_due(self._timed_seconds, self._rate):
+                    self._loop = self._autotuner.run_trial(self._loop, order)
+                    break  # continue with the loop chosen
+
+    def _choose_loop(self) -> None:
+        """Create the loop in the plan's execution mode, or in the faster one of an earlier run."""
+        assembly = self._assembly
+        self._autotuner = AutoTuner(assembly, self._reporter, self._hardware)
+        mode = self._autotuner.mode
+        self._reporter.enter_phase(Phase.TRACING, "compiling with XLA" if mode.xla else "")
+        if assembly.coordinated:
+            self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending)
+        else:
+            self._loop = Loop(assembly, mode, sync_count=self._broadcast)
+        graph = self._loop.trace(self._order(0, self._segment_around(0)))
+        self._report_name_remarks()
+        self._meter = MfuMeter(assembly, self._reporter, self._hardware)
+        flops = self._meter.count_flops(graph)
+        self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
+        self._autotuner.report_cached()
+
+    @property
+    def _rate(self) -> float:
+        """Steps per second of training, without the first chunk; 0 until the second."""
+        return self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0
+
+    def _end_epoch(self) -> None:
+        reporter, means = self._reporter, self._means
+        reporter.epochs += 1
+        self._metrics |= means.value
+        reporter.emit(EpochEnded, epoch=reporter.epochs, step=reporter.step, metrics=means.value, seconds=means.seconds)
+        self._means = Means()
+        self._command_handler.handle()
+        last = reporter.epochs == self._plan.epochs
+        if last or self._plan.validation == "epoch":
+            self._validate()
+        if last or self._broadcast(self._saver.is_due):
+            self._saver.save_checkpoint()
+
+    def _validate(self) -> bool:
+        """Validate the model; returns whether there is validation data."""
+        if self._validation is None:
+            return False
+        reporter = self._reporter
+        reporter.enter_phase(Phase.VALIDATING)
+        began = time.perf_counter()
+        metrics = self._validation.run(self._command_handler.handle)
+        self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
+        seconds = time.perf_counter() - began
+        self._run.write_diagnostics(self._validation.report_builder.build(), reporter.step)
+        reporter.emit(Validated, epoch=reporter.epochs, step=reporter.step, metrics=metrics, seconds=seconds)
+        self._report_name_remarks()
+        return True
+
+    def _report_name_remarks(self) -> None:
+        for remark in self._assembly.names.take_notes():
+            self._reporter.emit(Warned, message=remark)
+
+    def _record(self, chunk: ChunkResult) -> None:
+        first = self._reporter.step
+        self._reporter.step += chunk.count
+        self._run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
+        self._means.add(chunk.series, chunk.seconds)
+        if self._warm:
+            self._timed_steps += chunk.count
+            self._timed_seconds += chunk.seconds
+        self._warm = True
+        diverged = ~np.isfinite(chunk.series["loss"])
+        if diverged.any() and not self._diverged:
+            self._diverged = True
+            step = first + int(np.argmax(diverged))
+            message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
+            self._reporter.emit(Warned, message=message)
+
+    def _segment_around(self, step: int) -> range:
+        counts = self._assembly.step_counts
+        return epoch_segment(step, len(self._assembly.dataset.train), counts.steps_per_epoch, counts.global_batch)
+
+    def _order(self, epoch: int, steps: range) -> npt.NDArray[np.int32]:
+        assembly = self._assembly
+        examples, batch = len(assembly.dataset.train), assembly.step_counts.per_replica_batch
+        return epoch_order(self._plan.seed, epoch, examples, len(steps), assembly.replicas, batch, steps.start)
+
+    def _report_assembly(self, names: tuple[str, ...]) -> None:
+        assembly = self._assembly
+        if assembly.coordinated:
+            devices = device_visibility.describe_worker_devices()
+            self._hardware = device_visibility.worker_hardware_names(self._plan, self._inventory)
+        else:
+            devices = device_visibility.describe_devices(names, self._inventory)
+            self._hardware = device_visibility.hardware_names(devices, self._inventory)
+        self.allocated_memory = AllocatedMemory(devices)
+        self._reporter.emit(
+            DevicesFound,
+            devices=devices,
+            strategy=type(assembly.strategy).__name__,
+            address=tpu_builder.address_of(self._plan),
+        )
+        self._run.write_event(summarize(assembly))
+        self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
+        if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
+            self._run.write_event(rate)
+        for note in assembly.notes:
+            self._reporter.emit(Warned, message=note)

@@ -1,0 +1,1 @@
+"""Replaces Keras' layers with faster CPU kernels while a step is traced."""

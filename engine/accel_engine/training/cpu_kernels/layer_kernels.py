@@ -1,0 +1,34 @@
+"""Replaces Keras' layers with faster CPU kernels while a step is traced."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.cpu_kernels import batch_norm, convolution
+from accel_engine.training.cpu_kernels.layer_call_override import override_calls
+from accel_engine.training.model_analysis.layer_table import walk
+
+
+@contextmanager
+def use_fast_kernels(assembly: Assembly, *, xla: bool) -> Iterator[None]:
+    """Use the faster kernels in the steps that are traced inside the ``with`` block.
+
+    Args:
+        assembly: Unchanged if its model has a custom ``train_step``, or if it trains on accelerators.
+        xla: Whether XLA compiles the step; it has its own kernels.
+    """
+    layers = () if xla or assembly.has_custom_train_step or not assembly.on_cpu else _layers(assembly.model)
+    calls = {
+        layer: call for layer in layers for module in (batch_norm, convolution) if (call := module.fast_call(layer))
+    }
+    with override_calls(calls):
+        yield
+
+
+def _layers(model: keras.Model) -> Iterable[Any]:
+    """All layers of a model; nested layers of layers have no public API."""
+    flatten = getattr(model, "_flatten_layers", None)
+    return flatten() if flatten else (layer for layer, _ in walk(model))

@@ -1,0 +1,1 @@
+"""Trains with several processes: workers, parameter servers and their coordinator."""

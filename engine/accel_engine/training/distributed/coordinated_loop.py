@@ -1,0 +1,103 @@
+"""The training loop of a coordinator, whose workers run steps asynchronously."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine import clock
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop, graph_of
+from accel_engine.training.distributed.worker_pool import WorkerPool
+
+CHUNKS_AHEAD = 2
+"""Chunks scheduled at a time, so that no worker waits for a slower one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingChunk:
+    """A chunk scheduled on workers.
+
+    Attributes:
+        count: Number of steps.
+        scheduled_at: When it was scheduled, by ``time.perf_counter()``.
+        results: The future result of each of its dispatches.
+    """
+
+    count: int
+    scheduled_at: float
+    results: tuple[Any, ...]
+
+
+class CoordinatedLoop(Loop):
+    """Schedules chunks on workers ahead of time, and yields their results in the order of the steps.
+
+    A chunk is one dispatch per worker, with equal numbers of steps. A worker that is done starts the next dispatch,
+    which may belong to the next chunk. For every step, a worker reads the weights from the parameter servers and
+    applies its gradients to their then current values. A single worker runs the dispatches in order, as one device
+    would. The dispatch of a lost worker is scheduled again as a whole, so its completed steps run twice.
+
+    Args:
+        assembly: Model, data and strategy.
+        has_commands: Whether commands are waiting, so that nothing more is scheduled until the workers are idle.
+    """
+
+    def __init__(self, assembly: Assembly, has_commands: Callable[[], bool]) -> None:
+        super().__init__(assembly, ExecutionMode(micro_batches=assembly.plan.micro_batches or 1))
+        self._has_commands = has_commands
+        self._count = assembly.simultaneous_steps
+        self._workers = WorkerPool(assembly.strategy)
+        self._pending: deque[_PendingChunk] = deque()
+        self._dispatch = graph_of(self._run_dispatch, assembly)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no chunk is scheduled or running."""
+        return not self._pending
+
+    def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
+        """Trace the graph of a dispatch ahead of the first chunk, and return it."""
+        return self._traced(order).graph
+
+    def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[ChunkResult]:
+        """Run the steps of an order; yields after each chunk, while workers may be running later ones.
+
+        Args:
+            order: Row numbers, int32 ``[steps, 1, batch]``.
+            first: The step to start with.
+        """
+        position, last = first, 0.0
+        while position < len(order) or self._pending:
+            while position < len(order) and self._may_schedule:
+                rows = order[position : position + self._size.steps]
+                self._dispatch_chunk(rows)
+                position += len(rows)
+            chunk = self._pending.popleft()
+            values = np.concatenate([self._workers.fetch(result) for result in chunk.results])
+            # It began when it was scheduled, or when the chunk before it ended.
+            began, last = max(last, chunk.scheduled_at), time.perf_counter()
+            seconds = last - began
+            self._size.update(chunk.count, seconds)
+            series = dict(zip(self._names, values.T, strict=True))
+            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, series)
+
+    @property
+    def _may_schedule(self) -> bool:
+        return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._has_commands())
+
+    def _dispatch_chunk(self, order: npt.NDArray[np.int32]) -> None:
+        function, parts = self._traced(order), np.array_split(order, min(self._count, len(order)))
+        results = tuple(self._workers.schedule(function, tf.constant(part)) for part in parts)
+        self._pending.append(_PendingChunk(len(order), time.perf_counter(), results))
+
+    def _traced(self, order: npt.NDArray[np.int32]) -> Any:
+        with self._strategy.scope():
+            return self._dispatch.get_concrete_function(tf.TensorSpec((None, *order.shape[1:]), tf.int32))
+
+    def _run_dispatch(self, order: tf.Tensor) -> tf.Tensor:
+        return self._take_steps(self._feed.open(order), tf.constant(0), tf.shape(order)[0])

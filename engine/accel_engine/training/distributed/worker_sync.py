@@ -1,0 +1,112 @@
+"""Synchronizes the workers of a cluster, so that all run the same steps and handle the same commands.
+
+Workers exchange values through a collective operation of the strategy.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine import clock
+from accel_engine.run.commands import COMMANDS, Command
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+
+PAUSE_SECONDS = 0.25
+"""How often paused workers exchange commands."""
+
+_CODES = tuple(COMMANDS)
+
+
+class WorkerSync:
+    """Collective operations of a cluster's workers, all of which must call the same methods in the same order.
+
+    Args:
+        strategy: The workers' strategy.
+        cluster: The workers' addresses.
+
+    Attributes:
+        index: The index of this worker.
+    """
+
+    def __init__(self, strategy: tf.distribute.Strategy, cluster: ClusterSpec) -> None:
+        self._workers = len(cluster.workers)
+        self.index = cluster.index
+        local_replicas = strategy.num_replicas_in_sync // self._workers
+
+        def own(table: tf.Tensor) -> tf.Tensor:
+            first = tf.distribute.get_replica_context().replica_id_in_sync_group % local_replicas == 0
+            return tf.where(first, table, tf.zeros_like(table))  # one replica per worker contributes
+
+        def exchange(table: tf.Tensor) -> tf.Tensor:
+            return strategy.reduce("SUM", strategy.run(own, args=(table,)), axis=None)
+
+        self._exchange = tf.function(exchange, reduce_retracing=True)
+
+    def all_gather(self, *values: float) -> npt.NDArray[np.float64]:
+        """Gather the values of all workers, float64 ``[workers, values]``."""
+        table = np.zeros((self._workers, len(values)))
+        table[self.index] = values
+        gathered: npt.NDArray[np.float64] = self._exchange(tf.constant(table)).numpy()
+        return gathered
+
+    def all_gather_text(self, text: str) -> tuple[str, ...]:
+        """Gather a string from each worker, the chief's first."""
+        encoded = text.encode()
+        length = int(self.all_gather(len(encoded)).max())
+        gathered = self.all_gather(*encoded.ljust(length, b"\0")).astype(np.uint8)
+        return tuple(row.tobytes().rstrip(b"\0").decode() for row in gathered)
+
+    def broadcast(self, count: int) -> int:
+        """The chief's count, on every worker."""
+        return int(self.all_gather(count)[0, 0])
+
+    def minimum(self, count: int) -> int:
+        """The smallest of all workers' counts."""
+        return int(self.all_gather(count).min())
+
+
+class SharedCommands:
+    """Delivers a command that any worker receives to all workers between the same two chunks.
+
+    Args:
+        mailbox: This worker's commands.
+        sync: Synchronizes the workers.
+    """
+
+    def __init__(self, mailbox: CommandMailbox, sync: WorkerSync) -> None:
+        self._mailbox = mailbox
+        self._sync = sync
+        self._next: Command | None = None
+
+    def take(self) -> Command | None:
+        """Return the command of the first worker that has one; ``None`` if no worker has."""
+        self._next = self._next or self._mailbox.take()
+        gathered = self._sync.all_gather(*_encode(self._next))
+        (senders,) = np.nonzero(gathered[:, 0])
+        if not len(senders):
+            return None
+        command = _decode(gathered[senders[0]], f"worker {senders[0]}")
+        if self._next is not None and self._sync.index == senders[0]:
+            command, self._next = self._next, None
+        return command
+
+    def wait(self) -> Command:
+        """Wait until any worker has a command, then return it."""
+        while (command := self.take()) is None:
+            self._mailbox.wait_for_next(PAUSE_SECONDS)
+        return command
+
+
+def _encode(command: Command | None) -> tuple[float, float, float]:
+    if command is None:
+        return 0.0, 0.0, 0.0
+    argument = command.argument
+    return _CODES.index(command.name) + 1, argument is not None, 0.0 if argument is None else argument
+
+
+def _decode(values: Any, who: str) -> Command:
+    code, has_argument, argument = values
+    return Command(0, clock.now(), who, _CODES[int(code) - 1], float(argument) if has_argument else None)

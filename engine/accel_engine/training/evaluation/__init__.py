@@ -1,0 +1,1 @@
+"""Validates models, builds evaluation reports and predicts."""

@@ -1,0 +1,93 @@
+"""Predicts the classes of images with the model of a run's last checkpoint."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine import data
+from accel_engine.data.image_folder import decode, resized
+from accel_engine.errors import AccelError, DataError
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader
+from accel_engine.run.diagnostics import InputSpec, read
+from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.training.checkpoints.restored_model import RestoredModel, restore_model
+from accel_engine.training.core.run_scaling import scale_of_data
+from accel_engine.training.evaluation.evaluation_report import input_spec_of, not_images_reason
+
+
+def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
+    """Load the model and predict the classes of each image.
+
+    Args:
+        directory: Directory of a run that has a checkpoint.
+        images: Image files.
+        top: How many of the most probable classes to return for each.
+
+    Returns:
+        The fields of :class:`accel_engine.launch.prediction.Predictions`, as plain values.
+
+    Raises:
+        AccelError: The run's model cannot be restored, is not a classifier, or does not take images.
+    """
+    step = latest_checkpoint(directory)
+    with closing(RunReader(directory)) as reader:
+        plan = Plan.from_mapping(reader.info().plan_values)
+    input_spec = read(directory).input_spec or _input_spec_of_data(plan)
+    if not input_spec.is_image:
+        raise DataError(f"run {directory.name} does not take images: its {not_images_reason(input_spec.shape)}")
+    model = restore_model(plan, input_spec, directory, step)
+    return {"step": step, "images": list(_predict_images(model, input_spec, images, top))}
+
+
+def _input_spec_of_data(plan: Plan) -> InputSpec:
+    """The input of a run's model, for a run that has not recorded it."""
+    dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
+    return input_spec_of(dataset, scale_of_data(plan, dataset))
+
+
+def _predict_images(
+    model: RestoredModel, input_spec: InputSpec, images: list[Path], top: int
+) -> Iterator[dict[str, Any]]:
+    for path in images:
+        try:
+            x, notes = example_of(path, input_spec)
+        except AccelError as error:
+            yield {"choices": [], "notes": [], "problem": str(error)}
+            continue
+        probabilities = model.probabilities(x[np.newaxis])[0]
+        best = np.argsort(-probabilities, kind="stable")[:top]
+        names = [input_spec.names[place] if place < len(input_spec.names) else str(place) for place in best.tolist()]
+        choices = [[name, float(probabilities[place])] for name, place in zip(names, best, strict=True)]
+        yield {"choices": choices, "notes": notes, "problem": ""}
+
+
+def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], list[str]]:
+    """Convert an image file to an example of the run's data; returns it with notes on the conversion.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    notes = []
+    height, width, channels = input_spec.shape
+    pixels = decode(path)
+    if channels == 1:
+        if not (pixels == pixels[:, :, :1]).all():
+            shades: npt.NDArray[np.float32] = np.asarray(pixels @ np.array([0.299, 0.587, 0.114]))  # ITU-R BT.601
+            pixels = np.rint(shades).astype(np.uint8)[:, :, np.newaxis]
+            notes.append("converted to grayscale")
+        pixels = pixels[:, :, :1]
+    if pixels.shape[:2] != (height, width):
+        notes.append(f"resized from {pixels.shape[0]}x{pixels.shape[1]} to {height}x{width}")
+        pixels = resized(pixels, height, width)
+    if channels == 4:
+        pixels = np.concatenate([pixels, np.full((height, width, 1), 255, np.uint8)], axis=2)
+    if (input_spec.low, input_spec.high) == (0.0, 255.0):
+        return pixels if input_spec.integers else pixels.astype(np.float32), notes
+    x = input_spec.low + pixels.astype(np.float32) / 255 * (input_spec.high - input_spec.low)
+    notes.append(f"pixels scaled to [{input_spec.low:g}, {input_spec.high:g}], as in the run's data")
+    return np.rint(x) if input_spec.integers else x, notes

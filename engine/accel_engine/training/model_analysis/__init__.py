@@ -1,0 +1,1 @@
+"""Describes a model: its layers, size, floating-point operations and MFU."""

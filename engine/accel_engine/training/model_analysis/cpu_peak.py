@@ -1,0 +1,72 @@
+"""Measures a CPU's peak FLOP/s: the fastest float32 matrix product of TensorFlow.
+
+Vendors state no such figure. It is measured once per machine, between two chunks, and saved.
+"""
+
+import json
+import os
+import time
+
+import tensorflow as tf
+
+from accel_engine.devices.host_probe import processors
+from accel_engine.training.autotune.tuning_cache import load, save
+
+SECONDS = 0.3
+"""How long a measurement takes, about."""
+
+_FILE = "cpu_peak.json"
+_SIDES = (512, 1024, 2048, 4096)
+_MIN_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
+_MIN_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
+
+
+def cached_peak(name: str) -> float | None:
+    """Return the peak that was measured earlier, in FLOP/s; ``None`` if there is none.
+
+    Args:
+        name: The processor's product name.
+    """
+    peak = load(_FILE, _key(name))
+    return float(peak) if isinstance(peak, (int, float)) and peak > 0 else None
+
+
+def measure_peak(name: str) -> tuple[float, bool]:
+    """Measure the peak with all cores, and save it if no other program was using them.
+
+    The fastest product counts, earlier measurements included.
+
+    Args:
+        name: The processor's product name.
+
+    Returns:
+        FLOP/s, and whether they were saved.
+    """
+    best, spent = cached_peak(name) or 0.0, 0.0
+    share = 0.0
+    sides = iter(_SIDES)
+    matrix = _matrix(next(sides))
+    while spent < SECONDS:
+        began, busy = time.perf_counter(), time.process_time()
+        with tf.device("CPU:0"):
+            tf.matmul(matrix, matrix)
+        seconds = time.perf_counter() - began
+        share = max(share, (time.process_time() - busy) / seconds / processors())
+        best = max(best, 2 * matrix.shape[0] ** 3 / seconds)
+        spent += seconds
+        if seconds < _MIN_SECONDS and (side := next(sides, None)):
+            matrix = _matrix(side)
+    reliable = share >= _MIN_CPU_SHARE
+    if reliable:
+        save(_FILE, _key(name), best)
+    return best, reliable
+
+
+def _matrix(side: int) -> tf.Tensor:
+    # Not random: that would advance the run's random generator.
+    with tf.device("CPU:0"):
+        return tf.fill((side, side), 0.5)
+
+
+def _key(name: str) -> str:
+    return json.dumps([name, processors(), tf.__version__, os.environ.get("TF_ENABLE_ONEDNN_OPTS")])

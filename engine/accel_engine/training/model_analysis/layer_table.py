@@ -1,0 +1,110 @@
+"""Builds the table of a model's layers, with each layer's floating-point operations in a training step.
+
+A graph does not say which layer an operation belongs to: Keras names operations after layers, but TensorFlow numbers
+repeated names. So while a step is traced, each layer adds its operations, and thereby their gradients, under a name
+scope with its index.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from accel_engine.run.diagnostics import Layer, LayerTable
+from accel_engine.training.cpu_kernels.layer_call_override import override_calls
+from accel_engine.training.model_analysis.flops import FlopCount
+
+_AGAIN = ", as above"
+"""Added to the class of a layer that is already in the table."""
+
+_MARK = re.compile(r"layer\.(\d+)\.")
+
+
+@contextmanager
+def mark_layers(model: keras.Model) -> Iterator[None]:
+    """Add the operations of the model's layers under name scopes, in graphs traced inside the ``with`` block."""
+    numbers = _numbered(model)
+    with override_calls({layer: _marking(layer.call, f"layer.{number}.") for layer, number in numbers.items()}):
+        yield
+
+
+def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
+    """List the layers of a model and of its nested models.
+
+    Args:
+        model: The model, traced inside :func:`mark_layers`.
+        work: The operations of that graph, of a step on all replicas.
+    """
+    numbers = _numbered(model)
+    flops = dict.fromkeys(numbers.values(), 0.0)
+    rest = 0.0
+    for name, operations in work.parts.items():
+        if marks := _MARK.findall(name):
+            flops[int(marks[-1])] += operations  # the last one is the innermost layer's
+        else:
+            rest += operations
+    rows: list[Layer] = []
+    seen: set[Any] = set()
+    for layer, depth in walk(model):
+        # A layer of two nested models counts once.
+        fresh = {layer, *(each for each, _ in _inner(layer))} - seen
+        counted = layer in fresh
+        seen.add(layer)
+        rows.append(
+            Layer(
+                name=layer.name,
+                kind=type(layer).__name__ + ("" if counted else _AGAIN),
+                depth=depth,
+                shape=_shape(layer),
+                parameters=layer.count_params() if counted else 0,
+                trainable=sum(math.prod(weight.shape) for weight in layer.trainable_weights) if counted else 0,
+                flops=None if work.flops is None else sum(flops[numbers[each]] for each in fresh),
+                inner=isinstance(layer, keras.Model),
+            )
+        )
+    if work.flops is None:
+        return LayerTable(tuple(rows), reason=work.reason)
+    return LayerTable(tuple(rows), work.flops, rest)
+
+
+def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
+    """Describe the first layer whose class differs from when the run was trained; empty if there is none."""
+    before = [layer.kind.removesuffix(_AGAIN) for layer in trained.layers] if trained else []
+    now = [type(layer).__name__ for layer, _ in walk(model)]
+    pairs = zip_longest(before, now, fillvalue="missing")
+    return next((f"layer {was} is now {has}" for was, has in pairs if was != has), "") if before else ""
+
+
+def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
+    """Yield the layers of a model with their depth of nesting; a nested model before its layers."""
+    for layer in model.layers:
+        if not isinstance(layer, keras.layers.InputLayer):
+            yield layer, depth
+            yield from _inner(layer, depth + 1)
+
+
+def _inner(layer: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
+    return walk(layer, depth) if isinstance(layer, keras.Model) else iter(())
+
+
+def _numbered(model: Any) -> dict[Any, int]:
+    return {layer: number for number, layer in enumerate(dict.fromkeys(layer for layer, _ in walk(model)))}
+
+
+def _marking(call: Callable[..., Any], mark: str) -> Callable[..., Any]:
+    def marking(*inputs: Any, **options: Any) -> Any:
+        with tf.name_scope(mark):
+            return call(*inputs, **options)
+
+    return marking
+
+
+def _shape(layer: Any) -> tuple[int | None, ...] | None:
+    """The output shape of a layer for one example; ``None`` where it is unknown before a call."""
+    output = getattr(layer, "output", None)
+    return tuple(output.shape[1:]) if isinstance(output, keras.KerasTensor) else None

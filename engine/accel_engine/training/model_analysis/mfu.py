@@ -1,0 +1,119 @@
+"""Measures model FLOPs utilization (MFU).
+
+MFU is the floating-point operations of the model per second over the devices' peak FLOP/s.
+"""
+
+import tensorflow as tf
+
+from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak
+from accel_engine.events import WorkCounted
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.training.model_analysis import cpu_peak
+from accel_engine.training.model_analysis.flops import FlopCount, count_flops
+
+SETTLED_SECONDS = 3.0
+"""Seconds of training before a CPU's peak is measured, which takes little time in comparison."""
+
+MEASURED_SOURCE = "in float32, measured on this machine"
+"""The source of a CPU's peak."""
+
+
+class MfuMeter:
+    """Measures the MFU of one run and emits ``WorkCounted``.
+
+    Args:
+        assembly: Model, data and strategy.
+        reporter: Writes the run's events.
+        hardware: The devices' product names, in the assembly's order.
+    """
+
+    def __init__(self, assembly: Assembly, reporter: RunReporter, hardware: tuple[str, ...]) -> None:
+        self._assembly = assembly
+        self._reporter = reporter
+        self._hardware = hardware
+        self._arithmetic = _arithmetic(assembly)
+        self._work = FlopCount(None, "no graph has been traced")
+        self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
+        self._may_measure = assembly.on_cpu and assembly.single_process and self._arithmetic == FLOAT32
+
+    def count_flops(self, graph: tf.Graph) -> FlopCount:
+        """Count the operations of a step, from the graph of a chunk.
+
+        TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's.
+        """
+        assembly = self._assembly
+        traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
+        work = count_flops(graph, chunk=True)
+        factor = assembly.replicas / traced
+        if work.flops is not None:
+            work = FlopCount(work.flops * factor, parts={name: part * factor for name, part in work.parts.items()})
+        self._work = work
+        self._report()
+        return work
+
+    def update_peak(self, seconds: float, rate: float) -> None:
+        """Measure the CPU's peak if it is unknown, or lower than the rate that training achieves.
+
+        Args:
+            seconds: Seconds of training so far.
+            rate: Steps per second.
+        """
+        if not self._may_measure or not rate or seconds < SETTLED_SECONDS:
+            return
+        self._may_measure = False
+        achieved, mfu = self.achieved(rate)
+        if achieved is None or (mfu is not None and mfu <= 1):
+            return
+        measured, saved = cpu_peak.measure_peak(self._hardware[0])
+        self._peak = Peak(
+            measured, MEASURED_SOURCE if saved else "in float32, measured while other programs were running"
+        )
+        self._report()
+
+    def achieved(self, rate: float) -> tuple[float | None, float | None]:
+        """The achieved FLOP/s and the MFU, 0 to 1, at a rate in steps per second; ``None`` where unknown."""
+        if not rate or self._work.flops is None:
+            return None, None
+        achieved = rate * self._work.flops
+        return achieved, achieved / self._peak.flops_per_second if self._peak.flops_per_second else None
+
+    def _report(self) -> None:
+        self._reporter.emit(
+            WorkCounted,
+            flops=self._work.flops,
+            peak=self._peak.flops_per_second,
+            source=self._peak.source,
+            reason=self._work.reason or self._peak.reason,
+        )
+
+    def _sum_of_peaks(self) -> Peak:
+        """The peak of all workers' devices, assuming that they are like this one's."""
+        if not any(self._hardware):
+            return Peak(None, reason="the devices are unknown")
+        peaks = [peak(name, self._arithmetic) for name in self._hardware]
+        total = 0.0
+        for each in peaks:
+            if each.flops_per_second is None:
+                return each
+            total += each.flops_per_second
+        shares = self._assembly.replicas * self._assembly.simultaneous_steps
+        return Peak(total * shares / len(peaks), f"{peaks[0].source}, {self._arithmetic}")
+
+    def _cpu_peak(self) -> Peak:
+        """The peak of this machine's CPU, whatever the number of its logical devices."""
+        if not self._assembly.single_process:
+            return Peak(None, reason="the number of CPUs of all workers is unknown")
+        if self._arithmetic != FLOAT32:
+            return Peak(None, reason=f"a CPU's peak is measured in float32 only, not in {self._arithmetic}")
+        known = cpu_peak.cached_peak(self._hardware[0])
+        if known is None:
+            return Peak(None, reason=f"a CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
+        return Peak(known, MEASURED_SOURCE)
+
+
+def _arithmetic(assembly: Assembly) -> str:
+    """The type of the model's matrix products; on a GPU, float32 is TF32 unless disabled."""
+    dtype = str(assembly.model.compute_dtype)
+    may_reduce = assembly.devices[0].startswith("GPU") and tf.config.experimental.tensor_float_32_execution_enabled()
+    return TF32 if dtype == FLOAT32 and may_reduce else dtype

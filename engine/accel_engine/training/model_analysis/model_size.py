@@ -1,0 +1,61 @@
+"""Computes the size of a plan's model without initializing TensorFlow's devices.
+
+The model is built in a separate graph, where variables are declared but not created, so the process can still
+configure its devices.
+"""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from accel_engine import data
+from accel_engine.errors import DataError
+from accel_engine.models.build import build
+from accel_engine.models.traits import preprocessing
+from accel_engine.plan import Plan
+
+
+def measure_model(plan: Plan) -> dict[str, Any]:
+    """Build the plan's model and return its size.
+
+    Returns:
+        The fields of :class:`accel_engine.launch.warm_engine.Description`.
+
+    Raises:
+        AccelError: The data cannot be read, or the model does not fit it.
+    """
+    entry = data.survey(data.find(plan.data), plan.image_size)
+    shape, classes = entry.shape, entry.classes
+    if shape is None or classes is None:
+        raise DataError(f"the shape of the data {plan.data} is unknown")
+    try:
+        with tf.Graph().as_default():
+            model = build(plan.model, shape, classes)
+            return {
+                "parameters": model.count_params(),
+                "trainable": sum(math.prod(weight.shape) for weight in model.trainable_weights),
+                "layers": len(model.layers),
+                "activations": _activations(model),
+                "input_shape": shape,
+                "classes": classes,
+                "preprocessing": preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
+            }
+    finally:
+        keras.backend.clear_session(free_memory=False)
+
+
+def devices_are_configurable() -> bool:
+    """Whether TensorFlow's devices can still be configured in this process."""
+    return not context.context()._initialized  # noqa: SLF001 (there is no public API)
+
+
+def _activations(model: keras.Model) -> int:
+    """Values in all layers' outputs for one example; 0 for a subclassed model."""
+    return sum(
+        math.prod(side or 1 for side in tensor.shape[1:])
+        for operation in getattr(model, "operations", model.layers)
+        for tensor in keras.tree.flatten(getattr(operation, "output", ()))
+    )

@@ -1,0 +1,60 @@
+"""Checks before a query's process starts, and its cancellation."""
+
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.launch import engine_process, model_query
+from accel_engine.launch.model_query import ModelQuery
+from accel_engine.launch.prediction import predict
+from accel_engine.plan import Plan
+from accel_engine.run import create
+from accel_engine.run.creation import create_recorded, set_meta
+from accel_engine.run.schema import connect
+
+RECORDED = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
+
+
+@pytest.fixture
+def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_process, "find_installation", lambda: pytest.fail("an engine process is begun"))
+
+
+@pytest.mark.usefixtures("_no_engine")
+def test_a_run_without_a_checkpoint_is_rejected() -> None:
+    with pytest.raises(RunError, match="has no checkpoint"):
+        predict(create(Plan()), [], 1)
+
+
+@pytest.mark.usefixtures("_no_engine")
+def test_a_run_of_a_script_is_rejected() -> None:
+    with pytest.raises(RunError, match="was recorded by a script and has no checkpoints"):
+        predict(create_recorded(RECORDED, "python train.py"), [], 1)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An ended run whose data is missing, with a simulated checkpoint."""
+    monkeypatch.setattr(model_query, "latest_checkpoint", lambda _: 14)
+    (tmp_path / "gone.npz").touch()
+    directory = create(Plan(data=str(tmp_path / "gone.npz")))
+    (tmp_path / "gone.npz").unlink()
+    with closing(connect(directory)) as connection:
+        set_meta(connection, pending=None)
+    return directory
+
+
+def test_the_reason_of_a_failure_is_raised(run: Path) -> None:
+    with ModelQuery("--revalidate", run, {}) as question, pytest.raises(RunError, match=r"gone\.npz"):
+        question.answer()
+
+
+def test_a_cancelled_query_ends_its_process(run: Path) -> None:
+    with ModelQuery("--predict", run, {}) as question:
+        threading.Thread(target=question.cancel).start()
+        with pytest.raises(RunError, match="exited unexpectedly"):
+            question.answer()
+    assert question._process.returncode == -9

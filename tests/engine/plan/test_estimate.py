@@ -1,0 +1,88 @@
+import pytest
+
+from accel_engine.errors import PlanError
+from accel_engine.plan import OPTIMIZERS, Plan, estimate
+
+
+def test_an_epoch_drops_the_last_partial_batch() -> None:
+    counts = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
+    assert counts.steps_per_epoch == 22
+    assert counts.total_steps == 220
+    assert counts.dropped_examples == 1437 - 22 * 64
+    assert counts.passes == 1.0
+
+
+def test_a_batch_that_is_not_divisible_becomes_smaller() -> None:
+    counts = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
+    assert counts.per_replica_batch == 32
+    assert counts.global_batch == 64
+    assert counts.steps_per_epoch == 10
+
+
+def test_steps_per_epoch_may_need_several_passes() -> None:
+    counts = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
+    assert counts.total_steps == 75
+    assert counts.passes == 2.5
+
+
+@pytest.mark.parametrize(
+    ("batch", "examples", "replicas", "word"), [(101, 100, 1, "at most 100"), (1, 100, 2, "at least 2")]
+)
+def test_an_impossible_batch_size_is_rejected(batch: int, examples: int, replicas: int, word: str) -> None:
+    with pytest.raises(PlanError, match=word) as caught:
+        estimate.count_steps(Plan(batch_size=batch), examples, replicas)
+    assert caught.value.field == "batch_size"
+
+
+@pytest.mark.parametrize(
+    ("batch", "examples", "words"),
+    [
+        (1024, 5000, ""),
+        (8 * 200, 5000, ""),
+        (64, 5000, "each TPU core takes 8 examples: a batch size of 1024 (128 per core) is best"),
+        (64, 1000, ""),
+        (
+            40,
+            5000,
+            "pads 5 examples to a multiple of 8: a batch size of 64 is as fast, 1024 (128 per core) is best",
+        ),
+        (40, 1000, "a batch size of 64 is as fast"),
+        (8, 8, "a TPU core pads 1 examples to a multiple of 8"),
+    ],
+)
+def test_advice_on_the_batch_size_of_a_tpu(batch: int, examples: int, words: str) -> None:
+    advice = estimate.tpu_advice(estimate.count_steps(Plan(batch_size=batch), examples, replicas=8), examples)
+    assert words in advice
+    assert bool(words) is bool(advice)
+
+
+def test_memory_counts_weights_gradients_slots_and_activations() -> None:
+    adam = estimate.estimate_memory(Plan(), per_replica_batch=8, parameters=110, trainable=100, activations=50)
+    assert adam == 4 * 110 + 4 * 100 * 3 + 4 * 50 * 8
+    sgd = estimate.estimate_memory(
+        Plan(optimizer="sgd"), per_replica_batch=8, parameters=110, trainable=100, activations=50
+    )
+    assert adam - sgd == 4 * 100 * 2
+
+
+def test_micro_batches_need_memory_for_one_and_accumulated_gradients() -> None:
+    parted = estimate.estimate_memory(
+        Plan(micro_batches=4), per_replica_batch=8, parameters=110, trainable=100, activations=50
+    )
+    assert parted == 4 * 110 + 4 * 100 * 4 + 4 * 50 * 2
+
+
+def test_indivisible_micro_batches_are_rejected() -> None:
+    with pytest.raises(PlanError, match="must divide the per-replica batch of 32"):
+        estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
+
+
+def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> None:
+    plan = Plan(precision="mixed_bfloat16", optimizer="sgd")
+    assert estimate.estimate_memory(plan, 8, parameters=110, trainable=100, activations=50) == (
+        4 * 110 + 4 * 100 + 2 * 110 + 2 * 50 * 8
+    )
+
+
+def test_every_optimizer_has_its_slots() -> None:
+    assert set(estimate.OPTIMIZER_SLOTS) == set(OPTIMIZERS)

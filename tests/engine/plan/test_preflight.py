@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import AccelError, PlanError
+from accel_engine.plan import Plan
+from accel_engine.plan.preflight import check
+
+HOST = (Device("cpu:0", "cpu", "a processor"),)
+
+
+def test_a_valid_plan_has_step_counts() -> None:
+    laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST)
+
+    assert laid_out is not None
+    assert (laid_out.replicas, laid_out.per_replica_batch, laid_out.steps_per_epoch) == (2, 32, 22)
+
+
+def test_steps_on_a_remote_tpu_are_unknown() -> None:
+    assert check(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"model": "MobileNetV2"}, "model", "takes images of at least 32x32"),
+        ({"batch_size": 1438}, "batch_size", "at most 1437"),
+        ({"strategy": "mirrored"}, "strategy", "needs two devices"),
+        ({"devices": ("gpu:0",)}, "devices", "gpu:0"),
+    ],
+)
+def test_errors_name_their_field(changes: dict[str, object], field: str, words: str) -> None:
+    with pytest.raises(PlanError, match=words) as caught:
+        check(Plan().replace(**changes), HOST)
+
+    assert caught.value.field == field
+
+
+def test_an_invalid_scale_is_rejected_before_reading(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((20, 8), np.float32), y=np.arange(20) % 2)
+    plan = Plan(model="mlp", data=str(path), batch_size=4)
+    check(plan, HOST)
+    with pytest.raises(PlanError, match=r"divides uint8 by 255 and uint16 by 65535, but the examples are float32"):
+        check(plan.replace(scale="0-1"), HOST)
+
+
+def test_a_broken_file_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "broken.npz"
+    path.write_bytes(b"no archive")
+
+    with pytest.raises(AccelError, match=r"broken\.npz"):
+        check(Plan(data=str(path)), HOST)

@@ -1,0 +1,99 @@
+import json
+
+import pytest
+
+from accel_engine.errors import UsageError
+from accel_engine.strategies.cluster_spec import ClusterSpec, expand_counts, expand_hosts
+
+
+def config(role: str, index: int, **cluster: list[str]) -> dict[str, str]:
+    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": role, "index": index}})}
+
+
+def test_without_a_cluster_a_process_is_alone() -> None:
+    assert ClusterSpec.find({}) is None
+    assert ClusterSpec.find(config("worker", 0, worker=["a:1"])) is None
+    assert ClusterSpec.find({"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}) is None
+
+
+def test_workers_come_from_tf_config() -> None:
+    found = ClusterSpec.find(config("worker", 1, worker=["a:1", "b:2"]))
+    assert found is not None
+    assert (found.name, found.chief, found.peers) == ("worker 1", False, {"worker 0": "a:1"})
+    assert ClusterSpec.find({"TF_CONFIG": found.to_tf_config()}) == found
+
+
+def test_a_chief_without_parameter_servers_is_the_first_worker() -> None:
+    found = ClusterSpec.find(config("worker", 0, chief=["a:1"], worker=["b:2"]))
+    assert found is not None
+    assert (found.workers, found.index, found.chief) == (("a:1", "b:2"), 1, False)
+
+
+def test_with_parameter_servers_the_chief_only_coordinates() -> None:
+    found = ClusterSpec.find(config("chief", 0, chief=["a:1"], worker=["b:2", "c:3"], ps=["d:4"]))
+    assert found is not None
+    assert (found.name, found.chief) == ("coordinator", True)
+    assert found.peers == {"worker 0": "b:2", "worker 1": "c:3", "parameter server 0": "d:4"}
+    assert ClusterSpec.find({"TF_CONFIG": found.to_tf_config()}) == found
+    assert [(part.name, part.run_directory_name) for part in found.processes] == [
+        ("coordinator", "0"),
+        ("worker 0", "0"),
+        ("worker 1", "1"),
+        ("parameter server 0", "ps0"),
+    ]
+    for part in found.processes[1:]:
+        assert ClusterSpec.find({"TF_CONFIG": part.to_tf_config()}) == part
+        assert (part.serves, part.peers) == (True, {"coordinator": "a:1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "TF_CONFIG is invalid"),
+        ('{"cluster": {"worker": ["a:1"]}}', "TF_CONFIG is invalid"),
+        ('{"cluster": [], "task": {"type": "worker", "index": 0}}', "TF_CONFIG is invalid"),
+        ('{"cluster": {"wroker": ["a:1"]}, "task": {"type": "worker", "index": 0}}', "'wroker'; known: chief, worker"),
+        ('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 3}}', "worker 3.*no such task"),
+        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a': use HOST:PORT"),
+    ],
+)
+def test_an_invalid_tf_config_is_explained(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        ClusterSpec.find({"TF_CONFIG": text})
+
+
+def test_workers_come_from_slurm() -> None:
+    found = ClusterSpec.find(
+        {
+            "SLURM_NTASKS": "3",
+            "SLURM_PROCID": "2",
+            "SLURM_JOB_ID": "4001",
+            "SLURM_JOB_NODELIST": "gpu[01-02]",
+            "SLURM_TASKS_PER_NODE": "2,1",
+        }
+    )
+    assert found is not None
+    assert found.workers == ("gpu01:12353", "gpu01:12354", "gpu02:12353")
+    assert (found.name, found.source) == ("worker 2", "Slurm")
+
+
+def test_incomplete_slurm_variables_are_reported() -> None:
+    with pytest.raises(UsageError, match="SLURM_JOB_NODELIST"):
+        ClusterSpec.find({"SLURM_NTASKS": "2", "SLURM_PROCID": "0"})
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("a", ["a"]),
+        ("a,b", ["a", "b"]),
+        ("n[1-3,7],x", ["n1", "n2", "n3", "n7", "x"]),
+        ("n[08-11]-ib", ["n08-ib", "n09-ib", "n10-ib", "n11-ib"]),
+    ],
+)
+def test_slurms_list_of_hosts_is_expanded(text: str, hosts: list[str]) -> None:
+    assert expand_hosts(text) == hosts
+
+
+def test_slurms_tasks_per_node_are_expanded() -> None:
+    assert expand_counts("2(x3),1") == [2, 2, 2, 1]

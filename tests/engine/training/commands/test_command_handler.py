@@ -1,0 +1,115 @@
+"""Effects of commands on a run."""
+
+import numpy as np
+import pytest
+
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    LearningRateChanged,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    Validated,
+)
+from accel_engine.plan import Plan
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+"""Ten steps."""
+
+
+def test_pausing_does_not_change_the_run(gym: Gym, random_model: str) -> None:
+    plan = PLAN.replace(model=random_model)  # whose dropout goes on in the middle of its random numbers
+    whole = gym.train_once(plan)
+    paused = gym.train(plan, at={3: [("pause",), ("pause",), ("checkpoint",), ("resume",)]})
+
+    np.testing.assert_array_equal(paused.series["loss"], whole.series["loss"])
+    answers = [(event.command, event.obeyed) for event in paused.all(CommandAnswered)]
+    assert answers == [("pause", True), ("pause", False), ("checkpoint", True), ("resume", True)]
+    assert Phase.PAUSED in [event.phase for event in paused.all(PhaseChanged)]
+
+
+def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={2: [("pause",), ("stop",)]})
+
+    assert trained.ended.outcome is Outcome.STOPPED
+    assert "somebody@here" in trained.ended.reason
+    assert len(trained.all(CheckpointSaved)) == 1
+
+
+def test_resuming_a_run_that_is_not_paused_is_rejected(gym: Gym) -> None:
+    (answer,) = gym.train(PLAN, at={2: [("resume",)]}).all(CommandAnswered)
+
+    assert not answer.obeyed
+    assert "not paused" in answer.answer
+
+
+def test_stop_now_writes_no_checkpoint(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={2: [("stop_now",)]})
+
+    assert trained.ended.outcome is Outcome.STOPPED
+    assert trained.all(CheckpointSaved) == []
+    assert not (trained.directory / "model.keras").exists()
+
+
+def test_a_checkpoint_before_the_first_step_is_rejected(gym: Gym) -> None:
+    trained = gym.train(PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("dance",)]})
+
+    assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
+        (False, "no step has completed yet"),
+        (False, "the learning rate must be greater than 0"),
+        (False, "unknown command dance"),
+    ]
+
+
+def test_a_learning_rate_takes_effect_at_the_reported_step(gym: Gym) -> None:
+    plan = PLAN.replace(optimizer="sgd", learning_rate=0.1)
+    whole = gym.train_once(plan)
+    changed = gym.train(plan, at={4: [("learning_rate", 0.4)]})
+
+    first, second = changed.all(LearningRateChanged)
+    assert (first.step, first.learning_rate) == (0, 0.1)
+    assert (second.step, second.learning_rate) == (4, 0.4)
+    same = second.step + 1  # the loss of a step is taken before its update
+    np.testing.assert_array_equal(changed.series["loss"][:same], whole.series["loss"][:same])
+    assert changed.series["loss"][same] != whole.series["loss"][same]
+
+
+@pytest.mark.parametrize("command", ["pause", "stop"])
+def test_commands_are_handled_during_validation(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("accel_engine.training.evaluation.validation.MAX_BATCH", 64)
+    plan = PLAN.replace(batch_size=64, steps_per_epoch=4, epochs=1)
+
+    trained = gym.train(plan, at={}, when={Phase.VALIDATING: [(command,), ("resume",)]})
+
+    phases = [event.phase for event in trained.all(PhaseChanged)]
+    asked = phases.index(Phase.VALIDATING)
+    if command == "pause":
+        assert phases[asked:] == [Phase.VALIDATING, Phase.PAUSED, Phase.VALIDATING, Phase.CHECKPOINTING]
+        assert trained.ended.metrics == pytest.approx(gym.train_once(plan).ended.metrics)
+    else:
+        assert trained.ended.outcome is Outcome.STOPPED
+        assert trained.all(Validated) == []
+
+
+def test_validation_runs_on_request_but_not_during_another(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={1: [("validate",)], 3: [("pause",), ("validate",), ("resume",)]})
+
+    assert [event.step for event in trained.all(Validated)] == [2, 4, 5, 10]
+    answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered) if event.command == "validate"]
+    assert answers == [(True, "validated at step 2"), (True, "validated at step 4")]
+    np.testing.assert_array_equal(trained.series["loss"], gym.train_once(PLAN).series["loss"])
+
+    within = gym.train(PLAN, when={Phase.VALIDATING: [("validate",), ("pause",), ("validate",), ("resume",)]})
+    refused = [event.answer for event in within.all(CommandAnswered) if event.command == "validate"]
+    assert refused == ["a validation is already running"] * 2
+    assert [event.step for event in within.all(Validated)] == [5, 10]
+
+
+def test_validation_without_steps_or_data_is_rejected(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(validation="off"), when={Phase.BUILDING: [("validate",)]}, at={2: [("validate",)]})
+
+    answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)]
+    assert answers == [(False, "no step has completed yet"), (False, "there is no validation data")]

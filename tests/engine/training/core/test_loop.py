@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from accel_engine.events import ModelBuilt
+from accel_engine.plan import Plan
+from accel_engine.training.core import feed
+from accel_engine.training.core.loop import ChunkSize
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=2, validation="off")
+
+
+def test_the_chunk_size_does_not_change_results(gym: Gym, random_model: str) -> None:
+    plan = PLAN.replace(model=random_model, batch_size=8, steps_per_epoch=70)
+    gym.steps = 1
+    one_by_one = gym.train(plan)
+    gym.steps = 64
+    by_many = gym.train(plan)
+
+    assert [chunk.count for chunk in one_by_one.chunks] == [1] * 140
+    assert [chunk.count for chunk in by_many.chunks] == [64, 6] * 2
+    np.testing.assert_array_equal(one_by_one.series["loss"], by_many.series["loss"])
+    np.testing.assert_array_equal(one_by_one.series["accuracy"], by_many.series["accuracy"])
+
+
+@pytest.mark.parametrize(("strategy", "replicas"), [("mirrored", 2), ("mirrored", 4), ("central-storage", 2)])
+def test_replicas_train_like_one_device(gym: Gym, strategy: str, replicas: int) -> None:
+    plan = PLAN.replace(epochs=5)
+    alone = gym.train_once(plan)
+    shared = gym.train(plan.replace(strategy=strategy, virtual_cpus=replicas))
+
+    assert len(alone.series["loss"]) >= 100
+    np.testing.assert_allclose(alone.series["loss"], shared.series["loss"], atol=1e-4)
+    np.testing.assert_allclose(alone.series["accuracy"], shared.series["accuracy"], atol=1e-6)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_streamed_and_cached_data_give_the_same_batches(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, replicas: int
+) -> None:
+    plan = PLAN.replace(strategy="mirrored" if replicas == 2 else "one-device", virtual_cpus=replicas)
+    resident = gym.train_once(plan)
+    monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
+    streamed = gym.train(plan)
+
+    assert [trained.only(ModelBuilt).feed for trained in (resident, streamed)] == ["resident", "streamed"]
+    np.testing.assert_allclose(resident.series["loss"], streamed.series["loss"], atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.0])
+def test_an_epoch_in_segments_is_the_same_epoch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    plan = PLAN.replace(batch_size=256, steps_per_epoch=13)
+    whole = gym.train_once(plan)
+    monkeypatch.setattr(feed, "CACHE_SHARE", share)
+    monkeypatch.setattr(feed, "MAX_ROWS", 1)
+    stopped = gym.train(plan, at={20: [("stop",)]})
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert [chunk.count for chunk in resumed.chunks] == [2, 2, 1, 2, 2, 1, 2, 1] * 2
+    np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-6)
+
+
+def test_xla_gives_the_same_results(gym: Gym) -> None:
+    plain = gym.train_once(PLAN)
+    compiled = gym.train(PLAN.replace(xla="on"))
+
+    np.testing.assert_allclose(plain.series["loss"], compiled.series["loss"], atol=1e-5)
+
+
+def test_a_chunk_size_converges_to_its_target() -> None:
+    size = ChunkSize(target=0.05)
+
+    for _ in range(10):
+        size.update(size.steps, size.steps * 0.001)
+
+    assert size.steps == pytest.approx(50, abs=1)
+
+
+def test_a_chunk_size_grows_slowly_and_shrinks_at_once() -> None:
+    size = ChunkSize(target=0.05)
+    size.update(1, 1e-6)
+    assert size.steps == 4
+
+    size.update(4, 10.0)
+    assert size.steps == 1

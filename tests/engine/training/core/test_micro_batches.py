@@ -1,0 +1,221 @@
+"""Micro-batches give the same losses and gradients as the whole batch, or are not used."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from accel_engine.devices.host_probe import processors
+from accel_engine.events import MicroBatchesTried, Outcome
+from accel_engine.plan import Plan
+from accel_engine.training.autotune import autotuner
+from accel_engine.training.core.assembly import assemble
+from accel_engine.training.core.feed import epoch_order
+from accel_engine.training.core.loop import ExecutionMode, Loop
+from accel_engine.training.core.micro_batches import candidate_count, is_mean, supports_micro_batches
+
+from .conftest import Gym
+
+PLAN = Plan(model="fashion-cnn", batch_size=64, epochs=2, validation="off", xla="off", precision="float32")
+
+MODELS = """
+import keras
+from keras import layers
+
+class Own(keras.Model):
+    def train_step(self, data):
+        return super().train_step(data)
+
+def own(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    return Own(inputs, layers.Dense(classes, activation="softmax")(layers.Flatten()(inputs)))
+
+class Idle(layers.Layer):
+    def build(self, input_shape):
+        self.idle = self.add_weight(shape=(3,))
+
+    def call(self, inputs):
+        return inputs
+
+def unused(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), Idle(),
+                             layers.Dense(classes, activation="softmax")])
+
+def penalizing(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(),
+                             layers.Dense(classes, activation="softmax", activity_regularizer="l2")])
+
+def summing(input_shape, classes):
+    model = keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(classes, activation="softmax")])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(reduction="sum"))
+    return model
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> str:
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"optimizer": "sgd", "learning_rate": 0.05},
+        {"strategy": "mirrored", "virtual_cpus": 2},
+        {"xla": "on"},
+        {"precision": "mixed_float16"},
+    ],
+    ids=["adam", "sgd", "mirrored", "xla", "float16"],
+)
+def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, object]) -> None:
+    plan = PLAN.replace(gradient_norm="on", **changes)
+
+    whole, parted = gym.train_once(plan), gym.train(plan.replace(micro_batches=4))
+
+    tolerance = 1e-5 if plan.precision == "float32" else 1e-2
+    assert whole.series.keys() == parted.series.keys()
+    for name, values in whole.series.items():
+        np.testing.assert_allclose(parted.series[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+def test_an_unused_weight_is_unchanged(gym: Gym, models: str) -> None:
+    plan = PLAN.replace(model=f"{models}:unused")
+
+    whole, parted = gym.train(plan), gym.train(plan.replace(micro_batches=4))
+
+    np.testing.assert_allclose(parted.series["loss"], whole.series["loss"], atol=1e-5)
+
+
+def test_dropout_does_not_depend_on_the_chunk_size(gym: Gym) -> None:
+    plan = PLAN.replace(model="cnn", micro_batches=4)
+
+    few = gym.train(plan)
+    gym.steps = 11
+
+    np.testing.assert_array_equal(gym.train(plan).series["loss"], few.series["loss"])
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [("own", "custom train_step"), ("summing", "a mean over examples"), ("penalizing", "activity_regularizer")],
+)
+def test_micro_batches_that_change_results_are_rejected(gym: Gym, models: str, model: str, why: str) -> None:
+    ended = gym.train(PLAN.replace(model=f"{models}:{model}", micro_batches=2)).ended
+
+    assert ended.outcome is Outcome.FAILED
+    assert "micro_batches" in ended.reason
+    assert why in ended.reason
+
+
+@pytest.mark.parametrize(("asked", "parallel_iterations"), [(4, 1), (None, processors())])
+def test_a_plans_micro_batches_run_sequentially(asked: int | None, parallel_iterations: int) -> None:
+    assembly = assemble(PLAN.replace(micro_batches=asked), ("CPU:0",), None)
+
+    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(
+        epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64)
+    )
+
+    nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
+    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "iterations.4" in node.name]
+    assert loop.attr["parallel_iterations"].i == parallel_iterations
+
+
+@pytest.mark.parametrize(
+    ("batch", "parts"), [(1, 1), (16, 2), (64, 2), (96, 2), (128, 4), (1000, 25), (1009, 1), (2 * 1009, 1)]
+)
+def test_micro_batches_are_equal_and_fit_a_cache(batch: int, parts: int) -> None:
+    assert candidate_count(batch) == parts
+
+
+def network(*middle: layers.Layer) -> keras.Model:
+    model = keras.Sequential([keras.Input((8, 8, 1)), *middle, layers.Flatten(), layers.Dense(2)])
+    model.compile(loss="mse")
+    return model
+
+
+def test_only_per_example_layers_support_micro_batches() -> None:
+    class Conv2D(layers.Conv2D):  # somebody's own, whatever its name
+        pass
+
+    inputs = keras.Input((8, 8, 1))
+    centred = keras.Model(inputs, inputs - keras.ops.mean(inputs, axis=0))
+    centred.compile(loss="mse")
+
+    assert supports_micro_batches(
+        network(layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Dropout(0.5))
+    )
+    assert supports_micro_batches(network(network(layers.Conv2D(4, 3))))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3), layers.BatchNormalization()))
+    assert not supports_micro_batches(network(Conv2D(4, 3)))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3, activation=lambda x: x - keras.ops.mean(x, axis=0))))
+    assert not supports_micro_batches(network(layers.Conv2D(4, 3, activity_regularizer="l2")))
+    assert not supports_micro_batches(centred)
+    assert not supports_micro_batches(network(centred))
+
+
+@pytest.mark.parametrize(
+    ("loss", "mean"),
+    [
+        ("sparse_categorical_crossentropy", True),
+        (keras.losses.MeanSquaredError(), True),
+        ([keras.losses.MeanSquaredError(reduction="mean")], True),
+        ({"output": "mse"}, True),
+        (keras.losses.mean_squared_error, True),
+        (keras.losses.MeanSquaredError(reduction="sum"), False),
+        (keras.losses.Dice(), False),
+        ("tversky", False),
+        (None, False),
+        (lambda _, outputs: outputs, False),
+    ],
+)
+def test_which_losses_are_means_over_examples(loss: object, mean: bool) -> None:
+    assert is_mean(loss) is mean
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the trial as early and as briefly as possible."""
+    monkeypatch.setattr(autotuner, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(autotuner, "WORTHWHILE_SECONDS", 0.0)
+    monkeypatch.setattr(autotuner, "WORTHWHILE_STEPS", 0)
+    monkeypatch.setattr(autotuner, "TRIAL_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(("split", "taken"), [(200.0, 2), (50.0, 1)])
+def test_the_faster_mode_is_used_and_cached(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, split: float, taken: int
+) -> None:
+    measure = Loop.measure_rate
+
+    def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
+        measure(self, order, seconds)
+        return split if self.mode.micro_batches > 1 else 100.0
+
+    monkeypatch.setattr(Loop, "measure_rate", rate)
+    plan = PLAN.replace(xla="auto")
+
+    first = gym.train(plan)
+    monkeypatch.setattr(autotuner, "WORTHWHILE_SECONDS", 1e9)  # of a trial, not of what is known
+    second = gym.train(plan)
+
+    event = first.only(MicroBatchesTried)
+    assert (event.micro_batches, event.tried, event.whole, event.split) == (taken, 2, 100.0, split)
+    assert [each.only(MicroBatchesTried).remembered for each in (first, second)] == [False, True]
+    assert second.only(MicroBatchesTried).micro_batches == taken
+    whole = gym.train_once(PLAN.replace(micro_batches=1))
+    for trained in (first, second):
+        np.testing.assert_allclose(trained.series["loss"], whole.series["loss"], atol=1e-5)
+    assert not whole.all(MicroBatchesTried)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("changes", [{"model": "mlp"}, {"xla": "on"}, {"strategy": "mirrored", "virtual_cpus": 2}])
+def test_no_trial_where_it_is_not_worthwhile(gym: Gym, changes: dict[str, object]) -> None:
+    assert not gym.train(PLAN.replace(**changes)).all(MicroBatchesTried)

@@ -1,0 +1,97 @@
+"""Events of a run from start to end."""
+
+import math
+
+import pytest
+
+from accel_engine.events import (
+    CheckpointSaved,
+    EpochEnded,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    Validated,
+    Warned,
+)
+from accel_engine.plan import Plan
+from accel_engine.training.checkpoints import run_saver
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+"""Ten steps."""
+
+
+def test_a_run_writes_all_events(gym: Gym) -> None:
+    trained = gym.train_once(PLAN)
+
+    built = trained.only(ModelBuilt)
+    assert (built.steps_per_epoch, built.global_batch, built.dropped_examples) == (5, 256, 1437 - 5 * 256)
+    assert [event.phase for event in trained.all(PhaseChanged)][:3] == [Phase.BUILDING, Phase.TRACING, Phase.TRAINING]
+    assert [event.step for event in trained.all(EpochEnded)] == [5, 10]
+    assert [event.step for event in trained.all(Validated)] == [5, 10]
+    assert [event.step for event in trained.all(CheckpointSaved)] == [5, 10]
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert trained.ended.steps == len(trained.series["loss"]) == 10
+    assert isinstance(trained.events[-1], RunEnded)
+
+
+@pytest.mark.parametrize(("share", "steps"), [(math.inf, [5, 10, 15, 20]), (1e-9, [5, 20])])
+def test_short_epochs_have_no_checkpoint(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float, steps: list[int]
+) -> None:
+    monkeypatch.setattr(run_saver, "MAX_CHECKPOINT_TIME_SHARE", share)
+    trained = gym.train(PLAN.replace(epochs=4))
+
+    assert [event.step for event in trained.all(EpochEnded)] == [5, 10, 15, 20]
+    assert [event.step for event in trained.all(CheckpointSaved)] == steps
+
+
+def test_an_epochs_metrics_are_the_means_of_its_steps(gym: Gym) -> None:
+    trained = gym.train_once(PLAN)
+
+    first, second = trained.all(EpochEnded)
+    assert first.metrics["loss"] == pytest.approx(float(trained.series["loss"][:5].mean()), rel=1e-6)
+    assert second.metrics["accuracy"] == pytest.approx(float(trained.series["accuracy"][5:].mean()), rel=1e-6)
+    assert trained.ended.metrics["loss"] == second.metrics["loss"]
+
+
+def test_a_nan_loss_causes_one_warning(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(optimizer="sgd", learning_rate=1e20, validation="off"))
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    (warning,) = trained.all(Warned)
+    assert "is NaN or infinite" in warning.message
+    assert math.isnan(trained.series["loss"][-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"batch_size": 2000}, "batch_size = 2000: must be at most 1437"),
+        ({"batch_size": 1, "strategy": "mirrored", "virtual_cpus": 2}, "at least 2, one example per replica"),
+        ({"xla": "on", "strategy": "mirrored", "virtual_cpus": 2}, "XLA cannot compile"),
+        ({"model": "MobileNetV2"}, "takes images of at least 32x32"),
+    ],
+)
+def test_impossible_plans_fail_with_the_reason(gym: Gym, changes: dict[str, object], words: str) -> None:
+    trained = gym.train(PLAN.replace(**changes))
+
+    assert trained.ended.outcome is Outcome.FAILED
+    assert words in trained.ended.reason
+    assert trained.series == {}
+
+
+def test_a_batch_that_is_not_divisible_causes_a_note(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(batch_size=255, strategy="mirrored", virtual_cpus=2))
+
+    assert trained.only(ModelBuilt).global_batch == 254
+    assert "each takes 127" in trained.all(Warned)[0].message
+
+
+def test_steps_per_epoch_may_exceed_the_data(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(steps_per_epoch=7, epochs=1))
+
+    assert trained.ended.steps == 7

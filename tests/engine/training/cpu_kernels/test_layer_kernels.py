@@ -1,0 +1,113 @@
+"""Which layers use the fast kernels, and that training gives the same results."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.training.core.assembly import assemble
+from accel_engine.training.core.feed import epoch_order
+from accel_engine.training.core.loop import ExecutionMode, Loop
+from accel_engine.training.cpu_kernels import batch_norm, convolution
+from accel_engine.training.model_analysis.flops import count_flops
+from accel_engine.training.model_analysis.layer_table import tabulate
+from engine.training.layer_steps import apart, kinds, operations
+
+MODELS = """
+import keras
+from keras import layers
+
+class Block(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = [layers.Conv2D(32, 3, padding="same"), layers.BatchNormalization(momentum=0.9)]
+
+    def call(self, x, training=None):
+        convolve, normalize = self.inner
+        return normalize(convolve(x), training=training)
+
+def convolved(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), Block(), layers.ReLU(), layers.GlobalAveragePooling2D(),
+                             layers.Dense(classes, activation="softmax")])
+
+class Own(keras.Model):
+    def train_step(self, data):
+        return super().train_step(data)
+
+def own(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    outputs = layers.Dense(classes, activation="softmax")(layers.Flatten()(Block()(inputs)))
+    return Own(inputs, outputs)
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> str:
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    return str(path)
+
+
+def changed(graph: Any) -> bool:
+    """Whether a graph has the fast kernels, for both kinds of layers or for neither."""
+    fused = "FusedBatchNormV3" in kinds(graph)
+    assert apart(graph) is fused
+    return fused
+
+
+def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
+    assembly = assemble(Plan(model=f"{models}:convolved", batch_size=64, validation="off"), ("CPU:0",), None)
+
+    graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+
+    assert changed(graph)
+    marks = ["layer.0." in node.name for node in operations(graph) if node.op in ("Conv2D", "FusedBatchNormV3")]
+    assert marks
+    assert all(marks)
+    assert not any("call" in vars(layer) for layer in assembly.model._flatten_layers())
+
+
+def test_flops_belong_to_the_layer_with_either_kernel() -> None:
+    plan = Plan(model="fashion-cnn", data="synthetic:28x28x1:10:128", batch_size=64, validation="off")
+    assembly = assemble(plan, ("CPU:0",), None)
+
+    graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
+
+    assert apart(graph)
+    table = tabulate(assembly.model, count_flops(graph, chunk=True))
+    assert table.layers[0].flops == 2 * 2 * 64 * 26 * 26 * 9 * 64  # forward, and the filters' gradient
+    assert table.rest == 0
+
+
+@pytest.mark.parametrize(("model", "xla"), [("convolved", True), ("own", False)])
+def test_xla_and_custom_train_steps_use_keras(models: str, model: str, xla: bool) -> None:
+    assembly = assemble(Plan(model=f"{models}:{model}", batch_size=64, validation="off"), ("CPU:0",), None)
+
+    assert not changed(
+        Loop(assembly, ExecutionMode(xla)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    )
+
+
+@pytest.mark.parametrize("strategy", ["default", "mirrored", "central-storage"])
+def test_results_are_the_same_under_strategies(models: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = 1 if strategy == "default" else 2
+    batch = 64 * replicas
+    plan = Plan(model=f"{models}:convolved", strategy=strategy, batch_size=batch, optimizer="sgd", validation="off")
+
+    def learnt() -> tuple[bool, list[np.ndarray]]:
+        assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(replicas)), None)
+        loop, order = Loop(assembly, ExecutionMode()), epoch_order(0, 0, len(assembly.dataset.train), 5, replicas, 64)
+        graph = loop.trace(order)
+        assert sum(measured.count for measured in loop.run(order)) == 5
+        return changed(graph), [np.asarray(variable) for variable in assembly.model.variables]
+
+    faster, values = learnt()
+    for kind in (batch_norm, convolution):
+        monkeypatch.setattr(kind, "MIN_ELEMENTS", 2**40)
+    without, expected = learnt()
+
+    assert (faster, without) == (True, False)
+    for value, other in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,126 @@
+"""Monitoring of peers, with plain sockets in place of TensorFlow's servers."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.training.distributed import peers
+from accel_engine.training.distributed.peers import PeerMonitor
+
+Wait = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(peers, "REPLY_SECONDS", 0.01)  # sockets that only listen say none
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def watch(listener: socket.socket, said: list[str], **limits: float) -> PeerMonitor:
+    cluster = ClusterSpec(("127.0.0.1:1", f"127.0.0.1:{listener.getsockname()[1]}"))
+    return PeerMonitor(cluster, said.append, **limits)
+
+
+def test_missing_peers_are_reported_until_all_have_started(wait_until: Wait) -> None:
+    said: list[str] = []
+    with socket.socket() as later:
+        later.bind(("127.0.0.1", 0))
+        watching = watch(later, said, join_seconds=60.0)
+        address = f"127.0.0.1:{later.getsockname()[1]}"
+        wait_until(lambda: said == [f"worker 1 ({address})"], "a word of who is missing")
+        later.listen()
+        wait_until(lambda: said[1:] == [""], "a word that all are there")
+        watching.stop()
+    assert watching.problem == ""
+
+
+def test_a_peer_that_never_starts_is_a_problem(listener: socket.socket) -> None:
+    listener.close()
+    cluster = ClusterSpec(("127.0.0.1:1", "127.0.0.1:2"))
+    watching = PeerMonitor(cluster, lambda _: None, join_seconds=0.0)
+    assert watching.wait_for_problem() == "worker 1 (127.0.0.1:2) did not start within 0 s"
+
+
+def test_a_lost_peer_is_a_problem(listener: socket.socket, wait_until: Wait) -> None:
+    said: list[str] = []
+    watching = watch(listener, said, lost_seconds=0.05)
+    wait_until(lambda: said == [""], "a word that all are there")
+    listener.close()
+    wait_until(lambda: watching.problem, "a problem")
+    assert "was lost" in watching.problem
+    assert watching.wait_for_problem() == watching.problem
+
+
+def test_a_hanging_peer_is_a_problem(listener: socket.socket) -> None:
+    watching = watch(listener, [], unresponsive_seconds=0.2)
+    assert watching.wait_for_problem().endswith("hangs: it accepts connections but has not answered for 0.2 s")
+
+
+def test_a_peer_that_answers_does_not_hang(
+    listener: socket.socket, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "REPLY_SECONDS", 60.0)
+    greeted: list[object] = []
+
+    def greet() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                visitor, address = listener.accept()
+                with visitor:
+                    visitor.send(b"hello")
+                greeted.append(address)
+
+    host = threading.Thread(target=greet)
+    host.start()
+    watching = watch(listener, [], unresponsive_seconds=0.0)
+    wait_until(lambda: len(greeted) > 3 or watching.problem, "some greetings")
+    watching.stop()
+    listener.shutdown(socket.SHUT_RDWR)
+    host.join()
+    assert not watching.problem
+
+
+def test_an_unknown_host_counts_as_not_started() -> None:
+    cluster = ClusterSpec(("127.0.0.1:1", "no-such-host.invalid:2"))
+    watching = PeerMonitor(cluster, lambda _: None, join_seconds=0.0)
+    assert "no-such-host.invalid:2" in watching.wait_for_problem()
+
+
+def test_a_coordinator_continues_while_one_worker_is_reachable(wait_until: Wait) -> None:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    *workers, server = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    cluster = ClusterSpec(tuple(workers), (server,), role="chief", coordinator="127.0.0.1:1")
+    lost: list[str] = []
+    watching = PeerMonitor(cluster, lambda _: None, lost.append, lost_seconds=0.05)
+    watching.wait_for_all()
+    assert watching.all_joined
+    sockets[1].close()
+    wait_until(lambda: lost, "a word of who is gone")
+    assert lost[0].startswith(f"worker 1 ({workers[1]}) was lost")
+    assert lost[0].endswith("; training continues with worker 0")
+    assert not watching.problem
+    sockets[0].close()
+    assert watching.wait_for_problem().startswith(f"worker 0 ({workers[0]}) was lost")
+    assert len(lost) == 1
+    sockets[2].close()
+
+
+def test_a_coordinator_cannot_continue_without_a_parameter_server(listener: socket.socket) -> None:
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as worker:
+        there = f"127.0.0.1:{worker.getsockname()[1]}"
+        cluster = ClusterSpec((there,), (address,), role="chief", coordinator="127.0.0.1:1")
+        watching = PeerMonitor(cluster, lambda _: None, lost_seconds=0.05)
+        watching.wait_for_all()
+        listener.close()
+        assert watching.wait_for_problem().startswith(f"parameter server 0 ({address}) was lost")

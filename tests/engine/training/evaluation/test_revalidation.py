@@ -1,0 +1,80 @@
+"""Validating a checkpoint again gives the same report as the engine."""
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create
+from accel_engine.run.diagnostics import read
+from accel_engine.run.schema import connect
+from accel_engine.training.evaluation import revalidation
+from accel_engine.training.evaluation.revalidation import revalidate
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=1, batch_size=100)
+
+
+@pytest.mark.parametrize("validation", ["epoch", "off"])
+def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
+    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
+    expected = read(gym.train_once(PLAN).directory).evaluation
+    trained = gym.train(PLAN.replace(validation=validation))
+    with closing(connect(trained.directory)) as connection:
+        connection.execute("DROP TABLE inside")  # as of an older program
+    told: list[tuple[int, int]] = []
+    assert revalidate(trained.directory, lambda done, of: told.append((done, of))) == {"step": 14}
+    kept = read(trained.directory)
+    assert expected is not None
+    assert kept.evaluation is not None
+    assert kept.steps == {"evaluation": 14}
+    assert told == [(256, 360), (360, 360)]
+    np.testing.assert_array_equal(kept.evaluation.counts, expected.counts)
+    np.testing.assert_array_equal(kept.evaluation.pictures, expected.pictures)
+    for found, wanted in zip(kept.evaluation.worst, expected.worst, strict=True):
+        assert found == replace(
+            wanted,
+            confidence=pytest.approx(wanted.confidence, abs=1e-5),
+            true_class_probability=pytest.approx(wanted.true_class_probability, abs=1e-5),
+        )
+
+
+def test_an_active_run_is_rejected(gym: Gym) -> None:
+    directory = create(PLAN)
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        with pytest.raises(AccelError, match="is active: its own engine can validate it"):
+            revalidate(directory, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            "Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(1)])",
+            "not a classifier",
+        ),
+        ("Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(3)])", "custom train_step"),
+    ],
+)
+def test_a_model_with_unknown_outputs_is_rejected(gym: Gym, tmp_path: Path, source: str, words: str) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import keras\n\n"
+        "class Own(keras.Sequential):\n"
+        "    def train_step(self, data):\n"
+        "        return super().train_step(data)\n\n"
+        "def build(input_shape, classes):\n"
+        f"    model = {source}\n"
+        '    model.compile("sgd", "mse")\n'
+        "    return model\n"
+    )
+    trained = gym.train(PLAN.replace(model=f"{file}:build", data="synthetic:6x6x1:3:300", batch_size=50))
+    assert not trained.ended.reason, trained.ended.reason
+    with pytest.raises(AccelError, match=words):
+        revalidate(trained.directory, lambda *_: None)

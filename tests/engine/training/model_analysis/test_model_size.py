@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.training.model_analysis.model_size import measure_model
+
+SUBCLASSED = """
+import keras
+
+class Mine(keras.Model):
+    def __init__(self, classes):
+        super().__init__()
+        self.flat = keras.layers.Flatten()
+        self.dense = keras.layers.Dense(classes)
+
+    def call(self, x):
+        return self.dense(self.flat(x))
+
+def build(classes):
+    return Mine(classes)
+"""
+
+
+def test_sizes_match_counts_by_hand() -> None:
+    found = measure_model(Plan(model="mlp"))
+
+    assert found["parameters"] == found["trainable"] == 64 * 128 + 128 + 128 * 10 + 10
+    assert (found["input_shape"], found["classes"]) == ((8, 8, 1), 10)
+    assert found["activations"] == 64 + 128 + 10  # flattened, hidden, probabilities
+
+
+def test_a_subclassed_model_has_no_known_activations(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(SUBCLASSED)
+
+    found = measure_model(Plan(model=f"{path}:build"))
+
+    assert (found["parameters"], found["activations"]) == (650, 0)
+
+
+@pytest.mark.parametrize("name", ["cnn", "resnet20"])
+def test_running_statistics_are_not_trainable(name: str) -> None:
+    found = measure_model(Plan(model=name))
+
+    assert 0 < found["trainable"] < found["parameters"]

@@ -1,0 +1,76 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.run import Annotations, RunInfo, RunSummary, Status
+from accel_tui.run_list.columns import COLUMNS, TITLES, SortOrder, fitting, ordered, title_of
+
+
+def run(name: str, status: Status = Status.FINISHED, created: float = 0.0, **more: Any) -> RunSummary:
+    plan = {"model": more.pop("model", "cnn"), "batch_size": more.pop("batch", 32)}
+    info = RunInfo(name, Path(name), None, plan, created, "h", 1, status, more.pop("annotations", Annotations()))
+    return RunSummary(name, Path(name), info, **more)
+
+
+def ids(runs: tuple[RunSummary, ...]) -> str:
+    return "".join(each.id for each in runs)
+
+
+UNREADABLE = RunSummary("x", Path("x"), None, problem="damaged")
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (SortOrder(), "cbax"),
+        (SortOrder("created", reversed=True), "abcx"),
+        (SortOrder("loss"), "bacx"),
+        (SortOrder("loss", reversed=True), "abcx"),
+        (SortOrder("accuracy"), "abcx"),
+        (SortOrder("batch"), "cabx"),
+        (SortOrder("model"), "bacx"),
+        (SortOrder("status"), "bacx"),
+        (SortOrder("steps"), "abcx"),
+        (SortOrder("tags"), "cabx"),
+    ],
+)
+def test_runs_are_put_in_order_with_what_has_no_value_last(order: SortOrder, expected: str) -> None:
+    runs = (
+        run("a", created=1, metrics={"loss": 0.5, "accuracy": 0.9}, steps=30, batch=64, model="mlp"),
+        run("b", Status.RUNNING, created=2, metrics={"loss": 0.25}, steps=20, batch=128, model="cnn"),
+        run(
+            "c", Status.LOST, created=3, metrics={"loss": math.nan}, model="zebra", annotations=Annotations(tags=("t",))
+        ),
+        UNREADABLE,
+    )
+    assert ids(ordered(runs, order)) == expected
+
+
+def test_a_column_that_gives_the_order_already_turns_it() -> None:
+    order = SortOrder().by("loss")
+    assert (order, order.descending) == (SortOrder("loss"), False)
+    assert (order.by("loss"), order.by("loss").descending) == (SortOrder("loss", reversed=True), True)
+    assert SortOrder().descending
+
+
+@pytest.mark.parametrize("room", [0, 40, 78, 118, 198, 400])
+def test_only_columns_that_there_is_room_for_are_chosen(room: int) -> None:
+    columns = fitting(room, 2)
+    assert sum(column.width + 2 for column in columns) <= room
+    assert [column.title for column in columns] == [title for title in TITLES if title in {c.title for c in columns}]
+    assert room < 400 or columns == COLUMNS
+
+
+def test_a_renamed_run_goes_by_its_name_and_by_what_finds_it() -> None:
+    assert title_of(run("k7m2-cnn-digits")) == "k7m2-cnn-digits"
+    assert title_of(run("k7m2-cnn-digits", annotations=Annotations("the best"))) == "k7m2 the best"
+
+
+def test_every_column_has_something_to_say_of_a_run_that_cannot_be_read() -> None:
+    assert [column.text(UNREADABLE, 0.0) for column in COLUMNS if column.title in ("status", "run", "loss")] == [
+        "! unreadable",
+        "x",
+        "—",
+    ]

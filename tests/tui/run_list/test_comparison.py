@@ -1,0 +1,96 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accel_engine.events import DevicesFound
+from accel_engine.plan import DEFAULTS
+from accel_engine.run import Annotations, RunInfo, RunSummary, Status
+from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names
+from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.state import RunState
+from tui.example_events import model_built
+
+
+def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> ComparedRun:
+    info = RunInfo(run, Path(run), None, {**plan}, 0.0, "h", 1, Status.FINISHED, Annotations())
+    return ComparedRun(RunSummary(run, Path(run), info, steps=10, metrics=metrics), state or RunState(info=info))
+
+
+def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
+    found = compare([side("a", model="mlp", epochs=9, name="one"), side("b", model="mlp", epochs=9, seed=3)])
+    (seed,) = found.plan
+    assert (seed.label, seed.values, seed.texts) == ("seed", (DEFAULTS["seed"], 3), (str(DEFAULTS["seed"]), "3"))
+    assert found.equal == {"model": "mlp", "epochs": 9}
+    assert found.defaults == len(DEFAULTS) - 4
+    assert found.summary == f"Equal: model mlp, epochs 9; {found.defaults} fields at default."
+
+
+def test_a_list_as_stored_is_no_other_than_the_plan_s() -> None:
+    assert not compare([side("a", devices=[]), side("b")]).plan
+
+
+def test_fields_are_called_as_in_the_form_and_what_is_left_empty_says_what_it_stands_for() -> None:
+    rows = compare([side("a", micro_batches=4, steps_per_epoch=9, tpu="local"), side("b")]).plan
+    assert {row.label: row.texts for row in rows} == {
+        "micro-batches": ("4", "auto"),
+        "steps per epoch": ("9", "all the data"),
+        "TPU": ("local", "—"),
+    }
+    (row,) = compare([side("a", of_a_later_version=None), side("b", of_a_later_version=2)]).plan
+    assert (row.label, row.texts) == ("of a later version", ("—", "2"))
+
+
+def test_of_a_script_only_what_it_told_is_said() -> None:
+    script = side("a", model="sequential", epochs=9)
+    assert script.run.info
+    info = replace(script.run.info, script="train.py")
+    found = compare([replace(script, run=replace(script.run, info=info)), side("b", model="mlp", epochs=9, seed=3)])
+    assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
+    assert found.equal == {"epochs": 9}
+
+
+def test_files_of_one_name_in_two_folders_are_told_apart() -> None:
+    (row,) = compare([side("a", model="/x/net.py:build"), side("b", model="/y/net.py:build")]).plan
+    assert row.texts == ("/x/net.py:build", "/y/net.py:build")
+    (row,) = compare([side("a", model="/x/net.py:build"), side("b", model="mlp")]).plan
+    assert row.texts == ("net.py:build", "mlp")
+
+
+def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
+    found = compare(
+        [
+            side("a", {"loss": 0.5, "accuracy": 0.7, "custom": 1.0}),
+            side("b", {"loss": 0.25, "accuracy": 0.7, "custom": 2.0}),
+            side("c", {"loss": math.nan, "validation_accuracy": 0.5}),
+        ]
+    )
+    rows = {row.label: row for row in found.results}
+    assert rows["loss"].best == {1}
+    assert rows["loss"].texts == ("0.5000", "0.2500", "nan")
+    assert rows["accuracy"].best == frozenset()
+    assert rows["accuracy"].texts[2] == "—"
+    assert rows["custom"].best == frozenset()
+    assert rows["val accuracy"].values == (None, None, 0.5)
+    assert "remaining" not in rows
+
+
+def test_devices_of_one_kind_are_counted() -> None:
+    gpu = {"name": "GPU:0", "kind": "gpu", "description": "H100", "device": ""}
+    many = RunState(devices=DevicesFound(time=0.0, devices=(gpu, gpu), strategy="Mirrored"))
+    bare = RunState(devices=DevicesFound(time=0.0, devices=({"name": "CPU:0"},), strategy="Default"))
+    assert [side("a", state=state).devices for state in (many, bare, RunState())] == ["2 x H100", "CPU:0", ""]
+
+
+def test_series_of_all_runs_are_found() -> None:
+    states = [RunState(curves={"loss": Curve(), "mae": Curve()}), RunState(curves={"loss": Curve(), "top": Curve()})]
+    assert compared_series_names([side("a", state=state) for state in states]) == ["loss", "mae", "top"]
+
+
+def test_what_only_some_runs_or_only_validations_have_is_found() -> None:
+    states = [
+        RunState(built=model_built(series=("loss", "learning_rate")), curves={"loss": Curve(), "d_loss": Curve()}),
+        RunState(curves={"loss": Curve(), "learning_rate": Curve()}, validation={"f1_score": ((1, 0.5),)}),
+    ]
+    assert compared_series_names([side("a", state=state) for state in states]) == ["loss", "d_loss", "f1_score"]
+    assert compared_series_names([]) == ["loss"]

@@ -1,0 +1,25 @@
+from accel_engine.devices.device_types import Reading, Sample
+from accel_tui.run_state.device_meter import HISTORY, Meter, record
+
+
+def at(time: float, utilization: float | None, device: str = "cpu:0") -> Sample:
+    reading = Reading.missing("asleep", "%") if utilization is None else Reading(utilization, "%")
+    return Sample(time, device, {"utilization": reading})
+
+
+def test_a_meter_keeps_the_latest_sample_and_the_past() -> None:
+    before: dict[str, Meter] = {}
+    meters = record(record(before, [at(1, 10.0), at(1, 5.0, "gpu:0")]), [at(2, None)])
+    assert before == {}
+    assert meters["cpu:0"].history == (10.0, None)
+    assert meters["cpu:0"].reading("utilization").reason == "asleep"
+    assert meters["gpu:0"].history == (5.0,)
+    assert meters["gpu:0"].reading("power").value is None
+
+
+def test_the_past_is_bounded() -> None:
+    meters: dict[str, Meter] = {}
+    for second in range(HISTORY + 5):
+        meters = record(meters, [at(second, float(second))])
+    assert len(meters["cpu:0"].history) == HISTORY
+    assert meters["cpu:0"].history[-1] == HISTORY + 4

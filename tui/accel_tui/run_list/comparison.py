@@ -1,0 +1,192 @@
+"""Compares runs: the differences of their plans, and their results."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accel_engine.plan import DEFAULTS
+from accel_engine.run import RunSummary
+from accel_engine.run.schema import LEARNING_RATE
+from accel_tui.formatting import field_labels, names, numbers, units
+from accel_tui.run_state.state import RunState
+
+MAX_COMPARED_RUNS = 8
+"""The maximum number of runs in a comparison, limited by the colours of a chart."""
+
+NO_VALUE = "—"
+"""Shown where a run has no value."""
+
+_UNKNOWN: Any = object()
+"""The value of a field that a script did not record."""
+
+_TITLES = frozenset({"name"})  # shown as column titles
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run of a comparison.
+
+    Attributes:
+        run: Its summary.
+        state: Its state from its events and chunks.
+    """
+
+    run: RunSummary
+    state: RunState
+
+    @property
+    def title(self) -> str:
+        """Its name, or its id if it has none."""
+        return (self.run.info.name if self.run.info else "") or self.run.id
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        """Its plan, with defaults for fields added later; for a script, the recorded fields."""
+        info = self.run.info
+        return info.plan_values if info and info.script else {**DEFAULTS, **(info.plan_values if info else {})}
+
+    @property
+    def speed(self) -> float | None:
+        """Steps per second: of the last engine if it has ended, else the recent rate."""
+        ended = self.state.ended
+        return (ended.steps_per_second or None) if ended else self.state.steps_per_second
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, summed over all engines."""
+        return max(self.run.seconds, self.state.elapsed(self.state.step_rate.ended) or 0.0)
+
+    @property
+    def devices(self) -> str:
+        """Its devices, e.g. ``2 x NVIDIA H100``."""
+        if self.state.devices is None:
+            return ""
+        counts = Counter(each.get("description") or each["name"] for each in self.state.devices.devices)
+        return ", ".join(f"{count} x {name}" if count > 1 else str(name) for name, count in counts.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """A row of a comparison.
+
+    Attributes:
+        label: Its name.
+        values: One value per run; ``None`` if a run has none.
+        texts: The formatted values.
+        best: The indices of the runs with the best value, if values can be ranked.
+    """
+
+    label: str
+    values: tuple[Any, ...]
+    texts: tuple[str, ...]
+    best: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of runs.
+
+    Attributes:
+        runs: The runs.
+        results: The rows of their results.
+        plan: The rows of plan fields that differ.
+        equal: The equal fields that are not at their default, by name.
+        defaults: The number of fields at their default in all runs.
+    """
+
+    runs: tuple[ComparedRun, ...]
+    results: tuple[ComparedRow, ...]
+    plan: tuple[ComparedRow, ...]
+    equal: Mapping[str, Any]
+    defaults: int
+
+    @property
+    def summary(self) -> str:
+        """The equal fields in a sentence."""
+        equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
+        rest = f"{units.counted(self.defaults, 'field')} at default"
+        return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
+
+
+def compare(runs: Sequence[ComparedRun]) -> Comparison:
+    """Compare runs."""
+    plans = [compared.plan for compared in runs]
+    field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
+    columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
+    defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
+    # A field that a script did not record counts as its default.
+    known = {
+        name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
+    }
+    equal_fields = {name: values.pop() for name, values in known.items() if len(values) == 1}
+    equal = {name: value for name, value in equal_fields.items() if value != defaults[name]}
+    differing = [
+        ComparedRow(field_labels.label(name), values, _values(name, values))
+        for name, values in columns.items()
+        if name not in equal_fields
+    ]
+    return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
+
+
+def compared_series_names(runs: Sequence[ComparedRun]) -> list[str]:
+    """The series of all runs: per-step series in the order of the runs, then those of validations only."""
+    declared = [name for compared in runs for name in (compared.state.built.series if compared.state.built else ())]
+    recorded = [name for compared in runs for name in compared.state.curves]
+    validated = [name for compared in runs for name in compared.state.validation]
+    return [name for name in dict.fromkeys([*declared, *recorded, *validated]) if name != LEARNING_RATE] or ["loss"]
+
+
+def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
+    yield _row("status", [str(compared.run.status or "unreadable") for compared in runs], str)
+    yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
+    metrics = [compared.run.metrics or {} for compared in runs]
+    for name in dict.fromkeys(name for each in metrics for name in each):
+        values = [each.get(name) for each in metrics]
+        highest = False if "loss" in name or "error" in name else True if "acc" in name else None
+        yield _row(name.replace("validation_", "val ").replace("_", " "), values, numbers.metric, highest)
+    yield _row("steps/s", [compared.speed for compared in runs], numbers.compact, highest=True)
+    yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
+    if any(compared.state.live for compared in runs):
+        yield _row(
+            "remaining",
+            [compared.state.remaining if compared.state.live else None for compared in runs],
+            numbers.duration,
+        )
+    yield _row("devices", [compared.devices or None for compared in runs], str)
+
+
+def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:
+    """Make a row; ``highest`` says whether the highest or the lowest value is best, ``None`` for neither."""
+    texts = tuple(NO_VALUE if value is None else text(value) for value in values)
+    known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    if highest is None or len(set(known)) < 2:
+        return ComparedRow(label, tuple(values), texts)
+    best = max(known) if highest else min(known)
+    return ComparedRow(
+        label, tuple(values), texts, frozenset(index for index, value in enumerate(values) if value == best)
+    )
+
+
+def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:
+    """Format values, in full where the short forms would be equal."""
+    texts = tuple(_value(field, value) for value in values)
+    return texts if len(set(texts)) == len(set(values)) else tuple(map(str, values))
+
+
+def _value(field: str, value: Any) -> str:
+    if value is _UNKNOWN or value == "":
+        return NO_VALUE
+    if value in (None, ()):
+        return field_labels.placeholder(field) or NO_VALUE
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return names.base_name(value) if field in ("model", "data") else str(value)
+
+
+def _comparable(value: Any) -> Any:
+    """Normalize a value: stored plans have lists in place of tuples."""
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,120 @@
+"""Filters of runs, such as ``cnn status:failed tag:paper``; a run matches if it matches every term."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from accel_engine.plan import DEFAULTS
+from accel_engine.run import RunSummary, Status
+from accel_engine.text import suggestion
+from accel_tui.run_list.columns import plan_value
+
+_TERM = re.compile(r'(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of a filter.
+
+    Attributes:
+        text: The text to find, in lower case.
+        key: The field to search; empty for all of them.
+    """
+
+    text: str
+    key: str = ""
+
+
+def parse(text: str) -> tuple[Term, ...]:
+    """Parse a filter; a term with an unknown key is searched for as text.
+
+    ``"two words"`` in quotation marks are one term, also after a key.
+    """
+    terms = []
+    for match in _TERM.finditer(text):
+        key, quoted, plain = match.groups()
+        sought = (plain if quoted is None else quoted).lower()
+        key = _resolve(key or "")
+        if key and not _is_key(key):
+            key, sought = "", match.group().lower()
+        if sought and not (sought.endswith(":") and _is_key(_resolve(sought[:-1]))):  # its value is not yet typed
+            terms.append(Term(sought, key))
+    return tuple(terms)
+
+
+def key_error(text: str) -> str:
+    """Return an error message if a filter has an unknown key or status, with the known ones; or an empty text."""
+    for match in _TERM.finditer(text):
+        key, quoted, plain = match.groups()
+        status = (plain if quoted is None else quoted).lower()
+        if _resolve(key or "") == "status" and not any(known.startswith(status) for known in _STATUSES):
+            return f"no status {status!r}; known: {', '.join(_STATUSES)}"
+        # A dataset such as synthetic:8x8 and an address such as http://host are texts.
+        if not key or _is_key(_resolve(key)) or key.lower() in _PREFIXES or (plain or "").startswith("//"):
+            continue
+        quoted_text = "" if quoted is not None else f'; to search for the text, quote it: "{match.group()}"'
+        return f"no key {key!r}; {suggestion(key.lower(), (*KEYS, *_ALIASES, *DEFAULTS))}{quoted_text}"
+    return ""
+
+
+def matches(run: RunSummary, terms: Iterable[Term]) -> bool:
+    """Whether a run matches all terms."""
+    return all(_matches(run, term) for term in terms)
+
+
+def _matches(run: RunSummary, term: Term) -> bool:
+    if not term.key:
+        return any(term.text in text for texts in _TEXTS.values() for text in texts(run))
+    if term.key in _PREFIX_MATCHED:
+        return any(text.startswith(term.text) for text in _TEXTS[term.key](run))
+    if term.key in _TEXTS:
+        return any(term.text in text for text in _TEXTS[term.key](run))
+    return run.info is not None and _equal(run.info.plan_values.get(term.key, DEFAULTS[term.key]), term.text)
+
+
+def _resolve(word: str) -> str:
+    return _ALIASES.get(word.lower(), word.lower())
+
+
+def _is_key(word: str) -> bool:
+    return word in _TEXTS or word in DEFAULTS
+
+
+def _equal(value: object, text: str) -> bool:
+    """Whether a plan field equals a text, as numbers where both are: ``0.001`` is ``1e-3``."""
+    if isinstance(value, int | float):
+        with suppress(ValueError):
+            return float(text) == value
+    return ",".join(value).lower() == text if isinstance(value, list | tuple) else str(value).lower() == text
+
+
+def _plan(field: str) -> Callable[[RunSummary], tuple[str, ...]]:
+    return lambda run: (plan_value(run, field).lower(),)
+
+
+_TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
+    "id": lambda run: (run.id.lower(),),
+    "name": lambda run: (run.info.name.lower() if run.info else "",),
+    "model": _plan("model"),
+    "data": _plan("data"),
+    "strategy": _plan("strategy"),
+    "status": lambda run: (str(run.status or "unreadable"),),
+    "tag": lambda run: tuple(tag.lower() for tag in run.info.annotations.tags) if run.info else (),
+    "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),
+    "host": lambda run: (run.info.host.lower() if run.info else "",),
+}
+"""The searched texts of a run by key, in lower case."""
+
+_PREFIX_MATCHED = frozenset({"status", "strategy", "tag"})
+"""The keys whose texts must start with the term: they are single words."""
+
+_STATUSES = (*map(str, Status), "unreadable")
+
+_PREFIXES = frozenset({"synthetic", "cpu", "gpu", "tpu"})
+"""Texts with a colon that are no keys: datasets and devices."""
+
+_ALIASES = {"tags": "tag", "run": "id", "batch": "batch_size", "lr": "learning_rate"}
+
+KEYS = tuple(_TEXTS)
+"""The keys to show in help; every plan field is a key, too."""

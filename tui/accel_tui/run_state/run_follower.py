@@ -1,0 +1,161 @@
+"""Follows a run in a separate thread, so that no screen waits for a disk."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.run import RunInfo, RunReader
+from accel_engine.run.run_paths import trained_model
+from accel_engine.strategies import CATALOGUE
+from accel_engine.text import printable_fields
+from accel_tui.run_state.curve import CAPACITY, Curve
+from accel_tui.run_state.device_curves import DeviceCurvesReader
+from accel_tui.run_state.fold_events import apply_update, curves_of
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.step_window import VisibleSteps
+from accel_tui.run_state.worker_follower import WorkerFollower
+
+POLL_SECONDS = 0.1
+"""Seconds between two polls; polling an idle run takes some microseconds."""
+
+STATUS_SECONDS = 1.0
+"""Seconds between two checks whether the run's engine is alive."""
+
+SAMPLES = 2000
+"""Maximum number of past samples that are read: the last minutes of many devices."""
+
+EVENTS = 4096
+"""Maximum number of events per read, which bounds the memory for runs with many epochs."""
+
+
+class RunFollower:
+    """Folds a run into its state and reports new states.
+
+    At most one report is pending: the next comes only after :meth:`latest`.
+
+    Args:
+        directory: The run's directory.
+        on_news: Called in the following thread when there is a new state.
+        on_problem: Called in the following thread with the reason when the run cannot be read.
+    """
+
+    def __init__(self, directory: Path, on_news: Callable[[], object], on_problem: Callable[[str], object]) -> None:
+        self._directory = directory
+        self._on_news = on_news
+        self._on_problem = on_problem
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._latest = RunState()
+        self._taken = True
+        self._visible_steps: VisibleSteps | None = None
+        self._metric_names: frozenset[str] = frozenset()
+        self._workers = WorkerFollower(directory)
+
+    def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Follow the run until :meth:`stop`; blocks.
+
+        Args:
+            is_wanted: Whether to continue; called at each poll.
+        """
+        try:
+            reader = RunReader(
+                self._directory, max_samples=SAMPLES, max_buckets=CAPACITY, max_events=EVENTS, past_phases=False
+            )
+        except RunError as error:
+            self._on_problem(str(error))
+            return
+        try:
+            self._follow(reader, is_wanted)
+        finally:
+            reader.close()
+            self._workers.close()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon; callable from any thread."""
+        self._stop.set()
+        self._wake.set()
+
+    def load_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
+        """Set the steps that the state's ``visible_series`` cover; callable from any thread."""
+        self._visible_steps = visible_steps
+        self._wake.set()
+
+    def load_device_curves(self, names: frozenset[str]) -> None:
+        """Set which of ``device_curves.READINGS`` the state's ``device_curves`` have; callable from any thread."""
+        self._metric_names = names
+        self._wake.set()
+
+    def latest(self) -> RunState:
+        """The latest state; callable from any thread."""
+        with self._lock:
+            self._taken = True
+            return self._latest
+
+    def _follow(self, reader: RunReader, is_wanted: Callable[[], bool]) -> None:
+        problem = ""
+        state = after = RunState()
+        last_status_check = -STATUS_SECONDS
+        loaded: VisibleSteps | None = None
+        devices = DeviceCurvesReader(STATUS_SECONDS)
+        while is_wanted() and not self._stop.is_set():
+            try:
+                while update := reader.poll():
+                    after = apply_update(after, update)
+                    if not update.more:
+                        break
+                started_or_ended = (after.started, after.ended) != (state.started, state.ended)
+                if started_or_ended or time.monotonic() - last_status_check >= STATUS_SECONDS:
+                    last_status_check = time.monotonic()
+                    info = printable_fields(reader.info())
+                    if info != state.info:
+                        after = replace(after, info=info)
+                    model = None if info.status.live else trained_model(self._directory)
+                    if model != after.model:
+                        after = replace(after, model=model)
+                    if _of_many(info) and (workers := self._workers.poll()) is not after.workers:
+                        after = replace(after, workers=workers)
+                visible_steps = self._visible_steps
+                has_new_steps = after.step != state.step
+                if visible_steps != loaded or (
+                    visible_steps and (not after.visible_series or (has_new_steps and visible_steps.stop > state.step))
+                ):
+                    after = replace(after, visible_series=_read_visible_series(reader, visible_steps))
+                    loaded = visible_steps
+                curves = devices.read(reader, self._metric_names, after.step_end_times, update)
+                if curves is not None:
+                    after = replace(after, device_curves=curves)
+                problem = ""
+                if after is not state:
+                    state = after
+                    self._put(state)
+            except RunError as error:
+                # The disk may be back at the next poll, so this is reported once and tried again.
+                if str(error) != problem:
+                    problem = str(error)
+                    self._on_problem(problem)
+            self._wake.wait(POLL_SECONDS)
+            self._wake.clear()
+
+    def _put(self, state: RunState) -> None:
+        with self._lock:
+            self._latest = state
+            wake, self._taken = self._taken, False
+        if wake:
+            self._on_news()
+
+
+def _of_many(info: RunInfo) -> bool:
+    strategy = CATALOGUE.get(str(info.plan_values.get("strategy")))
+    return strategy is not None and strategy.processes
+
+
+def _read_visible_series(reader: RunReader, visible_steps: VisibleSteps | None) -> dict[str, Curve]:
+    return (
+        curves_of(reader.step_range(visible_steps.first, visible_steps.stop, visible_steps.width, visible_steps.series))
+        if visible_steps
+        else {}
+    )

@@ -1,0 +1,237 @@
+"""The state of a run: an immutable value, made by ``fold_events``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accel_engine import clock
+from accel_engine.events import (
+    CheckpointSaved,
+    CommandAnswered,
+    DevicesFound,
+    EpochEnded,
+    MicroBatchesTried,
+    ModelBuilt,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    Warned,
+    WorkCounted,
+    WorkersMet,
+    XlaTried,
+)
+from accel_engine.run import RunInfo, Status
+from accel_engine.run.series_names import MEAN_PREFIXES
+from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.device_curves import DeviceCurves
+from accel_tui.run_state.device_meter import Meter
+from accel_tui.run_state.marks import MarkKind, Marks, Track
+from accel_tui.run_state.step_rate import StepRate
+
+Notice = Warned | CommandAnswered
+Points = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunState:
+    """The state of a run.
+
+    Attributes:
+        info: Metadata and status; ``None`` before they are read.
+        started: Start of the latest engine.
+        devices: TensorFlow's devices.
+        built: The model, data and batch that the plan resolved to.
+        ended: The end; ``None`` while more may come.
+        phase: The engine's current phase.
+        training_paused: Whether training is paused, also while the run validates or saves during the pause.
+        step: Steps taken.
+        curves: Per-step series by name.
+        throughput: Steps per second by step.
+        step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
+        learning_rates: First step and value of each learning rate.
+        marks: Marks on the step axis.
+        device_curves: Device metrics by step, of the charts that are shown.
+        visible_series: Series of the visible steps at full resolution, by name; the throughput under
+            :data:`~accel_engine.run.steps.THROUGHPUT`.
+        validation: Points of step and value by metric.
+        epoch: The last completed epoch.
+        xla: The XLA trial; ``None`` if there was none.
+        micro_batches: The trial of micro-batches; ``None`` if there was none.
+        work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
+        learning_rate: Learning rate of the latest step, or set since; ``None`` if unknown.
+        schedule: Class of the learning-rate schedule; empty without one.
+        checkpoint: The last checkpoint.
+        validated: The last validation.
+        notices: The latest warnings and answers, newest last.
+        notice_count: Number of all notices.
+        meters: Device metrics by device id.
+        step_rate: Recent training speed of the latest engine.
+        earlier_seconds: Seconds that earlier engines worked on the run; ``None`` if unknown.
+        last_event_time: Time of the latest engine's last event, in seconds since the Unix epoch.
+        workers_met: The workers of distributed training, once connected; ``None`` for a single worker.
+        workers: States of the other workers by name, without steps; only those whose runs are visible from here.
+        model: File of the trained model; ``None`` while the run is live or if there is none.
+    """
+
+    info: RunInfo | None = None
+    started: RunStarted | None = None
+    devices: DevicesFound | None = None
+    built: ModelBuilt | None = None
+    ended: RunEnded | None = None
+    phase: PhaseChanged | None = None
+    training_paused: bool = False
+    step: int = 0
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    throughput: Curve = field(default_factory=Curve)
+    step_end_times: Curve = field(default_factory=Curve)
+    learning_rates: Points = ()
+    marks: Marks = field(default_factory=dict)
+    device_curves: DeviceCurves = field(default_factory=dict)
+    visible_series: Mapping[str, Curve] = field(default_factory=dict)
+    validation: Mapping[str, Points] = field(default_factory=dict)
+    epoch: EpochEnded | None = None
+    xla: XlaTried | None = None
+    micro_batches: MicroBatchesTried | None = None
+    work: WorkCounted | None = None
+    learning_rate: float | None = None
+    schedule: str = ""
+    checkpoint: CheckpointSaved | None = None
+    validated: Validated | None = None
+    notices: tuple[Notice, ...] = ()
+    notice_count: int = 0
+    meters: Mapping[str, Meter] = field(default_factory=dict)
+    step_rate: StepRate = field(default_factory=StepRate)
+    earlier_seconds: float | None = None
+    last_event_time: float = 0.0
+    workers_met: WorkersMet | None = None
+    workers: Mapping[str, "RunState"] = field(default_factory=dict)
+    model: Path | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the run is starting, running or paused."""
+        return self.info is not None and self.info.status.live
+
+    @property
+    def now(self) -> float:
+        """Time by the clock of the run's events, in seconds since the Unix epoch; unaffected by clock changes."""
+        return self.info.now() if self.info else clock.now()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the engine exited unexpectedly."""
+        return self.info is not None and self.info.status is Status.LOST
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has ended and its outcome is known."""
+        return self.lost or (self.ended is not None and not self.live)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run is paused, also while it saves or validates during the pause."""
+        return self.live and self.training_paused
+
+    @property
+    def is_engine_starting(self) -> bool:
+        """Whether a new engine has taken the run and has not written any event yet."""
+        if self.info is None or self.started is None or not self.live:
+            return False
+        return self.info.status is Status.STARTING or self.info.pid != self.started.pid
+
+    @property
+    def seconds_worked(self) -> float | None:
+        """Seconds that engines worked on the run up to the latest end, without the time in between.
+
+        For an engine that exited unexpectedly, up to its last event.
+        """
+        if self.started is None:
+            return 0.0
+        if self.earlier_seconds is None:
+            return None
+        return self.earlier_seconds + (
+            self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
+        )
+
+    def elapsed(self, now: float) -> float | None:
+        """Seconds that engines have worked on the run so far, without the time in between.
+
+        Args:
+            now: Seconds since the Unix epoch.
+        """
+        worked = self.seconds_worked
+        if worked is None or self.started is None or self.ended or not self.live or self.is_engine_starting:
+            return worked
+        return max(worked, (self.earlier_seconds or 0.0) + now - self.started.time)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """Steps per second: the average of an ended run, else the recent rate; ``None`` if not measured."""
+        if self.ended and self.has_ended and not self.is_engine_starting:
+            return self.ended.steps_per_second or None
+        return None if self.is_engine_starting else self.step_rate.rate
+
+    @property
+    def resumed_at(self) -> int:
+        """The step that the latest engine continued from; 0 if it started the run."""
+        return self.started.first_step if self.started else 0
+
+    @property
+    def total_steps(self) -> int | None:
+        """Steps of the whole plan, once known."""
+        return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step of an ended run, else of the plan; ``None`` if unknown."""
+        return self.step if self.has_ended else self.total_steps
+
+    @property
+    def current_epoch(self) -> int | None:
+        """The epoch of the next step, counted from 1."""
+        if self.built is None:
+            return None
+        if self.built.steps_per_epoch is None:
+            return 1  # known once the first epoch has ended
+        return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
+
+    @property
+    def remaining(self) -> float | None:
+        """Estimated seconds to the end at the recent rate; ``None`` if unknown.
+
+        Includes the duration of the last validation per remaining epoch, and of the last checkpoint as often as past
+        epochs had one.
+        """
+        rate = self.steps_per_second
+        if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
+            return None
+        epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
+        epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
+        between = self.validated.seconds if self.validated else 0.0
+        if self.checkpoint:
+            between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
+        return (self.total_steps - self.step) / rate + epochs_left * between
+
+    def validation_of(self, series: str) -> Points:
+        """Validation points of a series' metric, also for series that are running means."""
+        metric = next((series.removeprefix(mean) for mean in MEAN_PREFIXES if series.startswith(mean)), series)
+        return self.validation.get(series) or self.validation.get(metric, ())
+
+    @property
+    def flops_per_second(self) -> float | None:
+        """Floating-point operations per second at the recent rate; ``None`` if not counted."""
+        rate = self.steps_per_second
+        return rate * self.work.flops if rate and self.work and self.work.flops is not None else None
+
+    @property
+    def mfu(self) -> float | None:
+        """Model FLOPs utilization: share of the devices' peak; ``None`` if unknown."""
+        reached = self.flops_per_second
+        return reached / self.work.peak if reached is not None and self.work and self.work.peak else None
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Latest value of every series; validation's are prefixed with ``validation_``."""
+        latest = {name: curve.last_value for name, curve in self.curves.items()}
+        return latest | {f"validation_{name}": points[-1][1] for name, points in self.validation.items() if points}

@@ -1,0 +1,102 @@
+"""Keys of the chart options: logarithmic axis, smoothing, clipping, x-axis."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, TypeVar, get_args
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.reactive import reactive
+
+from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions, X
+from accel_tui.widgets.chart_panels.chart_bar import BarItem
+
+T = TypeVar("T")
+
+
+class ChartOptionKeys(Vertical):
+    """Charts with shared chart options."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "y",
+            "log",
+            "Log axis",
+            show=False,
+            id="charts.log",
+            tooltip="Logarithmic or linear value axis; a logarithmic one hides values at or below 0",
+        ),
+        Binding(
+            "m",
+            "smooth",
+            "Smooth",
+            show=False,
+            id="charts.smooth",
+            tooltip="Smooth curves (exponential moving average): 0.6, 0.9, 0.98, off",
+        ),
+        Binding(
+            "o",
+            "clip",
+            "Hide outliers",
+            show=False,
+            id="charts.clip",
+            tooltip="Hide outliers, or show all values",
+        ),
+        Binding(
+            "x",
+            "x",
+            "Step, epoch or time",
+            show=False,
+            id="charts.x",
+            tooltip="Label the x-axis by step, by epoch or by time",
+        ),
+    ]
+
+    options: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
+    """How curves are drawn."""
+
+    @property
+    def option_items(self) -> tuple[BarItem, ...]:
+        """Items of the options, those that are on first."""
+        options = self.options
+        items = [
+            BarItem("log", "log", "y", is_active=options.log, drop_first=not options.log),
+            BarItem(
+                f"smoothed {options.smoothing:g}" if options.smoothing else "smooth",
+                "smooth",
+                "m",
+                is_active=options.smoothing > 0,
+                drop_first=not options.smoothing,
+            ),
+            BarItem(
+                "outliers hidden" if options.clip else "hide outliers",
+                "clip",
+                "o",
+                is_active=options.clip,
+                drop_first=not options.clip,
+            ),
+            BarItem(
+                f"by {options.x}", "x", "x", is_active=options.x != PLAIN.x, drop_first=True
+            ),  # also shown by the axis
+        ]
+        return tuple(sorted(items, key=lambda item: not item.is_active))
+
+    def action_log(self) -> None:
+        """Toggle the logarithmic axis."""
+        self.options = replace(self.options, log=not self.options.log)
+
+    def action_smooth(self) -> None:
+        """Smooth more, or not at all after the maximum."""
+        self.options = replace(self.options, smoothing=_after(SMOOTHINGS, self.options.smoothing))
+
+    def action_clip(self) -> None:
+        """Toggle the clipping of outliers."""
+        self.options = replace(self.options, clip=not self.options.clip)
+
+    def action_x(self) -> None:
+        """Switch the x-axis between step, epoch and time."""
+        self.options = replace(self.options, x=_after(get_args(X), self.options.x))
+
+
+def _after(values: Sequence[T], value: T) -> T:
+    return values[(values.index(value) + 1) % len(values)]

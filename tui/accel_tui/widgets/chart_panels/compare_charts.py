@@ -1,0 +1,237 @@
+"""The charts of the Compare screen: one per series, with a curve per run."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.steps import THROUGHPUT
+from accel_tui.formatting import numbers
+from accel_tui.run_list.comparison import ComparedRun, compared_series_names
+from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
+from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
+from accel_tui.widgets.chart.axes import significant, step_axis
+from accel_tui.widgets.chart.chart_options import ChartOptions
+from accel_tui.widgets.chart.ranges import steps_of
+from accel_tui.widgets.chart.series import NOTHING, Colour, Series
+from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
+from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor
+from accel_tui.widgets.chart_panels.lettered_chart import LetteredChart
+from accel_tui.widgets.chart_panels.run_panels import points_of
+from accel_tui.widgets.chart_panels.shared_axis import SharedAxis
+
+_MIN_CHARTS = 2  # minimum number of charts
+_MAX_CHARTS = 6
+_MARK = "▸"
+_FORMATS = {THROUGHPUT: numbers.compact, LEARNING_RATE: numbers.learning_rate}
+_STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
+
+
+def letter(place: int) -> str:
+    """Letter of a run, which tells runs apart without colours."""
+    return "abcdefgh"[place]
+
+
+def style_of(place: int) -> Colour:
+    """Colour of a run's curves."""
+    return _STYLES[place % len(_STYLES)]
+
+
+class CompareCharts(ChartKeys):
+    """A chart per series of any of the runs, as many as fit; a key shows the others.
+
+    Every chart has a curve and validation points per run.
+    """
+
+    @dataclass
+    class VisibleStepsChanged(Message):
+        """Other steps are visible, and should be loaded."""
+
+        visible_steps: VisibleSteps | None
+
+    runs: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
+    """The compared runs."""
+
+    first: reactive[int] = reactive(0, repaint=False, init=False)
+    """Index of the series in the first chart."""
+
+    visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
+    """The steps to load for ``visible_series`` of the states."""
+
+    _axis: SharedAxis | None = None  # unless the x-axis is steps
+
+    _bar = getters.query_one(ChartBar)
+    _grid = getters.query_one(ChartGrid)
+
+    def compose(self) -> ComposeResult:
+        """Compose the line above the charts, and the charts."""
+        yield ChartBar()
+        with ChartGrid():
+            for index in range(_MAX_CHARTS):
+                yield LetteredChart(id=f"chart-{index}")
+
+    def on_mount(self) -> None:
+        """Activate the first chart."""
+        self.set_reactive(CompareCharts.active_chart, "chart-0")
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self._draw()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the active chart only with the focus."""
+        super().watch_has_focus(has_focus)
+        self._draw()
+
+    def watch_runs(self) -> None:
+        """Draw the new states."""
+        before = self._axis
+        self._axis = axis = SharedAxis.of([compared.state for compared in self.runs], self.options.x, before)
+        if before and axis and axis.unit != before.unit:  # the unit has grown: keep the visible range
+            self.window = self.window.scaled(before.unit / axis.unit)
+            if self.cursor:
+                self.cursor = Cursor(round(self.cursor.step * before.unit / axis.unit), self.cursor.is_pinned)
+        self._draw()
+
+    watch_first = watch_window = watch_active_chart = watch_is_full_screen = watch_runs
+
+    def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
+        """Draw with the new options; another x-axis shows the whole runs."""
+        if before.x != options.x:
+            self._axis = SharedAxis.of([compared.state for compared in self.runs], options.x, None)
+            self.window, self.cursor = StepWindow(), None
+        self._draw()
+
+    def watch_cursor(self) -> None:
+        """Move the cursor in all charts."""
+        for chart in self._charts:
+            chart.cursor = self.cursor.step if self.cursor else None
+        self._update_bar()
+
+    def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
+        """Request the steps."""
+        self.post_message(self.VisibleStepsChanged(visible_steps))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer other charts only if some are not shown."""
+        if action == "choose":
+            return len(self.names) > self._shown or None
+        return super().check_action(action, parameters)
+
+    @property
+    def names(self) -> list[str]:
+        """All series, the throughput, and the learning rate."""
+        known = any(has_learning_rate(compared.state) for compared in self.runs)
+        return [*compared_series_names(self.runs), THROUGHPUT, *([LEARNING_RATE] if known else [])]
+
+    @property
+    def steps(self) -> int:
+        """Steps of the longest run, or ticks of the shared axis."""
+        return self._axis.ticks if self._axis else max((compared.state.step for compared in self.runs), default=0)
+
+    @property
+    def _last_step(self) -> int | None:
+        if self._axis:
+            return self.steps if all(compared.state.has_ended for compared in self.runs) else None
+        ends = [compared.state.last_step for compared in self.runs]
+        return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+    @property
+    def stride(self) -> int:
+        """Steps of a bucket, or of a dot."""
+        low, high = self.window.bounds(self.steps) or (0, self.steps)
+        return max(1, round((high - low) / (2 * self._widest)))
+
+    @property
+    def chart_ids(self) -> Sequence[str]:
+        """The charts that are shown, or would be without full screen."""
+        return [f"chart-{index}" for index in range(self._shown)]
+
+    @property
+    def _charts(self) -> list[LetteredChart]:
+        return list(self.query(LetteredChart))
+
+    @property
+    def _shown(self) -> int:
+        size = Size(self.size.width, self.size.height - 1)  # below the bar
+        if size.width < 1 or size.height < 1:
+            return 1
+        limit = max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        return min(limit, _MAX_CHARTS, len(self.names))
+
+    @property
+    def _widest(self) -> int:
+        return max((chart.size.width for chart in self._charts), default=0) or max(1, self.size.width)
+
+    def _draw(self) -> None:
+        if not self.is_mounted:
+            return
+        names, shown = self.names, self._shown
+        bounds = self.window.bounds(self.steps)
+        whole_run = 0, math.ceil(step_axis(self.steps, self._last_step).high)
+        drawn: list[str] = []
+        for index, chart in enumerate(self._charts):
+            chart.display = chart.id == self.active_chart if self.is_full_screen else index < shown
+            if index < shown:
+                name = names[(self.first + index) % len(names)]
+                if chart.display:
+                    drawn.append(name)
+                active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
+                title = name.replace("_", " ")
+                chart.title = f"{_MARK} {title}" if active_chart else title
+                chart.format = _FORMATS.get(name, significant)
+                chart.empty = "no steps recorded" if self.runs else "reading the runs…"
+                chart.options = self.options.exact if name == LEARNING_RATE else self.options
+                chart.end = self._last_step
+                series = [_series(at, compared, name) for at, compared in enumerate(self.runs)]
+                axis = self._axis
+                chart.scale = axis.scale if axis else None
+                placed = tuple(axis.place_on_axis(at, each) if axis else each for at, each in enumerate(series))
+                # A series of short runs only is on the axis of all runs, too.
+                chart.window = bounds or (None if steps_of(placed) >= self.steps else whole_run)
+                chart.series = placed
+        self._align()
+        known = max((compared.state.throughput.width for compared in self.runs), default=1)
+        self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
+        self._update_bar()
+
+    def _update_bar(self) -> None:
+        at = self.cursor
+        label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
+        self._bar.items = (
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
+            BarItem(label or "cursor", "cursor", "v", is_active=bool(at and at.is_pinned)),
+            BarItem(f"{self._shown} of {len(self.names)} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
+            *self.option_items,
+        )
+
+    @on(ChartBar.Clicked)
+    async def _do(self, message: ChartBar.Clicked) -> None:
+        message.stop()
+        await self.run_action(message.action)
+
+    def action_choose(self) -> None:
+        """Show the next series."""
+        self.first = (self.first + self._shown) % len(self.names)
+
+
+def _series(index: int, compared: ComparedRun, name: str) -> Series:
+    """A run's series; empty if it has none of that name."""
+    state = compared.state
+    if name == LEARNING_RATE:
+        return Series(
+            letter(index), learning_rate_curve(state), style=style_of(index), detail=visible_learning_rate_curve(state)
+        )
+    curve = state.throughput if name == THROUGHPUT else state.curves.get(name, NOTHING)
+    points = points_of(state.validation_of(name))
+    detail = state.visible_series.get(name, NOTHING)
+    return Series(letter(index), curve, points, style_of(index), detail)

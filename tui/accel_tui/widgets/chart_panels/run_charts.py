@@ -1,0 +1,307 @@
+"""The charts of a run, on a shared step axis."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+
+from accel_engine.run.schema import LEARNING_RATE
+from accel_tui.formatting import numbers
+from accel_tui.run_state import step_window
+from accel_tui.run_state.state import RunState
+from accel_tui.run_state.step_window import VisibleSteps, steps_to_load
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
+from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
+from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
+from accel_tui.widgets.run.run_view import RunView
+
+_MIN_CHARTS = 2  # minimum number of charts
+_MARK = "▸"
+
+
+class RunCharts(ChartKeys, RunView):
+    """Charts of loss, other series, throughput, learning rate and device metrics.
+
+    All share the visible steps and the cursor.
+    """
+
+    @dataclass
+    class VisibleStepsChanged(Message):
+        """Other steps or device metrics are visible, and should be loaded."""
+
+        visible_steps: VisibleSteps | None
+        readings: frozenset[str]
+
+    @dataclass
+    class SelectionRequested(Message):
+        """The user wants to select which charts are shown."""
+
+        panels: tuple[Panel, ...]
+        shown: tuple[str, ...]
+
+    visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
+    """The steps to load for ``visible_series`` of the state."""
+
+    readings: reactive[frozenset[str]] = reactive(frozenset[str](), repaint=False, init=False)
+    """The device metrics to load for ``device_curves`` of the state."""
+
+    selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    """Ids of the selected charts; empty for as many as fit."""
+
+    shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
+    """The charts that are shown."""
+
+    _bar = getters.query_one(ChartBar)
+    _grid = getters.query_one(ChartGrid)
+
+    def compose(self) -> ComposeResult:
+        """Compose the line above the charts, and the grid, which is filled once its size is known."""
+        yield ChartBar()
+        yield ChartGrid()
+
+    def on_mount(self) -> None:
+        """Show the keys even before the first step."""
+        self._charts_by_id: dict[str, Chart] = {}
+        self._available_readings: frozenset[str] = frozenset()
+        self._panels_key: object = None  # inputs that decide which charts are available
+        self._shared_inputs: tuple[object, ...] = ()  # inputs shared by all charts
+        self._slow_inputs: object = None  # inputs of curves that only get longer
+        self._panels = panels_of(self.state, self._available_readings)
+        self._update_bar()
+
+    def update_view(self) -> None:
+        """Draw what depends on the time."""
+        self._draw()
+
+    def on_show(self) -> None:
+        """Take the focus if nothing else has it."""
+        if self.screen.focused is None:
+            self.focus(scroll_visible=False)
+
+    def on_resize(self) -> None:
+        """Update which charts fit, and the steps to load."""
+        self._update_shown()
+        self._update_window()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the active chart only with the focus."""
+        super().watch_has_focus(has_focus)
+        if self.is_mounted:  # from Python 3.12 on, focus comes before the children are mounted
+            self._update_labels()
+
+    def set_state(self, state: RunState) -> None:
+        """Draw the new state."""
+        before, self.state = self.state, state
+        if state.meters is not before.meters:
+            self._available_readings |= readings_of(state)
+        charted = (
+            state.built,
+            tuple(state.curves),
+            tuple(state.validation),
+            bool(state.learning_rates),
+            self._available_readings,
+            state.has_ended,
+        )
+        if charted != self._panels_key:
+            self._panels_key = charted
+            self._panels = panels_of(state, self._available_readings)
+            self._update_shown()
+            self._update_labels()
+        self._draw()
+        if self.window.span is not None or self.cursor:
+            self._update_window()  # they follow the last steps
+
+    def watch_selected(self) -> None:
+        """Show the selected charts."""
+        self._update_shown()
+
+    def watch_is_full_screen(self) -> None:
+        """Toggle full screen."""
+        self._update_shown()
+
+    def watch_active_chart(self) -> None:
+        """Show the active chart."""
+        if self.is_full_screen:
+            self._update_shown()
+        self._update_labels()
+
+    def watch_shown(self, _: tuple[Panel, ...], shown: tuple[Panel, ...]) -> None:
+        """Make new charts, and hide those that are not shown."""
+        new = [panel for panel in shown if panel.id not in self._charts_by_id]
+        for panel in new:
+            chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
+            if panel.of_devices or panel.id == "throughput":
+                chart.format = numbers.compact
+            elif panel.name == LEARNING_RATE:
+                chart.format = numbers.learning_rate
+            chart.cursor = self.cursor.step if self.cursor else None
+        if new:
+            self._grid.mount_all(self._charts_by_id[panel.id] for panel in new)
+            order = [panel.id for panel in self._panels]
+            self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
+        ids = {panel.id for panel in shown}
+        for id_, chart in self._charts_by_id.items():
+            chart.mark_stale()
+            chart.display = id_ in ids
+        self._align()
+        read = frozenset(panel.name for panel in shown if panel.of_devices)
+        self.readings = (
+            read | self.readings if self.is_full_screen else read
+        )  # the other charts return when full screen ends
+        self._update_labels()
+        self._shared_inputs = ()
+        self._draw()
+        self._update_window()
+
+    def watch_window(self) -> None:
+        """Draw what is loaded, and request the rest."""
+        self._update_window()
+
+    def watch_visible_steps(self) -> None:
+        """Request the steps."""
+        self.post_message(self.VisibleStepsChanged(self.visible_steps, self.readings))
+
+    watch_readings = watch_visible_steps
+
+    def watch_cursor(self) -> None:
+        """Move the cursor in all charts."""
+        step = self.cursor.step if self.cursor else None
+        for chart in self._charts_by_id.values():
+            chart.cursor = step
+        self._update_bar()
+
+    def _update_shown(self) -> None:
+        """Decide which charts are shown."""
+        size = Size(self.size.width, self.size.height - 1)  # below the bar
+        if size.width < 1 or size.height < 1:
+            return
+        panels = self._panels
+        if self.is_full_screen:
+            self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
+            return
+        limit = max_charts(size, MIN_SIZE)
+        if self.selected:
+            panels = tuple(panel for panel in panels if panel.id in self.selected)
+        else:
+            limit = max(min(limit, _MIN_CHARTS), max_charts(size, COMFORTABLE))
+        self.shown = panels[:limit]
+        if self.active_chart not in {panel.id for panel in self.shown}:
+            self.active_chart = self.shown[0].id
+
+    def watch_options(self) -> None:
+        """Draw with the new options."""
+        self._draw()
+        self._update_bar()
+
+    def _draw(self) -> None:
+        shared_inputs = (scale_of(self.state, self.options.x), self.state.marks, self.options)
+        inputs_changed = any(new is not old for new, old in zip_longest(shared_inputs, self._shared_inputs))
+        self._shared_inputs = shared_inputs
+        slow_inputs = (self.state.learning_rates, self.state.live, int(time.monotonic()))
+        for panel in self.shown:
+            chart = self._charts_by_id[panel.id]
+            if inputs_changed:
+                chart.scale, chart.marks, chart.options = shared_inputs
+                if panel.name == LEARNING_RATE:
+                    chart.options = self.options.exact
+            is_event_curve = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
+            if chart.series and is_event_curve and slow_inputs == self._slow_inputs:
+                continue  # a line that only gets longer
+            chart.series = panel_series(self.state, panel)
+        self._slow_inputs = slow_inputs
+
+    def _update_labels(self) -> None:
+        # The throughput has a single curve, and so the most room.
+        explaining = next((panel for panel in self.shown if panel.id == "throughput"), self.shown[:1] and self.shown[0])
+        for panel in self.shown:
+            chart = self._charts_by_id[panel.id]
+            active_chart = self.has_focus and panel.id == self.active_chart and len(self.shown) > 1
+            chart.title = f"{_MARK} {panel.title}" if active_chart else panel.title
+            chart.empty = "no steps recorded" if self.state.has_ended else "waiting for the first step"
+            chart.end = self.state.last_step
+            chart.shows_mark_legend = panel == explaining
+        self._update_bar()
+
+    def _update_window(self) -> None:
+        bounds = self.window.bounds(self.state.step)
+        for panel in self.shown:
+            chart = self._charts_by_id[panel.id]
+            if chart.window != bounds:
+                chart.window = bounds
+        series = (panel.name for panel in self.shown if not panel.of_devices)
+        self.visible_steps = steps_to_load(bounds, 2 * self._widest, self.state.throughput.width, series)
+        self._update_bar()
+
+    def _update_bar(self) -> None:
+        step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
+        self._bar.items = (
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
+            *(
+                [BarItem(shown, drop_first=True)]
+                if (shown := step_window.describe_window(self.window, self.state.step))
+                else []
+            ),
+            BarItem(step or "cursor", "cursor", "v", is_active=bool(self.cursor and self.cursor.is_pinned)),
+            BarItem(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
+            *self.option_items,
+        )
+
+    @property
+    def steps(self) -> int:
+        """Number of steps taken."""
+        return self.state.step
+
+    @property
+    def stride(self) -> int:
+        """Steps of a bucket, or of a dot."""
+        low, high = self.window.bounds(self.steps) or (0, self.steps)
+        return max(1, self._bucket, round((high - low) / (2 * self._widest)))
+
+    @property
+    def chart_ids(self) -> Sequence[str]:
+        """The shown charts, or all in full screen."""
+        return [panel.id for panel in (self._panels if self.is_full_screen else self.shown)]
+
+    @property
+    def _widest(self) -> int:
+        """Width of the widest chart."""
+        return max((self._charts_by_id[panel.id].size.width for panel in self.shown), default=0) or max(
+            1, self.size.width
+        )
+
+    @property
+    def _bucket(self) -> int:
+        """Steps per bucket of the visible steps."""
+        return (
+            self.visible_steps.width
+            if self.visible_steps and self.state.visible_series
+            else self.state.throughput.width
+        )
+
+    @on(ChartBar.Clicked)
+    async def _do(self, message: ChartBar.Clicked) -> None:
+        message.stop()
+        await self.run_action(message.action)
+
+    def action_choose(self) -> None:
+        """Ask which charts are shown."""
+        self.is_full_screen = False
+        self.post_message(self.SelectionRequested(self._panels, tuple(panel.id for panel in self.shown)))
+
+
+def describe_step(step: int, width: int, state: RunState) -> str:
+    """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
+    first = step - step % width
+    steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
+    steps_per_epoch = state.built and state.built.steps_per_epoch
+    return f"{steps}, epoch {step // steps_per_epoch + 1}" if steps_per_epoch else steps

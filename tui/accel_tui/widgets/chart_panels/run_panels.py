@@ -1,0 +1,142 @@
+"""The available charts of a run, and their series."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import MEAN_PREFIXES, elements
+from accel_engine.run.steps import THROUGHPUT
+from accel_tui.run_state.device_curves import READINGS
+from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
+from accel_tui.run_state.marks import MarkKind, Track
+from accel_tui.run_state.state import Points, RunState
+from accel_tui.widgets.chart import scale
+from accel_tui.widgets.chart.cell_frame import COLOURS
+from accel_tui.widgets.chart.chart_options import X
+from accel_tui.widgets.chart.scale import XScale
+from accel_tui.widgets.chart.series import NOTHING, Colour, Series
+
+_TITLES = {
+    THROUGHPUT: "steps/s",
+    LEARNING_RATE: "learning rate",
+    "utilization": "utilization %",
+    "memory_used": "memory GiB",
+    "temperature": "temperature °C",
+    "power": "power W",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """An available chart.
+
+    Attributes:
+        id: The widget's id.
+        name: The series, or the device metric.
+        of_devices: Whether it is a device metric.
+    """
+
+    id: str
+    name: str
+    of_devices: bool = False
+
+    @property
+    def title(self) -> str:
+        """The chart's title."""
+        known = self.of_devices or self.name in (THROUGHPUT, LEARNING_RATE)
+        return _TITLES[self.name] if known else self.name.replace("_", " ")
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Values that the value axis always includes."""
+        if not self.of_devices:
+            return None, None
+        return (0.0, 100.0) if self.name == "utilization" else (0.0, None)
+
+
+def readings_of(state: RunState) -> frozenset[str]:
+    """The device metrics that some device has now."""
+    return frozenset(
+        name for name in READINGS if any(meter.reading(name).value is not None for meter in state.meters.values())
+    )
+
+
+def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
+    """All available charts of a run, the most important first.
+
+    Args:
+        state: The run's state.
+        readings: The device metrics that were ever available.
+    """
+    names = [name for name in series_names(state) if name != LEARNING_RATE] or ["loss", "accuracy"]
+    # The first two have fixed ids: their names are known only once the model is built.
+    first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
+    measured = {f"{mean}{name}": name for name in state.validation for mean in ("", *MEAN_PREFIXES)}
+    charted = {measured[name] for name in names if name in measured}
+    others = [
+        *names[2:],
+        *(name for name in state.validation if name not in charted),
+    ]  # some metrics only have validation points
+    series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
+    parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
+    single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
+    rate = [Panel("learning-rate", LEARNING_RATE)] if has_learning_rate(state) else []
+    read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
+    return (*first, Panel("throughput", THROUGHPUT), *single, *read[:1], *rate, *read[1:], *of_many)
+
+
+def series_names(state: RunState) -> tuple[str, ...]:
+    """Names of the per-step series, expected or recorded."""
+    return tuple(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves]))
+
+
+def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
+    """The series of a chart."""
+    if panel.of_devices:
+        curves = state.device_curves.get(panel.name, {})
+        devices = sorted(curves, key=_order)
+        return tuple(Series(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
+    if panel.name == LEARNING_RATE:
+        return (Series("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
+    detail = state.visible_series.get(panel.name, NOTHING)
+    if panel.name == THROUGHPUT:
+        return (Series("steps/s", state.throughput, style="success", detail=detail),)
+    training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
+    points = points_of(state.validation_of(panel.name))
+    if not points:
+        return (training,)
+    validation = Series("validation", points=points, style="secondary")
+    return (training, validation) if panel.name in state.curves else (validation,)
+
+
+@lru_cache(maxsize=16)
+def points_of(validation: Points) -> Points:
+    """Positions of validations, cached: there may be thousands, drawn ten times a second.
+
+    A validation after N steps evaluates the weights of step N - 1, counted from 0.
+    """
+    return tuple((step - 1, value) for step, value in validation)
+
+
+def scale_of(state: RunState, x: X) -> XScale | None:
+    """The x-axis if not steps."""
+    if x == "time":
+        return scale.seconds(state.step_end_times)
+    if x == "epoch":
+        track = state.marks.get(MarkKind.EPOCH, Track())
+        before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have continued counting
+        ended = [(step, before + index * track.stride) for index, step in enumerate(track.steps, start=1)]
+        return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
+    return None
+
+
+def _order(device: str) -> tuple[bool, str, int]:
+    """Accelerators first, then by number."""
+    kind, _, number = device.partition(":")
+    return kind == "cpu", kind, int(number) if number.isdecimal() else 0
+
+
+def _colour(index: int) -> Colour:
+    colour: Colour = COLOURS[index % len(COLOURS)]  # type: ignore[assignment]
+    return colour
