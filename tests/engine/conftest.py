@@ -28,6 +28,12 @@ def silent_port() -> Iterator[int]:
         yield held.getsockname()[1]
 
 
+@pytest.fixture
+def address(silent_port: int) -> str:
+    """A local address that refuses connections."""
+    return f"127.0.0.1:{silent_port}"
+
+
 @pytest.fixture(autouse=True)
 def _float32() -> None:
     """Begin no test with the precision of the one before: Keras keeps it for the whole process."""

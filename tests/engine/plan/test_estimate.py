@@ -1,7 +1,8 @@
 import pytest
 
 from accel_engine.errors import PlanError
-from accel_engine.plan import OPTIMIZERS, Plan, estimate
+from accel_engine.plan import Plan, estimate
+from accel_engine.plan.plan import OPTIMIZERS
 
 
 def test_an_epoch_drops_the_last_partial_batch() -> None:

@@ -8,12 +8,6 @@ import pytest
 
 
 @pytest.fixture
-def address(silent_port: int) -> str:
-    """A local address that refuses connections."""
-    return f"127.0.0.1:{silent_port}"
-
-
-@pytest.fixture
 def engines() -> Iterator[list["subprocess.Popen[str]"]]:
     """A list of engine processes, killed with their children at the end of the test."""
     started: list[subprocess.Popen[str]] = []

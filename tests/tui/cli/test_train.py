@@ -341,7 +341,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         import sys
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from tui.cli import conftest
-        from accel_engine import launch
+        from accel_engine.launch import engine_process
         from accel_engine.run import list_runs
         from accel_tui.cli import main
 
@@ -355,7 +355,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         gone = conftest.threading.Event()
         engines = conftest.Engines(act)
         engine_process.start = engines.start
-        engine_process.installation = lambda: engine_process.Installation("tensorflow", "2")
+        engine_process.find_installation = lambda: engine_process.Installation("tensorflow", "2")
         status = main(["train", "--json"])
         live = list_runs()[0].status.live
         gone.set()

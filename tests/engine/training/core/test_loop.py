@@ -6,7 +6,7 @@ from accel_engine.plan import Plan
 from accel_engine.training.core import feed
 from accel_engine.training.core.loop import ChunkSize
 
-from .conftest import Gym
+from ..conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=2, validation="off")
 

@@ -16,7 +16,7 @@ from accel_engine.training.core.feed import epoch_order
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.micro_batches import candidate_count, is_mean, supports_micro_batches
 
-from .conftest import Gym
+from ..conftest import Gym
 
 PLAN = Plan(model="fashion-cnn", batch_size=64, epochs=2, validation="off", xla="off", precision="float32")
 

@@ -12,7 +12,7 @@ from accel_engine.events import CommandAnswered, EpochEnded, LearningRateChanged
 from accel_engine.plan import Plan
 from accel_engine.training.core.optimizer_rate import optimizer_of_steps
 
-from .conftest import Gym
+from ..conftest import Gym
 
 PLAN = Plan(epochs=2, batch_size=256, validation="off", xla="off")
 """Ten steps."""

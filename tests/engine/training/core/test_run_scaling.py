@@ -17,7 +17,7 @@ from accel_engine.run.diagnostics import read
 from accel_engine.run.schema import connect
 from accel_engine.training.evaluation.revalidation import revalidate
 
-from .conftest import Gym, Trained
+from ..conftest import Gym, Trained
 
 SOURCE = """
 import keras

@@ -13,7 +13,7 @@ from accel_engine.run.diagnostics import EvaluationReport, InputSpec, read
 from accel_engine.training.evaluation import evaluation_report
 from accel_engine.training.evaluation.evaluation_report import preview
 
-from .conftest import Gym, Trained
+from ..conftest import Gym, Trained
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=100)
 

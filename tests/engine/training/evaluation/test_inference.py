@@ -16,7 +16,7 @@ from accel_engine.run.diagnostics import InputSpec
 from accel_engine.run.schema import connect
 from accel_engine.training.evaluation.inference import classify_images, example_of
 
-from .conftest import Gym
+from ..conftest import Gym
 
 PLAN = Plan(model="cnn", epochs=1, batch_size=100)
 

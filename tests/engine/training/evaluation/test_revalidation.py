@@ -15,7 +15,7 @@ from accel_engine.run.schema import connect
 from accel_engine.training.evaluation import revalidation
 from accel_engine.training.evaluation.revalidation import revalidate
 
-from .conftest import Gym
+from ..conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 

@@ -7,7 +7,7 @@ from accel_engine import data
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 
-from .conftest import Gym
+from ..conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""

@@ -9,7 +9,7 @@ from accel_engine.events import ModelBuilt, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import LayerTable, read
 
-from .conftest import Gym, Trained
+from ..conftest import Gym, Trained
 
 MLP = Plan(model="mlp", epochs=1, batch_size=64, validation="off")
 

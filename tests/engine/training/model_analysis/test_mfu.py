@@ -14,7 +14,7 @@ from accel_engine.training.model_analysis import cpu_peak, mfu
 from accel_engine.training.model_analysis.flops import FlopCount
 from accel_engine.training.model_analysis.mfu import MfuMeter
 
-from .conftest import MACHINE, Gym
+from ..conftest import MACHINE, Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=32, validation="off", precision="float32")
 STEP = 32 * 2 * (2 * 64 * 128 + 3 * 128 * 10)
