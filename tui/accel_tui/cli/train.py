@@ -13,7 +13,7 @@ import click
 from accel_engine.devices import detect
 from accel_engine.errors import EngineMissingError, PlanError, RunError
 from accel_engine.launch import engine_process
-from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, preflight, read_values
+from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values, resolved_plan
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.run import RunReader, Status, create, find
 from accel_engine.run.creation import reopen
@@ -171,7 +171,7 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_machine(plan: Plan) -> None:
     """Raise an error, before a run is created, if the plan cannot be trained on this machine."""
-    preflight.check(plan, detect().devices)
+    resolved_plan.check(plan, detect().devices)
     if problem := engine_process.find_installation().problem:
         raise EngineMissingError(problem)
 

@@ -8,7 +8,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch import engine_process
 from accel_engine.launch.warm_engine import USABLE, WarmEngine
-from accel_engine.plan import Plan, preflight
+from accel_engine.plan import Plan, resolved_plan
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
 from accel_engine.run.worker_runs import run_to_continue
@@ -35,7 +35,7 @@ def start_run(plan: Plan, devices: Sequence[Device] | None, engine: WarmEngine |
         RunError: The run cannot be written.
     """
     _require_engine()
-    preflight.check(plan, detect().devices if devices is None else devices)
+    resolved_plan.check(plan, detect().devices if devices is None else devices)
     directory = create(plan)
     _hand_over(directory, engine)
     return directory
