@@ -12,6 +12,7 @@ from pathlib import Path
 
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
+from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.plan_changes import check_changes, check_epochs
@@ -98,10 +99,8 @@ def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
     make_private(directory)
     try:
         # Under another name until it is complete, so that no listing reads half a run.
-        unfinished = directory / f"{DATABASE}.new"
-        with closing(initialize(unfinished)) as connection:
+        with replacing(directory / DATABASE) as unfinished, closing(initialize(unfinished)) as connection:
             set_meta(connection, plan=plan, created=time.time(), **_pending_meta(), **meta)
-        unfinished.rename(directory / DATABASE)
     except (OSError, sqlite3.Error) as error:
         raise RunError(f"cannot write the run {directory}: {error}") from error
 
