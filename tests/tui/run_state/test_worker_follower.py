@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from tui.run.test_run_follower import following
+from tui.run_state.test_run_follower import following
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
