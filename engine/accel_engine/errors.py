@@ -87,5 +87,9 @@ class RunError(AccelError):
     """A run that cannot be found, read or written."""
 
 
+class DatabaseError(RunError):
+    """A run's database that cannot be read or written, perhaps only now: it is locked, or the disk is full."""
+
+
 class EngineMissingError(AccelError):
     """TensorFlow is not installed, or not usable."""

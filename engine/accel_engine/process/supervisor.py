@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import sqlite3
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import clock, strategies
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch.engine_process import versions
 from accel_engine.plan import Plan
@@ -158,7 +157,7 @@ class EngineSupervisor:
     def _write_heartbeat(self) -> None:
         # The trainer reports a locked database or a full disk.
         try:
-            with suppress(sqlite3.OperationalError):
+            with suppress(DatabaseError):
                 self._writer.heartbeat()
         except RunError as error:  # nothing can be written any more
             print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
@@ -234,7 +233,7 @@ class EngineSupervisor:
     def _forward_commands(self) -> None:
         """Pass new commands and signals to the trainer."""
         commands = []
-        with suppress(sqlite3.OperationalError):  # as for the heartbeat; read again at the next poll
+        with suppress(DatabaseError):  # as for the heartbeat; read again at the next poll
             commands = [command for command in self._writer.commands() if command.id > self._last_command]
         self._last_command = max((command.id for command in commands), default=self._last_command)
         while self._signals:
