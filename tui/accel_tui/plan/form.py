@@ -29,6 +29,7 @@ DEVICES = (
     "precision",
     "force",
     "xla",
+    "cpu_kernels",
     "reduction",
     "local_workers",
     "tpu",

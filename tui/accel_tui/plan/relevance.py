@@ -71,6 +71,7 @@ _RULES: Mapping[str, Callable[[Plan, Devices], bool]] = {
     "devices": lambda plan, _: strategies.find(plan.strategy).kind != "tpu",  # a TPU is used as a whole
     "virtual_cpus": _splits_cpu,
     "force": lambda plan, devices: plan.precision == "mixed_float16" and _kind(plan, devices) in ("cpu", ""),
+    "cpu_kernels": lambda plan, devices: _kind(plan, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),
     "reduction": lambda plan, _: len(strategies.find(plan.strategy).reductions) > 1,

@@ -199,7 +199,15 @@ def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execu
         assembly.dataset.classes,
         assembly.step_counts.per_replica_batch,
     ]
-    key += [plan.policy, plan.optimizer, plan.gradient_norm, plan.strategy, assembly.devices, hardware]
+    key += [
+        plan.policy,
+        plan.optimizer,
+        plan.gradient_norm,
+        plan.cpu_kernels,
+        plan.strategy,
+        assembly.devices,
+        hardware,
+    ]
     key += [processors(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
     key.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(key)

@@ -17,10 +17,12 @@ def use_fast_kernels(assembly: Assembly, *, xla: bool) -> Iterator[None]:
     """Use the faster kernels in the steps that are traced inside the ``with`` block.
 
     Args:
-        assembly: Unchanged if its model has a custom ``train_step``, or if it trains on accelerators.
+        assembly: Unchanged if its model has a custom ``train_step``, if it trains on accelerators, or if its plan
+            sets ``cpu_kernels`` to ``off``.
         xla: Whether XLA compiles the step; it has its own kernels.
     """
-    layers = () if xla or assembly.has_custom_train_step or not assembly.on_cpu else _layers(assembly.model)
+    usable = assembly.on_cpu and assembly.plan.cpu_kernels == "auto" and not (xla or assembly.has_custom_train_step)
+    layers = _layers(assembly.model) if usable else ()
     calls = {
         layer: call for layer in layers for module in (batch_norm, convolution) if (call := module.fast_call(layer))
     }
