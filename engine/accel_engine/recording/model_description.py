@@ -20,7 +20,7 @@ def strategy(model: Any) -> str:
     """The class name of the model's ``tf.distribute`` strategy; ``default`` if the user chose none."""
     strategy = value_or_none(lambda: model.distribute_strategy)  # only with the TensorFlow backend
     name = type(strategy).__name__
-    return "default" if strategy is None or name == "_DefaultDistributionStrategy" else name
+    return "default" if strategy is None or name.startswith("_") else name
 
 
 def model_built(

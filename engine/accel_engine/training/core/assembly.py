@@ -3,7 +3,6 @@
 import math
 import os
 import pkgutil
-from contextlib import suppress
 from dataclasses import dataclass
 
 import keras
@@ -19,6 +18,7 @@ from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.traits import has_custom_train_step, output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, tpu_advice
+from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
@@ -197,7 +197,7 @@ def assemble(
                 "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
             )
         model.optimizer.build(model.trainable_variables)
-        unseeded = _unseeded()
+        unseeded = unseeded_state()
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device['kind'].upper()}:0" for device in worker_devices[:1]) or devices
@@ -227,15 +227,6 @@ def rate_factor(plan: Plan, replicas: int) -> float:
     """The factor by which a plan scales its learning rate for a number of replicas."""
     factors: dict[str, float] = {"none": 1.0, "linear": replicas, "square-root": math.sqrt(replicas)}
     return factors[plan.rate_scaling]
-
-
-def _unseeded() -> tuple[keras.Variable, ...]:
-    """The state of Keras' global random generator, which this creates if no layer has used it yet."""
-    with suppress(ImportError):
-        from keras.src.random.seed_generator import global_seed_generator
-
-        return (global_seed_generator().state,)
-    return ()
 
 
 def optimizer_name(model: keras.Model) -> str:

@@ -7,7 +7,6 @@ import os
 import re
 
 import tensorflow as tf
-from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
 from accel_engine.devices.cuda_visible_devices import visible_gpus
@@ -15,6 +14,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
+from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.strategies.placement import resolve_placement
 
 GIB, MIB = 1 << 30, 1 << 20
@@ -66,9 +66,7 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[dict
     """Describe TensorFlow's devices, matched to the hardware by PCI bus id, a TPU's cores by their order."""
     if names[0].startswith("TPU"):
         return _describe_cores(names, inventory)
-    descriptions = {
-        device.name.removeprefix("/device:"): device.physical_device_desc for device in device_lib.list_local_devices()
-    }
+    descriptions = device_descriptions()
     devices = []
     for name in names:
         kind = name.partition(":")[0].lower()

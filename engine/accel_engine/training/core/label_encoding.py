@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import keras
 import tensorflow as tf
 
+from accel_engine.private_names.keras_names import loss_takes_logits
+
 SPARSE = "sparse"
 ONE_HOT = "one-hot"
 BINARY = "binary"
@@ -110,9 +112,7 @@ def encoding_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
         classes: Number of classes.
     """
     loss = single_loss(loss)
-    logits = bool(getattr(loss, "from_logits", False)) or bool(
-        getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
-    )
+    logits = loss_takes_logits(loss)
     if loss is None or "sparse" in loss_name(loss):
         return LabelEncoding(SPARSE, classes, logits=logits)
     if units == 1 and classes == 2:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 import keras
 import tensorflow as tf
 
+from accel_engine.private_names.keras_names import schedule_of
+
 
 def optimizer_of_steps(model: keras.Model, *, custom_step: bool) -> keras.Optimizer | None:
     """The optimizer that updates a compiled model.
@@ -44,5 +46,5 @@ def is_constant(optimizer: keras.Optimizer) -> bool:
 def schedule_name(optimizer: keras.Optimizer) -> str:
     """The class name of the learning-rate schedule; empty where there is none."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    schedule = getattr(inner, "_learning_rate", None)
-    return type(schedule).__name__ if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule) else ""
+    schedule = schedule_of(inner)
+    return type(schedule).__name__ if schedule else ""

@@ -1,15 +1,12 @@
 """Replaces Keras' layers with faster CPU kernels while a step is traced."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import keras
-
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.cpu_kernels import batch_norm, convolution
 from accel_engine.training.cpu_kernels.layer_call_override import override_calls
-from accel_engine.training.model_analysis.layer_table import walk
 
 
 @contextmanager
@@ -22,15 +19,9 @@ def use_fast_kernels(assembly: Assembly, *, xla: bool) -> Iterator[None]:
         xla: Whether XLA compiles the step; it has its own kernels.
     """
     usable = assembly.on_cpu and assembly.plan.cpu_kernels == "auto" and not (xla or assembly.has_custom_train_step)
-    layers = _layers(assembly.model) if usable else ()
+    layers = all_layers(assembly.model) if usable else ()
     calls = {
         layer: call for layer in layers for module in (batch_norm, convolution) if (call := module.fast_call(layer))
     }
     with override_calls(calls):
         yield
-
-
-def _layers(model: keras.Model) -> Iterable[Any]:
-    """All layers of a model; nested layers of layers have no public API."""
-    flatten = getattr(model, "_flatten_layers", None)
-    return flatten() if flatten else (layer for layer, _ in walk(model))

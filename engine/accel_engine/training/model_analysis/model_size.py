@@ -9,7 +9,6 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from accel_engine import data
 from accel_engine.errors import DataError
@@ -45,11 +44,6 @@ def measure_model(plan: Plan) -> dict[str, Any]:
             }
     finally:
         keras.backend.clear_session(free_memory=False)
-
-
-def devices_are_configurable() -> bool:
-    """Whether TensorFlow's devices can still be configured in this process."""
-    return not context.context()._initialized  # noqa: SLF001 (there is no public API)
 
 
 def _activations(model: keras.Model) -> int:
