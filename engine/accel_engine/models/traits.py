@@ -44,11 +44,6 @@ _PASSING = {"Identity", "Cast", "Reshape"}
 """TensorFlow operations that pass on their input."""
 
 
-def has_custom_train_step(model: keras.Model) -> bool:
-    """Whether the model has a custom ``train_step``."""
-    return "train_step" in vars(model) or type(model).train_step is not keras.Model.train_step
-
-
 def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
     """The class name of a model's preprocessing layer, whose input must not be scaled; empty if there is none.
 

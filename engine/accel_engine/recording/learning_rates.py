@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from accel_engine.keras_support.optimizers import optimizers_by_attribute
 from accel_engine.private_names.keras_names import iterations_of, schedule_of
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.rate_schedule import RateSchedule
@@ -168,20 +169,8 @@ def optimizers_in_use(model: Any) -> Mapping[str, Any]:
 
 
 def _optimizers(model: Any) -> dict[str, Any]:
-    """Each optimizer once, by its first attribute; the one that the model was compiled with, by ``optimizer``."""
-    attributes = value_or_none(lambda: list(vars(model).items())) or []
-    found: dict[str, Any] = {}
-    for name, each in sorted(attributes, key=lambda attribute: attribute[0] != "optimizer"):
-        if isinstance(each, keras.optimizers.Optimizer):
-            optimizer = _inner(each)
-            if not any(optimizer is other for other in found.values()):
-                found[name] = optimizer
-    return found
-
-
-def _inner(optimizer: Any) -> Any:
-    """The optimizer inside a loss-scaling one."""
-    return getattr(optimizer, "inner_optimizer", optimizer)
+    """The model's optimizers by attribute; none if the attributes of a user's class cannot be read."""
+    return value_or_none(optimizers_by_attribute, model) or {}
 
 
 def _iterations(optimizer: Any) -> np.integer[Any]:

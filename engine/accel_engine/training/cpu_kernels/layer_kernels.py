@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.cpu_kernels import batch_norm, convolution
-from accel_engine.training.cpu_kernels.layer_call_override import override_calls
 
 
 @contextmanager

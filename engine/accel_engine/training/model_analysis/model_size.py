@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.errors import DataError
+from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.models.build import build
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
@@ -35,7 +36,7 @@ def measure_model(plan: Plan) -> dict[str, Any]:
             model = build(plan.model, shape, classes)
             return {
                 "parameters": model.count_params(),
-                "trainable": sum(math.prod(weight.shape) for weight in model.trainable_weights),
+                "trainable": parameter_count(model.trainable_weights),
                 "layers": len(model.layers),
                 "activations": _activations(model),
                 "input_shape": shape,
