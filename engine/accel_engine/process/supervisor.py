@@ -23,6 +23,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter
+from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
@@ -61,7 +62,6 @@ class EngineSupervisor:
         self._writer = RunWriter(directory)
         self._mailbox = CommandMailbox()
         self._signals: deque[int] = deque()
-        self._last_command = 0
         self._stop_requested = False
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._tensorboard: LiveLog | None = None
@@ -232,17 +232,17 @@ class EngineSupervisor:
 
     def _forward_commands(self) -> None:
         """Pass new commands and signals to the trainer."""
-        commands = []
+        commands: list[Command] = []
         with suppress(DatabaseError):  # as for the heartbeat; read again at the next poll
-            commands = [command for command in self._writer.commands() if command.id > self._last_command]
-        self._last_command = max((command.id for command in commands), default=self._last_command)
+            commands = self._mailbox.post_new(self._writer.commands())
         while self._signals:
-            commands.append(command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested))
+            command = command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested)
+            self._mailbox.post(command)
+            commands.append(command)
         for command in commands:
             self._stop_requested = self._stop_requested or command.name in ("stop", "stop_now")
             if command.name == "stop_now" and self._exit_at is None:
                 self._exit_at = time.monotonic() + STOP_NOW_SECONDS
-            self._mailbox.post(command)
 
     def _write_end(self, ended: RunEnded) -> Outcome:
         """Stop the other writers, then write the event that ends the run."""

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.tensorflow_names import allow_steps_outside_workers
 
 _REDUCTIONS = {
     "nccl": tf.distribute.NcclAllReduce,
@@ -84,8 +85,7 @@ def parameter_server(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.dis
     del devices, resolved
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
     strategy = tf.distribute.ParameterServerStrategy(resolver)
-    # Otherwise it warns whenever this process traces or validates.
-    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public API)
+    allow_steps_outside_workers(strategy)
     return strategy
 
 

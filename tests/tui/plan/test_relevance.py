@@ -17,32 +17,33 @@ ALWAYS = {
     "model", "data", "name", "strategy", "precision", "xla", "batch_size", "micro_batches", "epochs", "steps_per_epoch",
     "optimizer", "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
 }  # fmt: skip
+CPUS = {"devices", "virtual_cpus", "cpu_kernels"}
 MEMORY = {"memory_growth", "memory_limit"}
 
 
 @pytest.mark.parametrize(
     ("plan", "devices", "others"),
     [
-        (Plan(), CPU, {"devices", "virtual_cpus"}),
-        (Plan(), None, {"devices", "virtual_cpus"}),
+        (Plan(), CPU, CPUS),
+        (Plan(), None, CPUS),
         (Plan(), GPUS, {"devices", *MEMORY}),
         (Plan(), GPU, {"devices", "virtual_cpus", *MEMORY}),
         (Plan(devices=("gpu:0",)), GPU, {"devices", *MEMORY}),
-        (Plan(devices=("cpu:0",)), GPUS, {"devices", "virtual_cpus"}),
-        (Plan(virtual_cpus=2), GPUS, {"devices", "virtual_cpus"}),
+        (Plan(devices=("cpu:0",)), GPUS, CPUS),
+        (Plan(virtual_cpus=2), GPUS, CPUS),
         (Plan(strategy="mirrored"), GPUS, {"devices", "reduction", "rate_scaling", *MEMORY}),
-        (Plan(strategy="central-storage"), CPU, {"devices", "virtual_cpus", "rate_scaling"}),
+        (Plan(strategy="central-storage"), CPU, {*CPUS, "rate_scaling"}),
         (
             Plan(strategy="multi-worker"),
             CPU,
-            {"devices", "virtual_cpus", "reduction", "local_workers", "rate_scaling"},
+            {*CPUS, "reduction", "local_workers", "rate_scaling"},
         ),
         (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling"}),
         (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling"}),
-        (Plan(precision="mixed_float16"), CPU, {"devices", "virtual_cpus", "force"}),
+        (Plan(precision="mixed_float16"), CPU, {*CPUS, "force"}),
         (Plan(precision="mixed_float16"), GPUS, {"devices", *MEMORY}),
-        (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {"devices", "virtual_cpus", "force"}),
-        (Plan(memory_limit=4), None, {"devices", "virtual_cpus", "memory_limit"}),
+        (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {*CPUS, "force"}),
+        (Plan(memory_limit=4), None, {*CPUS, "memory_limit"}),
     ],
 )
 def test_what_means_something(plan: Plan, devices: tuple[Device, ...] | None, others: set[str]) -> None:

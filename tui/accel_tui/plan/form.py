@@ -28,6 +28,7 @@ DEVICES = (
     "precision",
     "force",
     "xla",
+    "cpu_kernels",
     "reduction",
     "local_workers",
     "tpu",

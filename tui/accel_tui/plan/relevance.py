@@ -76,6 +76,7 @@ _RULES: Mapping[str, Rule] = {
     "force": lambda resolved, devices: (
         resolved.plan.precision == "mixed_float16" and _kind(resolved, devices) in ("cpu", "")
     ),
+    "cpu_kernels": lambda resolved, devices: _kind(resolved, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),
     "reduction": lambda resolved, _: len(resolved.strategy.reductions) > 1,

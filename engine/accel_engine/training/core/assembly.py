@@ -2,7 +2,6 @@
 
 import math
 import pkgutil
-from contextlib import suppress
 from dataclasses import dataclass
 
 import keras
@@ -13,23 +12,32 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.errors import DataError, ModelError, PlanError, join_words
+from accel_engine.keras_support.model_structure import has_custom_train_step, walk
+from accel_engine.keras_support.optimizers import (
+    optimizer_name,
+    optimizer_of_steps,
+    read_rate,
+    rounded_rate,
+    set_rate,
+)
 from accel_engine.models.build import build
 from accel_engine.models.model_entry import ModelEntry
-from accel_engine.models.traits import has_custom_train_step, output_units, returns_logits
+from accel_engine.models.traits import output_units, returns_logits
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.core import device_visibility, optimizer_rate
+from accel_engine.training.core import device_visibility
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.label_encoding import LabelEncoding, choose_loss, encoding_for
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.distributed.worker_data import WorkerDataFeed
-from accel_engine.training.model_analysis.layer_table import changed_layer, walk
+from accel_engine.training.model_analysis.layer_table import changed_layer
 
 STEP_SERIES = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
 """The series recorded at each step, unless the model has a custom ``train_step``."""
@@ -128,13 +136,12 @@ class Assembly:
     @property
     def optimizer(self) -> keras.Optimizer | None:
         """The optimizer; ``None`` where a custom ``train_step`` has several."""
-        return optimizer_rate.optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
+        return optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
 
     @property
     def learning_rate(self) -> float | None:
         """The learning rate of the next step; ``None`` where it is unknown."""
-        # float32, so no more digits than it has
-        return None if self.optimizer is None else float(f"{float(optimizer_rate.read(self.optimizer)):.7g}")
+        return None if self.optimizer is None else rounded_rate(float(read_rate(self.optimizer)))
 
 
 def assemble(
@@ -211,7 +218,7 @@ def assemble(
                 "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
             )
         model.optimizer.build(model.trainable_variables)
-        unseeded = _unseeded()
+        unseeded = unseeded_state()
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
@@ -241,20 +248,6 @@ def rate_factor(plan: Plan, replicas: int) -> float:
     return factors[plan.rate_scaling]
 
 
-def _unseeded() -> tuple[keras.Variable, ...]:
-    """The state of Keras' global random generator, which this creates if no layer has used it yet."""
-    with suppress(ImportError):
-        from keras.src.random.seed_generator import global_seed_generator
-
-        return (global_seed_generator().state,)
-    return ()
-
-
-def optimizer_name(model: keras.Model) -> str:
-    """The class name of a model's optimizer, without a ``LossScaleOptimizer`` around it."""
-    return type(getattr(model.optimizer, "inner_optimizer", model.optimizer)).__name__
-
-
 def _compile(model: keras.Model, resolved: ResolvedPlan, units: int, classes: int) -> list[str]:
     """Compile an uncompiled model; a compiled one keeps what the plan does not override."""
     plan, entry, notes = resolved.plan, resolved.model, list[str]()
@@ -265,17 +258,12 @@ def _compile(model: keras.Model, resolved: ResolvedPlan, units: int, classes: in
             if plan.learning_rate is None and plan.optimizer in ("auto", "adam"):
                 model.optimizer.learning_rate = entry.learning_rate
         else:
-            notes.append(f"the model is not compiled: using {loss.name} and {optimizer_name(model)}")
+            notes.append(f"the model is not compiled: using {loss.name} and {optimizer_name(model.optimizer)}")
     elif plan.optimizer != "auto":
-        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {optimizer_name(model)}")
+        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {optimizer_name(model.optimizer)}")
         model.optimizer = _optimizer(plan)
-    elif plan.learning_rate is not None:
-        try:
-            model.optimizer.learning_rate = plan.learning_rate
-        except (TypeError, ValueError) as error:
-            raise PlanError(
-                "learning_rate", plan.learning_rate, f"the model's optimizer does not accept it: {error}"
-            ) from error
+    elif plan.learning_rate is not None and (problem := set_rate(model.optimizer, plan.learning_rate)):
+        raise PlanError("learning_rate", plan.learning_rate, problem)
     if model.loss is None and not has_custom_train_step(model):
         raise ModelError(f"model {plan.model} is compiled without a loss")
     if not model.trainable_variables:
@@ -313,14 +301,9 @@ def _scale_rate(model: keras.Model, plan: Plan, replicas: int) -> list[str]:
     factor = rate_factor(plan, replicas)
     if factor == 1:
         return []
-    optimizer = model.optimizer
-    before = float(tf.convert_to_tensor(optimizer.learning_rate))
-    try:
-        optimizer.learning_rate = before * factor
-    except (TypeError, ValueError) as error:
-        raise PlanError(
-            "rate_scaling", plan.rate_scaling, f"the model's optimizer does not accept it: {error}"
-        ) from error
+    before = float(read_rate(model.optimizer))
+    if problem := set_rate(model.optimizer, before * factor):
+        raise PlanError("rate_scaling", plan.rate_scaling, problem)
     return [f"the learning rate {before:g} is multiplied by {factor:.3g} for {replicas} replicas"]
 
 

@@ -8,7 +8,6 @@ import re
 from dataclasses import replace
 
 import tensorflow as tf
-from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
 from accel_engine.devices.cuda_visible_devices import visible_gpus
@@ -17,6 +16,7 @@ from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.tensorflow_names import device_descriptions
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -69,9 +69,7 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[Tens
     """Describe TensorFlow's devices, matched to the hardware by PCI bus id, a TPU's cores by their order."""
     if names[0].startswith("TPU"):
         return _describe_cores(names, inventory)
-    descriptions = {
-        device.name.removeprefix("/device:"): device.physical_device_desc for device in device_lib.list_local_devices()
-    }
+    descriptions = device_descriptions()
     devices = []
     for name in names:
         kind = name.partition(":")[0].lower()

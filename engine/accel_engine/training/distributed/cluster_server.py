@@ -4,7 +4,6 @@ import time
 from concurrent.futures import Future
 
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from accel_engine import clock, data
 from accel_engine.data.dataset import Dataset
@@ -12,6 +11,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import DataError
 from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.tensorflow_names import server_config
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
@@ -70,7 +70,7 @@ class ClusterServer:
             job_name=self._cluster.role,
             task_index=self._cluster.index,
             protocol="grpc",
-            config=context.context().config,  # else the server ignores the devices configured above
+            config=server_config(),  # else the server ignores the devices configured above
         )
         if self._cluster.role == "worker":
             devices = device_visibility.describe_devices(names, self._inventory)
