@@ -93,12 +93,6 @@ class Curve:
         low, high = self.low[:kept], self.high[:kept]
         return Curve(step, self.width, _latest(means), low, high, total, finite, self.first_step)
 
-    def extremes(self, first: float, last: float) -> tuple[float, float]:
-        """Minimum and maximum of the buckets with steps from ``first`` to before ``last``; NaN if there is none."""
-        start, stop = self.span(first, last)
-        low, high = self.low[start:stop], self.high[start:stop]
-        return float(np.fmin.reduce(low, initial=math.nan)), float(np.fmax.reduce(high, initial=math.nan))
-
     def at(self, step: int) -> tuple[float, float, float] | None:
         """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
         if not self.first_step <= step < self.end_step:

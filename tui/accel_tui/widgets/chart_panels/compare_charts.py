@@ -17,9 +17,7 @@ from accel_tui.run_list.comparison import ComparedRun, compared_series_names
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
-from accel_tui.widgets.chart.chart_options import ChartOptions
-from accel_tui.widgets.chart.ranges import steps_of
-from accel_tui.widgets.chart.series import NOTHING, Colour, Series
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, Colour, Series, steps_of
 from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
 from accel_tui.widgets.chart_panels.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor

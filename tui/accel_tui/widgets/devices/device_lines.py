@@ -6,8 +6,8 @@ from textual.content import Content
 
 from accel_engine.devices.device_types import Device, Reading
 from accel_tui.formatting import units
+from accel_tui.formatting.sparkline import sparkline
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.widgets.chart.sparkline import sparkline
 
 ID_WIDTH = 6
 """Width of a device id on this machine."""
