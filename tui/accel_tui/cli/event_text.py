@@ -23,7 +23,7 @@ from accel_engine.events import (
 )
 from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
-from accel_tui.formatting import numbers, units
+from accel_tui.formatting import numbers
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
@@ -57,15 +57,15 @@ def format_event(event: Event, state: RunState) -> str:
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"
         case ModelBuilt():
-            dropped = units.counted(event.dropped_examples, "example")
+            dropped = numbers.counted(event.dropped_examples, "example")
             drops = f"\ndrops the last partial batch: {dropped} per epoch" if event.dropped_examples else ""
-            steps = f" of {units.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
+            steps = f" of {numbers.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
             batch = f", batch size {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
             count = event.parameters
-            parameters = "parameters unknown" if count is None else units.counted(count, "parameter")
+            parameters = "parameters unknown" if count is None else numbers.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            epochs = units.counted(event.epochs, "epoch")
+            epochs = numbers.counted(event.epochs, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
@@ -89,8 +89,8 @@ def format_event(event: Event, state: RunState) -> str:
         case WorkCounted(flops=None):
             return f"FLOPs per step unknown: {event.reason}"
         case WorkCounted(flops=float(flops)):
-            peak = event.reason if event.peak is None else f"peak {units.flops(event.peak)}/s ({event.source})"
-            return f"FLOPs per step {units.flops(flops)}; {peak}"
+            peak = event.reason if event.peak is None else f"peak {numbers.flops(event.peak)}/s ({event.source})"
+            return f"FLOPs per step {numbers.flops(flops)}; {peak}"
         case CommandAnswered():
             return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
         case Warned():
@@ -124,7 +124,7 @@ def _format_end(event: RunEnded, state: RunState) -> str:
     speed = f"{numbers.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     step = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
     duration = numbers.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
-    flops = units.speed(event.flops_per_second, event.mfu)
+    flops = numbers.speed(event.flops_per_second, event.mfu)
     line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))
     model = state.info and trained_model(state.info.directory)
     return f"{line}\ntrained model: {shell_command([str(model)])}" if model else line

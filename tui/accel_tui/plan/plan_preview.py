@@ -8,7 +8,7 @@ from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
 from accel_engine.strategies.placement import Placement
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 from accel_tui.plan import form
 from accel_tui.plan.form import FormResult
 
@@ -102,12 +102,12 @@ def _model(filled: FormResult, description: Description | None, pending: str) ->
     elif description.problem:
         parameters = PreviewRow("parameters", "—")
     else:
-        layers = units.counted(description.layers, "layer")
-        parameters = PreviewRow("parameters", f"{units.count(description.parameters)} in {layers}")
+        layers = numbers.counted(description.layers, "layer")
+        parameters = PreviewRow("parameters", f"{numbers.count(description.parameters)} in {layers}")
     shape, classes = filled.entry.shape, filled.entry.classes
     if shape is None or classes is None:
         return [parameters, PreviewRow("input", "reading the data…", pending=True)]
-    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.counted(classes, 'class')}")]
+    return [parameters, PreviewRow("input", f"{numbers.shape(shape)} → {numbers.counted(classes, 'class')}")]
 
 
 def _scaling(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
@@ -128,8 +128,8 @@ def _steps(filled: FormResult) -> list[PreviewRow]:
     counts, entry = filled.step_counts, filled.entry
     if entry.examples is None or filled.placement is None:
         return [PreviewRow(name, "—") for name in ("examples", "dropped", "steps", "batch")]
-    validation = f" + {units.count(entry.validation_examples)} validation" if entry.validation_examples else ""
-    examples = PreviewRow("examples", units.count(entry.examples) + validation)
+    validation = f" + {numbers.count(entry.validation_examples)} validation" if entry.validation_examples else ""
+    examples = PreviewRow("examples", numbers.count(entry.examples) + validation)
     if counts is None:
         batch = f"{filled.plan.batch_size} over the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [
@@ -143,10 +143,10 @@ def _steps(filled: FormResult) -> list[PreviewRow]:
         examples,
         PreviewRow(
             "dropped",
-            f"{units.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
+            f"{numbers.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
         ),
         PreviewRow(
-            "steps", f"{units.count(counts.steps_per_epoch)} per epoch, {units.count(counts.total_steps)} total"
+            "steps", f"{numbers.count(counts.steps_per_epoch)} per epoch, {numbers.count(counts.total_steps)} total"
         ),
         PreviewRow("batch", f"{counts.per_replica_batch} on {_device_text(filled.placement)}{micro_batch}"),
     ]
@@ -178,4 +178,4 @@ def _memory(filled: FormResult, description: Description | None, pending: str) -
         description.activations,
     )
     each = " per device" if filled.step_counts.replicas > 1 else ""
-    return [PreviewRow("memory", f"about {units.size(needed)}{each}, without data")]
+    return [PreviewRow("memory", f"about {numbers.size(needed)}{each}, without data")]

@@ -100,8 +100,3 @@ class TextPage(Widget, can_focus=True):
         if background.ansi is not None or not isinstance(background, Color):
             return (0, 0, 0) if self.is_dark else (255, 255, 255)
         return background.r, background.g, background.b
-
-
-def fitted(text: str, width: int) -> str:
-    """Text cut with an ellipsis or padded to a width in cells."""
-    return text.ljust(width) if len(text) <= width else text[: max(width - 1, 0)] + "…"[:width]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
-from accel_tui.formatting import numbers, units
-from accel_tui.formatting.units import counted
+from accel_tui.formatting import numbers
+from accel_tui.formatting.numbers import counted
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
@@ -114,7 +114,7 @@ def _parameters(built: ModelBuilt) -> str:
 def _data(built: ModelBuilt) -> str:
     parts = [
         counted(built.examples, "example") if built.examples else "",
-        units.shape(built.input_shape) if built.input_shape else "",
+        numbers.shape(built.input_shape) if built.input_shape else "",
     ]
     return ", ".join(filter(None, parts))
 
@@ -147,10 +147,10 @@ def _work(work: WorkCounted, *, has_ended: bool) -> list[tuple[str, str]]:
     """FLOPs of a step and peak of the devices, or why they are unknown."""
     if work.flops is None:
         return [("FLOPs per step", f"unknown: {work.reason}")]
-    peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
+    peak = work.reason if work.peak is None else f"{numbers.flops(work.peak)}/s, {work.source}"
     if has_ended:  # before the engine could measure it
         peak = peak.replace("a CPU's peak is measured after", "not measured: run shorter than")
-    return [("FLOPs per step", units.flops(work.flops)), ("peak", peak)]
+    return [("FLOPs per step", numbers.flops(work.flops)), ("peak", peak)]
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:

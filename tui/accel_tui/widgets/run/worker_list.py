@@ -3,7 +3,7 @@
 from textual.content import Content
 
 from accel_engine.events import Outcome, Phase
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import WorkerStatus, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
@@ -41,7 +41,7 @@ class WorkerSummary(RunText):
         for worker in workers:
             groups.setdefault((_urgency(worker), _brief_status(worker)), []).append(worker)
         by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
-        parts = [Content.styled(f"{units.counted(len(workers), 'worker')}{by}", "$text-muted")]
+        parts = [Content.styled(f"{numbers.counted(len(workers), 'worker')}{by}", "$text-muted")]
         for urgency, status in sorted(groups, key=lambda key: key[0]):
             members = groups[urgency, status]
             parts.append(Content.assemble(status, (": ", "$text-muted"), _named(members, len(workers))))
@@ -97,7 +97,7 @@ def _named(workers: list[WorkerStatus], count: int) -> str:
     if len(workers) == count:
         return "all"
     if len(workers) > _NAMED:
-        return units.counted(len(workers), "worker")
+        return numbers.counted(len(workers), "worker")
     return ", ".join(worker.name for worker in workers)
 
 
@@ -121,4 +121,4 @@ def _engine(state: RunState) -> str:
     """CPU and memory use of a worker's own process."""
     meter = state.meters.get("cpu:0")
     cpu, memory = (meter.reading(name).value if meter else None for name in ("engine_cpu", "engine_memory"))
-    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {units.size(memory)}"
+    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {numbers.size(memory)}"
