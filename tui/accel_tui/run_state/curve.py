@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,11 @@ class Curve:
         """Its buckets."""
         return Statistics(self.low, self.high, self.total, self.finite)
 
+    def with_buckets(self, buckets: Statistics, **changes: Any) -> "Curve":
+        """The curve with other buckets, and other fields changed."""
+        low, high, total, finite = buckets
+        return replace(self, low=low, high=high, total=total, finite=finite, **changes)
+
     @property
     def gaps(self) -> int:
         """Number of steps whose value was not finite."""
@@ -94,7 +100,7 @@ class Curve:
         rest = (step - self.first_step) % self.width
         if rest and cut.finite[-1] > rest:
             cut.total[-1], cut.finite[-1] = cut.total[-1] / cut.finite[-1] * rest, rest
-        return replace(self, end_step=step, last_value=_latest(divide(cut.total, cut.finite)), **cut._asdict())
+        return self.with_buckets(cut, end_step=step, last_value=_latest(divide(cut.total, cut.finite)))
 
     def at(self, step: int) -> tuple[float, float, float] | None:
         """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
@@ -181,7 +187,7 @@ class Curve:
         if width == self.width or not self.end_step:
             return self
         starts = np.arange(0, len(self.low), width // self.width)
-        return replace(self, width=width, **self.buckets.merge_from(starts)._asdict())
+        return self.with_buckets(self.buckets.merge_from(starts), width=width)
 
 
 def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[Curve]:
@@ -216,7 +222,7 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
         joined = Statistics(*(np.concatenate((before[:kept], after)) for before, after in zip(old, new, strict=True)))
         known = row[np.isfinite(row)]
         last_value = float(known[-1]) if known.size else curve.last_value
-        longer.append(replace(curve, end_step=end_step, width=width, last_value=last_value, **joined._asdict()))
+        longer.append(curve.with_buckets(joined, end_step=end_step, width=width, last_value=last_value))
     return longer
 
 

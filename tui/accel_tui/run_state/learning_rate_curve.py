@@ -1,7 +1,6 @@
 """The learning rate over the steps of a run."""
 
 import math
-from dataclasses import replace
 
 from accel_engine.run.buckets import Statistics
 from accel_engine.run.schema import LEARNING_RATE
@@ -57,4 +56,4 @@ def _with_beginning(recorded: Curve, rates: Points) -> Curve:
     parts = Statistics(*(values.copy() for values in recorded.buckets))
     for values, known in zip(parts, filled.buckets, strict=True):
         values[max(apart, 0) : unknown] = known[max(-apart, 0) :]
-    return replace(recorded, **parts._asdict())
+    return recorded.with_buckets(parts)

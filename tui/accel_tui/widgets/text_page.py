@@ -54,9 +54,7 @@ class TextPage(Widget, can_focus=True):
         self._lines_cache = None
         self.refresh()
 
-    def on_resize(self) -> None:
-        """Rebuild for the new size."""
-        self.rebuild()
+    on_resize = rebuild
 
     def notify_style_update(self) -> None:
         """Rebuild with the colours of another theme."""

@@ -89,17 +89,7 @@ class ConfusionMatrix(TextPage):
         del parameters
         return action not in ("shares", "list") or (self.report is not None and self.report.counts is not None)
 
-    def watch_cursor(self) -> None:
-        """Show the cursor."""
-        self.rebuild()
-
-    def watch_show_percent(self) -> None:
-        """Show counts or percentages."""
-        self.rebuild()
-
-    def watch_list_only(self) -> None:
-        """Show the list or the matrix."""
-        self.rebuild()
+    watch_cursor = watch_show_percent = watch_list_only = TextPage.rebuild
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""

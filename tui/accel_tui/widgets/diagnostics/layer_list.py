@@ -39,13 +39,7 @@ class LayerList(TextPage):
     first: reactive[int] = reactive(0, repaint=False)
     """The first visible layer."""
 
-    def watch_table(self) -> None:
-        """Show the new layers."""
-        self.rebuild()
-
-    def watch_first(self) -> None:
-        """Redraw the layers from the first visible one on."""
-        self.rebuild()
+    watch_table = watch_first = TextPage.rebuild
 
     def action_scroll_by(self, lines: int) -> None:
         """Scroll by lines."""

@@ -80,23 +80,14 @@ class SampleGallery(TextPage):
         self._missing: dict[int, Region] = {}
         super().__init__(id=id)
 
-    def watch_report(self) -> None:
-        """Show the new report."""
-        self.rebuild()
-
-    def watch_page_number(self) -> None:
-        """Show another page."""
-        self.rebuild()
+    watch_report = watch_page_number = TextPage.rebuild
 
     def watch_only_wrong(self) -> None:
-        """Show the first page."""
+        """Show the first page of other images, or of another size."""
         self.page_number = 0
         self.rebuild()
 
-    def watch_size_index(self) -> None:
-        """Show images of another size."""
-        self.page_number = 0
-        self.rebuild()
+    watch_size_index = watch_only_wrong
 
     def action_turn(self, pages: int) -> None:
         """Turn pages."""
