@@ -45,7 +45,7 @@ def line(
         (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
     )
     if meter is None:
-        return Content.assemble(prefix, "  ", ("reading…", "$text-muted"))
+        return Content.assemble(prefix, "  ", _without_readings(meter))
     bar = 6 if width < 100 else 12 if width < 160 else 20
     content = Content("").join(
         [prefix, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
@@ -70,27 +70,25 @@ def line(
 def cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """A device in 38 cells: utilization, memory, temperature, power."""
     prefix = (f"{device.id:<{ids}}", "$accent")
-    if meter is None:
-        return Content.assemble(prefix, " ", ("reading…", "$text-muted"))
-    if _has_no_readings(meter):
-        return Content.assemble(prefix, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _throttle_reasons(meter, include_normal=False) else " "
+    if meter is None or _has_no_readings(meter):
+        return Content.assemble(prefix, " ", _without_readings(meter))
     temperature, power = (
         _plain(meter, name, format_string) for name, format_string in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
     )
-    return Content.assemble(prefix, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
+    return Content.assemble(
+        prefix, " ", _use(meter, 4), " ", _amounts(meter), _warning(meter), f"{temperature:>4} {power:>4}"
+    )
 
 
 def small_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """A device in 18 cells: utilization and memory."""
     prefix = (f"{device.id:<{ids - 1}}", "$accent")
-    if meter is None:
-        return Content.assemble(prefix, (" reading…", "$text-muted"))
-    if _has_no_readings(meter):
-        return Content.assemble(prefix, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _throttle_reasons(meter, include_normal=False) else " "
+    if meter is None or _has_no_readings(meter):
+        return Content.assemble(prefix, " ", _without_readings(meter))
     use = meter.reading("utilization")
-    return Content.assemble(prefix, warning, *_block(use), f" {_plain(meter, 'memory_used', '', numbers.size):>5}")
+    return Content.assemble(
+        prefix, _warning(meter), *_block(use), f" {_plain(meter, 'memory_used', '', numbers.size):>5}"
+    )
 
 
 def smallest_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
@@ -148,12 +146,8 @@ def _host_details(meter: Meter) -> list[Content]:
     if meter.reading("swap_total").value:
         used, total = (_plain(meter, name, "", numbers.size) for name in ("swap_used", "swap_total"))
         parts.append(_labelled("swap", f"{used}/{total}"))
-    for label, names, arrows in (
-        ("disk", ("disk_read", "disk_written"), "rw"),
-        ("net", ("network_received", "network_sent"), "↓↑"),
-    ):
-        parts += _both(meter, label, names, arrows)
-    return parts
+    parts += _both(meter, "disk", ("disk_read", "disk_written"), "rw")
+    return parts + _both(meter, "net", ("network_received", "network_sent"), "↓↑")
 
 
 def _accelerator_details(meter: Meter) -> list[Content]:
@@ -261,6 +255,16 @@ def _throttling(meter: Meter, width: int) -> Content:
         f"{'▼' if width < 100 else 'throttled:'} {', '.join(abnormal or words)}",
         "$text-warning" if abnormal else "$text-muted",
     )
+
+
+def _warning(meter: Meter) -> tuple[str, str]:
+    """A mark of a device that is throttled abnormally."""
+    return ("!" if _throttle_reasons(meter, include_normal=False) else " "), "$text-warning"
+
+
+def _without_readings(meter: Meter | None) -> Content:
+    """In place of readings: that they are awaited, or why there are none."""
+    return Content.styled("reading…", "$text-muted") if meter is None else _reasons(meter)
 
 
 def _has_no_readings(meter: Meter) -> bool:

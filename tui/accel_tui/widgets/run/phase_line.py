@@ -25,9 +25,7 @@ class PhaseLine(RunLine):
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
-    def watch_pending_commands(self) -> None:
-        """Show the pending commands."""
-        self.update_view()
+    watch_pending_commands = RunLine.update_view
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The phase, and as many of the figures as fit."""

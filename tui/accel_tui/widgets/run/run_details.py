@@ -3,6 +3,7 @@
 import textwrap
 import time
 from collections.abc import Iterator
+from operator import attrgetter
 
 from textual.content import Content
 
@@ -15,6 +16,10 @@ from accel_tui.widgets.run.run_text import RunText
 
 _LABEL, _VALUE = 15, 26
 """Widths of the two columns, in cells."""
+
+_rare_inputs = attrgetter(
+    "info", "built", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model"
+)
 
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
 
@@ -30,19 +35,7 @@ class RunDetails(RunText):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on."""
-        tried = (state.xla, state.micro_batches)
-        rare = (
-            state.info,
-            state.built,
-            *tried,
-            state.work,
-            state.devices,
-            state.workers_met,
-            state.checkpoint,
-            state.model,
-            state.has_ended,
-        )
-        return *rare, _learning_rate(state)
+        return (*_rare_inputs(state), state.has_ended, _learning_rate(state))
 
     def build(self, state: RunState) -> Content:
         """A line per known detail."""
@@ -133,12 +126,9 @@ def _micro_batches(state: RunState) -> str:
     """Micro-batches per step and the rates of the trial; empty if none were requested."""
     if tried := state.micro_batches:
         whole, split = (numbers.compact(rate) for rate in (tried.whole, tried.split))
-        taken = tried.micro_batches > 1
-        return (
-            f"{tried.tried}: {split} steps/s, {whole} without"
-            if taken
-            else f"off: {whole} steps/s, {split} with {tried.tried}"
-        )
+        if tried.micro_batches > 1:
+            return f"{tried.tried}: {split} steps/s, {whole} without"
+        return f"off: {whole} steps/s, {split} with {tried.tried}"
     asked = state.info.plan_values.get("micro_batches") if state.info else None
     return str(asked or "")
 

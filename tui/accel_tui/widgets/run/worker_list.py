@@ -16,7 +16,16 @@ _NAMED = 3
 """Maximum number of workers in one status that are named."""
 
 
-class WorkerSummary(RunText):
+class _OfWorkers(RunText):
+    """Text that is hidden for a single worker."""
+
+    def set_state(self, state: RunState) -> None:
+        """Set the state; shown if there are other workers."""
+        self.display = state.workers_met is not None or bool(state.workers)
+        super().set_state(state)
+
+
+class WorkerSummary(_OfWorkers):
     """A line with the number of workers and their status, problems first; hidden for a single worker."""
 
     DEFAULT_CSS = """
@@ -26,11 +35,6 @@ class WorkerSummary(RunText):
         padding: 0 1;
     }
     """
-
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if there are other workers."""
-        self.display = state.workers_met is not None or bool(state.workers)
-        super().set_state(state)
 
     def build(self, state: RunState) -> Content:
         """Workers grouped by status."""
@@ -48,7 +52,7 @@ class WorkerSummary(RunText):
         return Content("   ").join(parts).truncate(self.size.width, ellipsis=True)
 
 
-class WorkerList(RunText):
+class WorkerList(_OfWorkers):
     """A paragraph per worker with status, machine and resource use; hidden for a single worker."""
 
     DEFAULT_CSS = """
@@ -57,11 +61,6 @@ class WorkerList(RunText):
         margin-top: 1;
     }
     """
-
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if there are other workers."""
-        self.display = state.workers_met is not None or bool(state.workers)
-        super().set_state(state)
 
     def build(self, state: RunState) -> Content:
         """The heading and the paragraphs."""
